@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// The public interface of laconic. Include this header only; those it pulls in
+// stand in the order of the layers.
+#ifndef LACONIC_LACONIC_H
+#define LACONIC_LACONIC_H
+
+#include <laconic/version.h>
+
+#include <laconic/status.h>
+
+#include <laconic/plugin.h>
+
+#include <laconic/random.h>
+
+#include <laconic/layout.h>
+
+#include <laconic/compress.h>
+
+#endif

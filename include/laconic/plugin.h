@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#ifndef LACONIC_PLUGIN_H
+#define LACONIC_PLUGIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Everything that can be named (compressors, topologies, transports,
+// algorithms) is a plug-in: a name, a sentence and a table of settings. The
+// table drives all that concerns settings: reading them from a spec, their
+// defaults and ranges, `laconic list` and its JSON.
+//
+// A spec is "name:key=value,key=value". The first value may go without its
+// key: "top-k:0.01". A value in parentheses may hold commas and another spec.
+
+/// How a setting is written, and the C type of the field it fills.
+typedef enum lac_param_type {
+    LAC_PARAM_BOOL,        ///< bool: yes or no
+    LAC_PARAM_U32,         ///< uint32_t: a whole number in [min, max]
+    LAC_PARAM_F64,         ///< double in [min, max]
+    LAC_PARAM_CHOICE,      ///< uint32_t: the position of a word in `choices`
+    LAC_PARAM_F64_OR_WORD, ///< lac_number_or_word: either of the above
+    LAC_PARAM_TEXT,        ///< const char *: any text
+    LAC_PARAM_SPEC,        ///< const char *: a spec, in parentheses
+} lac_param_type;
+
+/// What LAC_PARAM_F64_OR_WORD fills: `word` is the position in `choices` of
+/// the word that was given, or -1 when it was the number `value`.
+typedef struct lac_number_or_word {
+    double value;
+    int32_t word;
+} lac_number_or_word;
+
+/// One setting of a plug-in, stored at `offset` in the plug-in's state. Texts
+/// live as long as the handle that read them.
+typedef struct lac_param {
+    const char *name;    ///< NULL ends the table.
+    const char *aliases; ///< Other names for it, separated by spaces, or NULL.
+    lac_param_type type;
+    size_t offset;
+    const char *fallback; ///< The default, written as a user would.
+    double min;           ///< Smallest number accepted.
+    double max;           ///< Largest number accepted.
+    bool above_min;       ///< The number must be larger than `min`.
+    const char *choices;  ///< The words accepted, separated by '|', or NULL.
+    const char *help;     ///< A few words, lower case, no full stop.
+} lac_param;
+
+/// What all plug-ins have in common: the first member of the ops of each kind.
+typedef struct lac_plugin {
+    size_t size;             ///< Of the whole ops struct, for later growth.
+    const char *name;        ///< Lower case, unique; the word used in specs.
+    const char *summary;     ///< One line for `laconic list`.
+    const lac_param *params; ///< May be NULL.
+    size_t param_size;       ///< sizeof(lac_param), for later growth.
+    size_t state_size;       ///< Bytes of state one handle needs.
+} lac_plugin;
+
+/// What a plug-in is called and how it is set up when it goes by another name,
+/// as qsgd is dithering with norm=2.
+typedef struct lac_alias {
+    const char *name;
+    const char *target; ///< The plug-in's own name.
+    const char *preset; ///< Settings that replace its defaults.
+} lac_alias;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#ifndef LACONIC_BASE_ALLOC_H
+#define LACONIC_BASE_ALLOC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// The only way the library gets memory, so that tests can count requests and
+// make any of them fail.
+
+enum { LACI_ALIGNMENT = 64 };
+
+// laci_zalloc returns `size` zeroed bytes, or NULL.
+void *laci_zalloc(size_t size);
+
+// laci_zalloc_aligned returns `size` zeroed bytes at a multiple of
+// LACI_ALIGNMENT, or NULL. It does not touch them: pages of a large block are
+// the system's zero pages until they are written.
+void *laci_zalloc_aligned(size_t size);
+
+// laci_free and laci_free_aligned release what the function of that name gave.
+void laci_free(void *block);
+void laci_free_aligned(void *block);
+
+// laci_aligned rounds a size up to a multiple of LACI_ALIGNMENT.
+static inline size_t laci_aligned(size_t size)
+{
+    return (size + LACI_ALIGNMENT - 1) / LACI_ALIGNMENT * LACI_ALIGNMENT;
+}
+
+// laci_add and laci_mul put the sum or product in `*out` and tell whether it
+// fits.
+static inline bool laci_add(size_t a, size_t b, size_t *out)
+{
+    return !__builtin_add_overflow(a, b, out);
+}
+
+static inline bool laci_mul(size_t a, size_t b, size_t *out)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
+
+#endif

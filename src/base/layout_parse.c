@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// Layouts as text: a line a tensor, with its name, rows and columns.
+#include <laconic/layout.h>
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/fail.h"
+
+enum { DIGITS_MAX = 19, SHOWN_MAX = 40 };
+
+// A stretch of text, not ended by a NUL.
+typedef struct span {
+    const char *start;
+    size_t len;
+} span;
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == ',';
+}
+
+static span next_line(const char **cursor, const char *end)
+{
+    const char *const start = *cursor;
+    const char *const newline = memchr(start, '\n', (size_t)(end - start));
+    const char *const stop = newline == NULL ? end : newline;
+    *cursor = newline == NULL ? end : newline + 1;
+    const char *const comment = memchr(start, '#', (size_t)(stop - start));
+    return (span){start, (size_t)((comment == NULL ? stop : comment) - start)};
+}
+
+static span next_word(span *line)
+{
+    while (line->len > 0 && is_blank(line->start[0])) {
+        line->start++;
+        line->len--;
+    }
+    span word = {line->start, 0};
+    while (word.len < line->len && !is_blank(word.start[word.len])) {
+        word.len++;
+    }
+    line->start += word.len;
+    line->len -= word.len;
+    return word;
+}
+
+static bool read_size(span word, size_t *out)
+{
+    size_t value = 0;
+    for (size_t i = 0; i < word.len; i++) {
+        if (word.start[i] < '0' || word.start[i] > '9' || i >= DIGITS_MAX) {
+            return false;
+        }
+        value = 10 * value + (size_t)(word.start[i] - '0');
+    }
+    *out = value;
+    return word.len > 0;
+}
+
+// Reads "name rows [columns]" and puts the name, with its NUL, at `name`.
+static lac_status read_tensor(
+    span line, size_t number, char *name, lac_tensor *out)
+{
+    const span whole = line;
+    const span title = next_word(&line);
+    const span rows = next_word(&line);
+    const span cols = next_word(&line);
+    const span rest = next_word(&line);
+    lac_shape shape = {0, 1};
+    if (!read_size(rows, &shape.rows) ||
+        (cols.len > 0 && !read_size(cols, &shape.cols)) || rest.len > 0 ||
+        memchr(title.start, '\0', title.len) != NULL) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "layout: line %zu is \"%.*s\", expected a name, rows and columns",
+            number, (int)(whole.len < SHOWN_MAX ? whole.len : SHOWN_MAX),
+            whole.start);
+    }
+    memcpy(name, title.start, title.len);
+    name[title.len] = '\0';
+    *out = (lac_tensor){.name = name, .shape = shape};
+    return LAC_OK;
+}
+
+static lac_status read_all(
+    const char *text, size_t len, lac_tensor *tensors, char *names,
+    size_t *count_out)
+{
+    const char *const end = text + len;
+    size_t number = 0, count = 0;
+    for (const char *cursor = text; cursor < end;) {
+        const span line = next_line(&cursor, end);
+        span probe = line;
+        number++;
+        if (next_word(&probe).len == 0) {
+            continue;
+        }
+        LAC_TRY(read_tensor(line, number, names, &tensors[count]));
+        names += strlen(names) + 1;
+        count++;
+    }
+    *count_out = count;
+    return LAC_OK;
+}
+
+lac_status lac_layout_parse(lac_layout **out, const char *text, size_t len)
+{
+    *out = NULL;
+    // Every tensor takes at least "a 1" and a line end, so a quarter of the
+    // text is enough of them; their names, NULs included, fit in its length.
+    const size_t most = len / 4 + 1;
+    size_t size;
+    lac_tensor *const tensors =
+        laci_mul(most, sizeof(*tensors), &size) && laci_add(size, len, &size)
+            ? laci_zalloc(size + 1)
+            : NULL;
+    if (tensors == NULL) {
+        return lac_fail(
+            LAC_ERR_NOMEM, "layout: no memory for %zu bytes of text", len);
+    }
+    size_t count;
+    lac_status status =
+        read_all(text, len, tensors, (char *)&tensors[most], &count);
+    if (status == LAC_OK) {
+        status = lac_layout_open(out, tensors, count);
+    }
+    laci_free(tensors);
+    return status;
+}

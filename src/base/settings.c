@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+// Reading "key=value,key=value" into a plug-in's state by its table of
+// settings. Defaults are written as a user would write them and take the same
+// way, so that a table cannot have a default that a user could not give.
+#include "base/settings.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+
+enum { NUMBER_MAX = 63, SETTINGS_MAX = 64 };
+
+// A stretch of text, not ended by a NUL.
+typedef struct span {
+    const char *text;
+    size_t len;
+} span;
+
+// Where values go: the fields, and room for texts.
+typedef struct target {
+    const char *plugin; // the name for messages
+    unsigned char *state;
+    char **texts;
+} target;
+
+static bool same(span a, const char *word, size_t len)
+{
+    return a.len == len && memcmp(a.text, word, len) == 0;
+}
+
+// Finds `word` among `words` and returns its position, or -1.
+static int32_t position(const char *words, char separator, span word)
+{
+    int32_t at = 0;
+    while (words != NULL) {
+        const char *const stop = strchr(words, separator);
+        const size_t len =
+            stop == NULL ? strlen(words) : (size_t)(stop - words);
+        if (word.len > 0 && same(word, words, len)) {
+            return at;
+        }
+        words = stop == NULL ? NULL : stop + 1;
+        at++;
+    }
+    return -1;
+}
+
+static bool read_number(span value, double *out)
+{
+    char text[NUMBER_MAX + 1];
+    if (value.len == 0 || value.len > NUMBER_MAX ||
+        strspn(value.text, "+-.0123456789eE") < value.len) {
+        return false;
+    }
+    memcpy(text, value.text, value.len);
+    text[value.len] = '\0';
+    char *end;
+    *out = strtod(text, &end);
+    return *end == '\0' && isfinite(*out);
+}
+
+static bool in_range(const lac_param *param, double number)
+{
+    return number <= param->max &&
+           (param->above_min ? number > param->min : number >= param->min);
+}
+
+static lac_status wrong_value(
+    const target *to, const lac_param *param, span value)
+{
+    const char *const whole =
+        param->type == LAC_PARAM_U32 ? "a whole number" : "a number";
+    const char *const from = param->above_min ? "above" : "from";
+    const int len = (int)value.len;
+    if (param->type == LAC_PARAM_BOOL || param->type == LAC_PARAM_CHOICE) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: %s is \"%.*s\", expected one of %s",
+            to->plugin, param->name, len, value.text,
+            param->type == LAC_PARAM_BOOL ? "yes|no" : param->choices);
+    }
+    if (param->choices != NULL) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: %s is \"%.*s\", expected %s or a number %s %g to %g",
+            to->plugin, param->name, len, value.text, param->choices, from,
+            param->min, param->max);
+    }
+    return lac_fail(
+        LAC_ERR_INVALID, "%s: %s is \"%.*s\", expected %s %s %.17g to %.17g",
+        to->plugin, param->name, len, value.text, whole, from, param->min,
+        param->max);
+}
+
+static void store(
+    const target *to, const lac_param *param, const void *value, size_t size)
+{
+    memcpy(to->state + param->offset, value, size);
+}
+
+static const char *keep_text(const target *to, span value)
+{
+    char *const text = *to->texts;
+    memcpy(text, value.text, value.len);
+    text[value.len] = '\0';
+    *to->texts += value.len + 1;
+    return text;
+}
+
+static bool read_value(const target *to, const lac_param *param, span value)
+{
+    double number;
+    const bool is_number =
+        read_number(value, &number) && in_range(param, number);
+    number = is_number ? number : 0;
+    const int32_t word = position(
+        param->type == LAC_PARAM_BOOL ? "no|yes" : param->choices, '|', value);
+    switch (param->type) {
+    case LAC_PARAM_BOOL:
+        store(to, param, &(bool){word == 1}, sizeof(bool));
+        return word >= 0;
+    case LAC_PARAM_U32:
+        store(to, param, &(uint32_t){(uint32_t)number}, sizeof(uint32_t));
+        return is_number && floor(number) == number;
+    case LAC_PARAM_F64:
+        store(to, param, &number, sizeof(number));
+        return is_number;
+    case LAC_PARAM_CHOICE:
+        store(to, param, &(uint32_t){(uint32_t)word}, sizeof(uint32_t));
+        return word >= 0;
+    case LAC_PARAM_F64_OR_WORD:
+        store(
+            to, param, &(lac_number_or_word){number, word},
+            sizeof(lac_number_or_word));
+        return word >= 0 || is_number;
+    case LAC_PARAM_TEXT:
+    case LAC_PARAM_SPEC:
+        store(
+            to, param, &(const char *){keep_text(to, value)},
+            sizeof(const char *));
+        return true;
+    }
+    return false;
+}
+
+static const lac_param *find_param(
+    const lac_plugin *plugin, span key, size_t *index_out)
+{
+    const lac_param *param;
+    for (size_t i = 0; (param = laci_param_at(plugin, i)) != NULL; i++) {
+        if (same(key, param->name, strlen(param->name)) ||
+            position(param->aliases, ' ', key) >= 0) {
+            *index_out = i;
+            return param;
+        }
+    }
+    return NULL;
+}
+
+static span without_parentheses(span value)
+{
+    if (value.len >= 2 && value.text[0] == '(' &&
+        value.text[value.len - 1] == ')') {
+        return (span){value.text + 1, value.len - 2};
+    }
+    return value;
+}
+
+static lac_status unknown_key(const laci_spec *spec, span key)
+{
+    const lac_param *param;
+    char known[256] = "";
+    size_t used = 0;
+    for (size_t i = 0; (param = laci_param_at(spec->plugin, i)) != NULL; i++) {
+        const size_t len = strlen(param->name);
+        if (used + len + 3 <= sizeof(known)) {
+            memcpy(known + used, ", ", 2);
+            memcpy(known + used + 2, param->name, len + 1);
+            used += len + 2;
+        }
+    }
+    if (used == 0) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: \"%.*s\" was given, but it has no settings",
+            spec->name, (int)key.len, key.text);
+    }
+    return lac_fail(
+        LAC_ERR_INVALID, "%s: no setting is named \"%.*s\", expected %s",
+        spec->name, (int)key.len, key.text, known + 2);
+}
+
+// Reads one "key=value", or the first without its key. `seen` has a bit for
+// each setting that was read before.
+static lac_status read_item(
+    const laci_spec *spec, const target *to, span item, bool first,
+    uint64_t *seen)
+{
+    const char *const equals = memchr(item.text, '=', item.len);
+    const char *const nested = memchr(item.text, '(', item.len);
+    const bool named = equals != NULL && (nested == NULL || equals < nested);
+    span key = {item.text, named ? (size_t)(equals - item.text) : item.len};
+    span value = item;
+    size_t index = 0;
+    const lac_param *param = NULL;
+    if (named) {
+        value = (span){equals + 1, item.len - key.len - 1};
+        param = find_param(spec->plugin, key, &index);
+    } else if (first) {
+        param = laci_param_at(spec->plugin, 0);
+    } else if (find_param(spec->plugin, key, &index) != NULL) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: %.*s has no value, expected %.*s=VALUE",
+            spec->name, (int)key.len, key.text, (int)key.len, key.text);
+    }
+    if (param == NULL) {
+        return unknown_key(spec, key);
+    }
+    if (*seen >> index & 1) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: %s is given twice", spec->name, param->name);
+    }
+    *seen |= (uint64_t)1 << index;
+    value = without_parentheses(value);
+    return read_value(to, param, value) ? LAC_OK
+                                        : wrong_value(to, param, value);
+}
+
+static lac_status read_items(
+    const laci_spec *spec, const target *to, span items)
+{
+    uint64_t seen = 0;
+    bool first = true;
+    while (items.len > 0) {
+        size_t len = 0;
+        LAC_TRY(laci_spec_part(items.text, items.len, ',', &len));
+        LAC_TRY(read_item(spec, to, (span){items.text, len}, first, &seen));
+        if (len + 1 == items.len) {
+            return lac_fail(
+                LAC_ERR_INVALID, "%s: nothing follows the last comma",
+                spec->name);
+        }
+        const size_t step = len < items.len ? len + 1 : len;
+        items = (span){items.text + step, items.len - step};
+        first = false;
+    }
+    return LAC_OK;
+}
+
+const lac_param *laci_param_at(const lac_plugin *plugin, size_t index)
+{
+    if (plugin->params == NULL || index >= SETTINGS_MAX) {
+        return NULL;
+    }
+    const size_t stride =
+        plugin->param_size == 0 ? sizeof(lac_param) : plugin->param_size;
+    const lac_param *const param =
+        (const void *)((const unsigned char *)plugin->params + index * stride);
+    return param->name == NULL ? NULL : param;
+}
+
+size_t laci_settings_texts_size(const laci_spec *spec)
+{
+    const lac_param *param;
+    size_t size = strlen(spec->preset) + spec->params_len + 2;
+    for (size_t i = 0; (param = laci_param_at(spec->plugin, i)) != NULL; i++) {
+        size += strlen(param->fallback) + 1;
+    }
+    return size;
+}
+
+lac_status laci_settings_read(const laci_spec *spec, void *state, char *texts)
+{
+    const target to = {spec->name, state, &texts};
+    const lac_param *param;
+    for (size_t i = 0; (param = laci_param_at(spec->plugin, i)) != NULL; i++) {
+        const span fallback = {param->fallback, strlen(param->fallback)};
+        if (!read_value(&to, param, fallback)) {
+            return wrong_value(&to, param, fallback);
+        }
+    }
+    LAC_TRY(read_items(spec, &to, (span){spec->preset, strlen(spec->preset)}));
+    return read_items(spec, &to, (span){spec->params, spec->params_len});
+}

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT
+#include <laconic/version.h>
+
+const char *lac_version(void)
+{
+    return LAC_VERSION_STRING;
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+// Compressors by name: open, close, and what can be asked of a handle.
+#include "compress/compressor.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/fail.h"
+#include "base/settings.h"
+#include "compress/sparse.h"
+
+#define LAC_COMPRESSOR(id, name)                                               \
+    extern const lac_compressor_ops laci_##name##_ops;
+#define LAC_COMPRESSOR_ALIAS(name, target, preset)
+#include "compress/compressors.def"
+#undef LAC_COMPRESSOR
+#undef LAC_COMPRESSOR_ALIAS
+
+#define LAC_COMPRESSOR_ALIAS(name, target, preset)
+static const lac_plugin *const plugins[] = {
+#define LAC_COMPRESSOR(id, name) &laci_##name##_ops.plugin,
+#include "compress/compressors.def"
+#undef LAC_COMPRESSOR
+};
+
+static const uint32_t wire_ids[] = {
+#define LAC_COMPRESSOR(id, name) (id),
+#include "compress/compressors.def"
+#undef LAC_COMPRESSOR
+};
+#undef LAC_COMPRESSOR_ALIAS
+
+static const lac_alias aliases[] = {
+#define LAC_COMPRESSOR(id, name)
+#define LAC_COMPRESSOR_ALIAS(name, target, preset) {name, target, preset},
+#include "compress/compressors.def"
+#undef LAC_COMPRESSOR
+#undef LAC_COMPRESSOR_ALIAS
+};
+
+enum {
+    PLUGIN_COUNT = sizeof(plugins) / sizeof(plugins[0]),
+    ALIAS_COUNT = sizeof(aliases) / sizeof(aliases[0]),
+    PARTS_MAX = 8, // of "A+B+C"
+};
+
+static const laci_registry registry = {
+    .kind = "compressor",
+    .plugins = plugins,
+    .plugin_count = PLUGIN_COUNT,
+    .aliases = aliases,
+    .alias_count = ALIAS_COUNT,
+};
+
+const lac_plugin *const *lac_compressors(size_t *count_out)
+{
+    *count_out = PLUGIN_COUNT;
+    return plugins;
+}
+
+const lac_alias *lac_compressor_aliases(size_t *count_out)
+{
+    *count_out = ALIAS_COUNT;
+    return aliases;
+}
+
+static uint32_t wire_id_of(const lac_compressor_ops *ops)
+{
+    for (size_t i = 0; i < PLUGIN_COUNT; i++) {
+        if (plugins[i] == &ops->plugin) {
+            return wire_ids[i];
+        }
+    }
+    return 0;
+}
+
+// Opens one compressor of a spec, without what follows a '+'. One block holds
+// the handle, the settings and their texts.
+static lac_status open_part(
+    lac_compressor **out, const laci_spec *spec, lac_form form)
+{
+    *out = NULL;
+    const lac_compressor_ops *const ops = (const void *)spec->plugin;
+    const size_t head = laci_aligned(sizeof(lac_compressor));
+    const size_t state = laci_aligned(ops->plugin.state_size);
+    lac_compressor *const c =
+        laci_zalloc_aligned(head + state + laci_settings_texts_size(spec));
+    if (c == NULL) {
+        return lac_fail(
+            LAC_ERR_NOMEM, "%s: no memory for a handle", spec->name);
+    }
+    c->ops = ops;
+    c->name = spec->name;
+    c->wire_id = wire_id_of(ops);
+    c->form = form;
+    c->kernels = laci_kernels_best();
+    c->state = (unsigned char *)c + head;
+    lac_status status =
+        laci_settings_read(spec, c->state, (char *)c + head + state);
+    if (status == LAC_OK && ops->configure != NULL) {
+        status = ops->configure(c->state);
+    }
+    if (status != LAC_OK) {
+        lac_compressor_close(c);
+        return status;
+    }
+    *out = c;
+    return LAC_OK;
+}
+
+// Opens "A+B+C" from the left; each part takes the values that the one before
+// it keeps.
+static lac_status open_parts(
+    lac_compressor **out, const char *text, size_t len, lac_form form,
+    size_t parts)
+{
+    *out = NULL;
+    size_t part = 0;
+    laci_spec spec = {0};
+    LAC_TRY(laci_spec_part(text, len, '+', &part));
+    LAC_TRY(laci_spec_find(&registry, text, part, &spec));
+    lac_compressor *c = NULL;
+    LAC_TRY(open_part(&c, &spec, form));
+    if (part < len) {
+        lac_status status;
+        if (c->ops->sparsifier == NULL || parts == PARTS_MAX) {
+            status = lac_fail(
+                LAC_ERR_INVALID,
+                "%s: nothing can follow with a +, expected a sparsifier such "
+                "as top-k before it",
+                c->name);
+        } else {
+            status = open_parts(
+                &c->inner, text + part + 1, len - part - 1, form, parts + 1);
+        }
+        if (status != LAC_OK) {
+            lac_compressor_close(c);
+            return status;
+        }
+    }
+    *out = c;
+    return LAC_OK;
+}
+
+static lac_status check_form(lac_form form)
+{
+    if (form != LAC_FORM_PLAIN && form != LAC_FORM_UNBIASED &&
+        form != LAC_FORM_CONTRACTIVE) {
+        return lac_fail(
+            LAC_ERR_INVALID, "compressor: form is %d, expected 0, 1 or 2",
+            (int)form);
+    }
+    return LAC_OK;
+}
+
+lac_status lac_compressor_open(
+    lac_compressor **out, const char *spec, lac_form form)
+{
+    *out = NULL;
+    LAC_TRY(check_form(form));
+    return open_parts(out, spec, strlen(spec), form, 1);
+}
+
+lac_status lac_compressor_open_with(
+    lac_compressor **out, const lac_compressor_ops *ops, const char *params,
+    lac_form form)
+{
+    *out = NULL;
+    LAC_TRY(check_form(form));
+    const laci_spec spec = {
+        .plugin = &ops->plugin,
+        .name = ops->plugin.name,
+        .preset = "",
+        .params = params,
+        .params_len = strlen(params),
+    };
+    return open_part(out, &spec, form);
+}
+
+void lac_compressor_close(lac_compressor *c)
+{
+    if (c != NULL) {
+        lac_compressor_close(c->inner);
+        laci_free_aligned(c->scratch);
+        laci_free_aligned(c);
+    }
+}
+
+lac_status lac_compressor_use_kernels(lac_compressor *c, const char *name)
+{
+    const laci_kernels *kernels = NULL;
+    LAC_TRY(laci_kernels_find(name, &kernels));
+    for (; c != NULL; c = c->inner) {
+        c->kernels = kernels;
+    }
+    return LAC_OK;
+}
+
+const char *lac_compressor_kernels(const lac_compressor *c)
+{
+    return c->kernels->name;
+}
+
+uint32_t lac_compressor_wire_id(const lac_compressor *c)
+{
+    return c->inner == NULL
+               ? c->wire_id
+               : c->wire_id + 256 * lac_compressor_wire_id(c->inner);
+}
+
+lac_status laci_shape_check(const lac_compressor *c, lac_shape shape)
+{
+    const size_t most =
+        c->ops->max_values == 0 ? LAC_VALUES_MAX : c->ops->max_values;
+    size_t values;
+    if (!laci_mul(shape.rows, shape.cols, &values) || values > most) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: a tensor of %zu x %zu has too many values, at most %zu fit",
+            c->name, shape.rows, shape.cols, most);
+    }
+    if (values > 0 && c->inner != NULL) {
+        return laci_shape_check(c->inner, laci_sparse_kept(c, shape));
+    }
+    return LAC_OK;
+}
+
+lac_status lac_compressor_reserve(lac_compressor *c, lac_shape shape)
+{
+    LAC_TRY(laci_shape_check(c, shape));
+    if (laci_shape_values(shape) == 0) {
+        return LAC_OK;
+    }
+    const size_t size = laci_payload_scratch(c, shape);
+    if (size <= c->scratch_size) {
+        return LAC_OK;
+    }
+    void *const scratch = laci_zalloc_aligned(size);
+    if (scratch == NULL) {
+        return lac_fail(
+            LAC_ERR_NOMEM, "%s: no memory for %zu bytes of scratch", c->name,
+            size);
+    }
+    laci_free_aligned(c->scratch);
+    c->scratch = scratch;
+    c->scratch_size = size;
+    return LAC_OK;
+}
+
+unsigned lac_compressor_traits(const lac_compressor *c, lac_scope_kind scope)
+{
+    return c->ops->sparsifier == NULL ? c->ops->traits
+                                      : laci_sparse_traits(c, scope);
+}
+
+lac_guarantee lac_compressor_guarantee(const lac_compressor *c, lac_shape shape)
+{
+    if (laci_shape_values(shape) == 0) {
+        return (lac_guarantee){.unbiased = true, .error = 0};
+    }
+    return c->ops->sparsifier == NULL
+               ? c->ops->guarantee(c->state, shape, c->form)
+               : laci_sparse_guarantee(c, shape);
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// The identity: every float as it is. The baseline all others are measured
+// against.
+//
+// Payload for n values: n floats, 4n bytes. NaN and infinities pass unchanged.
+#include <laconic/compress.h>
+
+#include "base/bytes.h"
+#include "compress/compressor.h"
+
+static size_t identity_bound(const void *state, lac_shape shape)
+{
+    (void)state;
+    return laci_shape_values(shape) * sizeof(float);
+}
+
+static lac_guarantee identity_guarantee(
+    const void *state, lac_shape shape, lac_form form)
+{
+    (void)state;
+    (void)shape;
+    (void)form;
+    return (lac_guarantee){.unbiased = true, .error = 0};
+}
+
+static size_t identity_encode(
+    const void *state, const lac_call *call, const float *x, uint8_t *out)
+{
+    laci_put_floats(out, x, laci_shape_values(call->shape));
+    return identity_bound(state, call->shape);
+}
+
+static lac_status identity_check(
+    const void *state, const lac_call *call, const uint8_t *in, size_t len)
+{
+    (void)in;
+    return laci_check_length(
+        "identity", len, identity_bound(state, call->shape));
+}
+
+static void identity_decode(
+    const void *state, const lac_call *call, const uint8_t *in, size_t len,
+    float *x)
+{
+    (void)state;
+    (void)len;
+    laci_get_floats(in, x, laci_shape_values(call->shape));
+}
+
+static void identity_decode_add(
+    const void *state, const lac_call *call, const uint8_t *in, size_t len,
+    float a, float *y)
+{
+    (void)state;
+    (void)len;
+    const size_t n = laci_shape_values(call->shape);
+    for (size_t i = 0; i < n; i++) {
+        y[i] += a * laci_get_f32(in + sizeof(float) * i);
+    }
+}
+
+const lac_compressor_ops laci_identity_ops = {
+    .plugin.size = sizeof(lac_compressor_ops),
+    .plugin.name = "identity",
+    .plugin.summary = "every value as it is, 32 bits each: the baseline",
+    .traits = LAC_TRAIT_LINEAR | LAC_TRAIT_DETERMINISTIC,
+    .guarantee = identity_guarantee,
+    .bound = identity_bound,
+    .encode = identity_encode,
+    .check = identity_check,
+    .decode = identity_decode,
+    .decode_add = identity_decode_add,
+};

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+// Encoding and decoding: checks every argument, then forwards to the ops of a
+// compressor or, for "A+B", to sparse.c. Tensors without values have empty
+// payloads and never reach the ops.
+#include <assert.h>
+
+#include "base/alloc.h"
+#include "base/fail.h"
+#include "compress/compressor.h"
+#include "compress/sparse.h"
+#include "kernels/vector.h"
+
+lac_call laci_call_make(
+    const lac_compressor *c, const lac_key *key, lac_shape shape)
+{
+    return (lac_call){
+        .size = sizeof(lac_call),
+        .key = *key,
+        .shape = shape,
+        .form = c->form,
+        .scratch = c->scratch,
+        .kernels = c->kernels,
+    };
+}
+
+lac_status laci_check_length(const char *name, size_t len, size_t expected)
+{
+    if (len != expected) {
+        return lac_fail(
+            LAC_ERR_CORRUPT, "%s: payload has %zu bytes, expected %zu", name,
+            len, expected);
+    }
+    return LAC_OK;
+}
+
+size_t laci_payload_bound(
+    const lac_compressor *c, lac_shape shape, lac_scope_kind scope)
+{
+    return c->ops->sparsifier == NULL ? c->ops->bound(c->state, shape)
+                                      : laci_sparse_bound(c, shape, scope);
+}
+
+// Room for a decoded tensor, for compressors without a decode_add.
+static size_t decoded_size(const lac_compressor *c, lac_shape shape)
+{
+    const size_t size = laci_shape_values(shape) * sizeof(float);
+    return c->ops->decode_add != NULL ? 0 : laci_aligned(size);
+}
+
+size_t laci_payload_scratch(const lac_compressor *c, lac_shape shape)
+{
+    if (c->ops->sparsifier != NULL) {
+        return laci_sparse_scratch(c, shape);
+    }
+    const size_t own =
+        c->ops->scratch == NULL ? 0 : c->ops->scratch(c->state, shape);
+    return own + decoded_size(c, shape);
+}
+
+size_t laci_payload_encode(
+    const lac_compressor *c, const lac_call *call, const float *x, uint8_t *out)
+{
+    return c->ops->sparsifier == NULL ? c->ops->encode(c->state, call, x, out)
+                                      : laci_sparse_encode(c, call, x, out);
+}
+
+lac_status laci_payload_check(
+    const lac_compressor *c, const lac_call *call, const uint8_t *in,
+    size_t len)
+{
+    return c->ops->sparsifier == NULL ? c->ops->check(c->state, call, in, len)
+                                      : laci_sparse_check(c, call, in, len);
+}
+
+void laci_payload_decode(
+    const lac_compressor *c, const lac_call *call, const uint8_t *in,
+    size_t len, float *x)
+{
+    if (c->ops->sparsifier == NULL) {
+        c->ops->decode(c->state, call, in, len, x);
+    } else {
+        laci_sparse_decode(c, call, in, len, x);
+    }
+}
+
+void laci_payload_decode_add(
+    const lac_compressor *c, const lac_call *call, const uint8_t *in,
+    size_t len, float a, float *y)
+{
+    if (c->ops->sparsifier != NULL) {
+        laci_sparse_decode_add(c, call, in, len, a, y);
+    } else if (c->ops->decode_add != NULL) {
+        c->ops->decode_add(c->state, call, in, len, a, y);
+    } else {
+        lac_call inner = *call;
+        float *const values = call->scratch;
+        inner.scratch =
+            (unsigned char *)call->scratch + decoded_size(c, call->shape);
+        c->ops->decode(c->state, &inner, in, len, values);
+        c->kernels->vector->add_scaled(
+            a, values, y, laci_shape_values(call->shape));
+    }
+}
+
+static lac_status check_tensor(
+    const lac_compressor *c, lac_shape shape, const void *values,
+    const void *bytes)
+{
+    LAC_TRY(laci_shape_check(c, shape));
+    if (laci_shape_values(shape) == 0) {
+        return LAC_OK;
+    }
+    if (values == NULL || bytes == NULL) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: %s of a tensor of %zu x %zu is NULL", c->name,
+            values == NULL ? "the values" : "the payload", shape.rows,
+            shape.cols);
+    }
+    const size_t scratch = laci_payload_scratch(c, shape);
+    if (scratch > c->scratch_size) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: a tensor of %zu x %zu needs %zu bytes of scratch, %zu are "
+            "reserved",
+            c->name, shape.rows, shape.cols, scratch, c->scratch_size);
+    }
+    return LAC_OK;
+}
+
+size_t lac_compressor_bound(
+    const lac_compressor *c, lac_shape shape, lac_scope_kind scope)
+{
+    if (laci_shape_check(c, shape) != LAC_OK || laci_shape_values(shape) == 0) {
+        return 0;
+    }
+    return laci_payload_bound(c, shape, scope);
+}
+
+static lac_status check_space(
+    const lac_compressor *c, lac_shape shape, lac_scope_kind scope, size_t cap)
+{
+    const size_t bound = lac_compressor_bound(c, shape, scope);
+    if (cap < bound) {
+        return lac_fail(
+            LAC_ERR_SPACE, "%s: the payload may need %zu bytes, there are %zu",
+            c->name, bound, cap);
+    }
+    return LAC_OK;
+}
+
+lac_status laci_encode_check(
+    const lac_compressor *c, const lac_key *key, lac_shape shape,
+    const float *x, const uint8_t *out, size_t cap)
+{
+    LAC_TRY(check_tensor(c, shape, x, out));
+    return check_space(c, shape, key->scope, cap);
+}
+
+lac_status lac_compressor_encode(
+    lac_compressor *c, const lac_key *key, lac_shape shape, const float *x,
+    uint8_t *out, size_t cap, size_t *len_out)
+{
+    LAC_TRY(laci_encode_check(c, key, shape, x, out, cap));
+    if (laci_shape_values(shape) == 0) {
+        *len_out = 0;
+        return LAC_OK;
+    }
+    const lac_call call = laci_call_make(c, key, shape);
+    *len_out = laci_payload_encode(c, &call, x, out);
+    assert(*len_out <= laci_payload_bound(c, shape, key->scope));
+    return LAC_OK;
+}
+
+// Checks the arguments and the payload, for a destination `values`.
+static lac_status check_payload(
+    const lac_compressor *c, const lac_call *call, const uint8_t *in,
+    size_t len, const void *values)
+{
+    static const uint8_t nothing = 0;
+    LAC_TRY(check_tensor(
+        c, call->shape, values, len == 0 && in == NULL ? &nothing : in));
+    if (laci_shape_values(call->shape) > 0) {
+        return laci_payload_check(c, call, in == NULL ? &nothing : in, len);
+    }
+    if (len != 0) {
+        return lac_fail(
+            LAC_ERR_CORRUPT,
+            "%s: payload of a tensor without values has %zu bytes, expected 0",
+            c->name, len);
+    }
+    return LAC_OK;
+}
+
+lac_status lac_compressor_check(
+    lac_compressor *c, const lac_key *key, lac_shape shape, const uint8_t *in,
+    size_t len)
+{
+    const lac_call call = laci_call_make(c, key, shape);
+    return check_payload(c, &call, in, len, c);
+}
+
+lac_status lac_compressor_decode(
+    lac_compressor *c, const lac_key *key, lac_shape shape, const uint8_t *in,
+    size_t len, float *x)
+{
+    const lac_call call = laci_call_make(c, key, shape);
+    LAC_TRY(check_payload(c, &call, in, len, x));
+    if (laci_shape_values(shape) > 0) {
+        laci_payload_decode(c, &call, in, len, x);
+    }
+    return LAC_OK;
+}
+
+lac_status lac_compressor_decode_add(
+    lac_compressor *c, const lac_key *key, lac_shape shape, const uint8_t *in,
+    size_t len, float a, float *y)
+{
+    const lac_call call = laci_call_make(c, key, shape);
+    LAC_TRY(check_payload(c, &call, in, len, y));
+    if (laci_shape_values(shape) > 0) {
+        laci_payload_decode_add(c, &call, in, len, a, y);
+    }
+    return LAC_OK;
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+#include "compress/sparse.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/fail.h"
+
+// The scratch of one call: the indices, the values, and what is left for the
+// choice or for the inner compressor, which never work at the same time.
+typedef struct workspace {
+    uint32_t *indices;
+    float *values;
+    size_t kept;
+    lac_call inner;
+} workspace;
+
+lac_shape laci_sparse_kept(const lac_compressor *c, lac_shape shape)
+{
+    return (lac_shape){c->ops->sparsifier->keep(c->state, shape), 1};
+}
+
+static size_t indices_size(size_t kept)
+{
+    return laci_aligned(kept * sizeof(uint32_t));
+}
+
+static size_t values_size(size_t kept)
+{
+    return laci_aligned(kept * sizeof(float));
+}
+
+// The inner compressor has draws of its own.
+static lac_key inner_key(const lac_key *key)
+{
+    lac_key inner = lac_key_make(
+        key->low, LAC_PURPOSE_INNER, key->high, lac_scope_shared(), 0);
+    inner.scope = key->scope;
+    return inner;
+}
+
+static workspace lay_out(const lac_compressor *c, const lac_call *call)
+{
+    const lac_shape shape = laci_sparse_kept(c, call->shape);
+    unsigned char *const scratch = call->scratch;
+    workspace w = {
+        .indices = (void *)scratch,
+        .values = (void *)(scratch + indices_size(shape.rows)),
+        .kept = shape.rows,
+        .inner = *call,
+    };
+    w.inner.shape = shape;
+    w.inner.scratch =
+        scratch + indices_size(shape.rows) + values_size(shape.rows);
+    if (c->inner != NULL) {
+        w.inner.key = inner_key(&call->key);
+    }
+    return w;
+}
+
+size_t laci_sparse_scratch(const lac_compressor *c, lac_shape shape)
+{
+    const lac_shape kept = laci_sparse_kept(c, shape);
+    const size_t choice =
+        c->ops->scratch == NULL ? 0 : c->ops->scratch(c->state, shape);
+    const size_t inner =
+        c->inner == NULL ? 0 : laci_payload_scratch(c->inner, kept);
+    return indices_size(kept.rows) + values_size(kept.rows) +
+           (choice > inner ? choice : inner);
+}
+
+unsigned laci_sparse_traits(const lac_compressor *c, lac_scope_kind scope)
+{
+    const unsigned inner = c->inner == NULL
+                               ? LAC_TRAIT_LINEAR | LAC_TRAIT_DETERMINISTIC
+                               : lac_compressor_traits(c->inner, scope);
+    if (!c->ops->sparsifier->random) {
+        return inner & LAC_TRAIT_DETERMINISTIC;
+    }
+    return scope == LAC_SCOPE_WORKER ? 0 : inner & LAC_TRAIT_LINEAR;
+}
+
+static double scale_of(const lac_compressor *c, lac_shape shape)
+{
+    const size_t kept = laci_sparse_kept(c, shape).rows;
+    return c->ops->sparsifier->random && c->form == LAC_FORM_UNBIASED
+               ? (double)laci_shape_values(shape) / (double)kept
+               : 1;
+}
+
+// With w1 the error of the choice and w2 that of the inner compressor: two
+// unbiased operators have w1 w2 + w1 + w2 (natural compression, theorem 5).
+// Without scaling the errors lie on different values: of the energy, a part
+// p >= 1 - w1 is kept and p w2 + 1 - p is lost.
+lac_guarantee laci_sparse_guarantee(const lac_compressor *c, lac_shape shape)
+{
+    const lac_guarantee outer = c->ops->guarantee(c->state, shape, c->form);
+    if (c->inner == NULL) {
+        return outer;
+    }
+    const lac_guarantee inner =
+        lac_compressor_guarantee(c->inner, laci_sparse_kept(c, shape));
+    const double w1 = outer.error, w2 = inner.error;
+    if (scale_of(c, shape) != 1) {
+        return (lac_guarantee){
+            .unbiased = outer.unbiased && inner.unbiased,
+            .error = inner.unbiased ? w1 * w2 + w1 + w2
+                                    : pow(sqrt(w1) + sqrt(w2 * (1 + w1)), 2),
+        };
+    }
+    return (lac_guarantee){
+        .unbiased = outer.unbiased && inner.unbiased,
+        .error = fmax(w1 + (1 - w1) * w2, w2),
+    };
+}
+
+size_t laci_sparse_bound(
+    const lac_compressor *c, lac_shape shape, lac_scope_kind scope)
+{
+    const lac_shape kept = laci_sparse_kept(c, shape);
+    return c->ops->sparsifier->indices_bound(c->state, shape, scope) +
+           (c->inner == NULL ? kept.rows * sizeof(float)
+                             : laci_payload_bound(c->inner, kept, scope));
+}
+
+static void gather(const workspace *w, const float *x, float scale)
+{
+    for (size_t i = 0; i < w->kept; i++) {
+        w->values[i] = x[w->indices[i]] * scale;
+    }
+}
+
+size_t laci_sparse_encode(
+    const lac_compressor *c, const lac_call *call, const float *x, uint8_t *out)
+{
+    const workspace w = lay_out(c, call);
+    lac_call choice = *call;
+    choice.scratch = w.inner.scratch;
+    c->ops->sparsifier->choose(c->state, &choice, x, w.indices);
+    const size_t head =
+        c->ops->sparsifier->put_indices(c->state, &choice, w.indices, out);
+    gather(&w, x, (float)scale_of(c, call->shape));
+    if (c->inner == NULL) {
+        laci_put_floats(out + head, w.values, w.kept);
+        return head + w.kept * sizeof(float);
+    }
+    return head + laci_payload_encode(c->inner, &w.inner, w.values, out + head);
+}
+
+lac_status laci_sparse_check(
+    const lac_compressor *c, const lac_call *call, const uint8_t *in,
+    size_t len)
+{
+    const workspace w = lay_out(c, call);
+    size_t head = 0;
+    LAC_TRY(c->ops->sparsifier->get_indices(
+        c->state, call, in, len, w.indices, &head));
+    if (c->inner == NULL) {
+        return laci_check_length(c->name, len, head + w.kept * sizeof(float));
+    }
+    return laci_payload_check(c->inner, &w.inner, in + head, len - head);
+}
+
+// Reads indices and values of a payload that was checked.
+static workspace unpack(
+    const lac_compressor *c, const lac_call *call, const uint8_t *in,
+    size_t len)
+{
+    const workspace w = lay_out(c, call);
+    size_t head = 0;
+    (void)!c->ops->sparsifier->get_indices(
+        c->state, call, in, len, w.indices, &head);
+    if (c->inner == NULL) {
+        laci_get_floats(in + head, w.values, w.kept);
+    } else {
+        laci_payload_decode(
+            c->inner, &w.inner, in + head, len - head, w.values);
+    }
+    return w;
+}
+
+void laci_sparse_decode(
+    const lac_compressor *c, const lac_call *call, const uint8_t *in,
+    size_t len, float *x)
+{
+    const workspace w = unpack(c, call, in, len);
+    memset(x, 0, laci_shape_values(call->shape) * sizeof(*x));
+    for (size_t i = 0; i < w.kept; i++) {
+        x[w.indices[i]] = w.values[i];
+    }
+}
+
+void laci_sparse_decode_add(
+    const lac_compressor *c, const lac_call *call, const uint8_t *in,
+    size_t len, float a, float *y)
+{
+    const workspace w = unpack(c, call, in, len);
+    for (size_t i = 0; i < w.kept; i++) {
+        y[w.indices[i]] += a * w.values[i];
+    }
+}

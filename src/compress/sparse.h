@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// What all sparsifiers share: the values they keep, as a tensor of one column,
+// go through another compressor, the identity when none is named after a '+'.
+//
+// Payload: what tells the indices, then the inner compressor's payload.
+#ifndef LACONIC_COMPRESS_SPARSE_H
+#define LACONIC_COMPRESS_SPARSE_H
+
+#include "compress/compressor.h"
+
+// laci_sparse_kept returns the shape of the values kept of `shape`.
+lac_shape laci_sparse_kept(const lac_compressor *c, lac_shape shape);
+
+unsigned laci_sparse_traits(const lac_compressor *c, lac_scope_kind scope);
+lac_guarantee laci_sparse_guarantee(const lac_compressor *c, lac_shape shape);
+size_t laci_sparse_bound(
+    const lac_compressor *c, lac_shape shape, lac_scope_kind scope);
+size_t laci_sparse_scratch(const lac_compressor *c, lac_shape shape);
+size_t laci_sparse_encode(
+    const lac_compressor *c, const lac_call *call, const float *x,
+    uint8_t *out);
+lac_status laci_sparse_check(
+    const lac_compressor *c, const lac_call *call, const uint8_t *in,
+    size_t len);
+void laci_sparse_decode(
+    const lac_compressor *c, const lac_call *call, const uint8_t *in,
+    size_t len, float *x);
+void laci_sparse_decode_add(
+    const lac_compressor *c, const lac_call *call, const uint8_t *in,
+    size_t len, float a, float *y);
+
+#endif

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Which kernels there are, and which of them this machine can run.
+#include "kernels/kernels.h"
+
+#include <string.h>
+
+#include "base/fail.h"
+#include "kernels/vector.h"
+
+static const laci_kernels portable = {
+    .name = "portable",
+    .vector = &laci_vector_portable,
+};
+
+#ifdef LACI_HAVE_AVX2
+static const laci_kernels avx2 = {
+    .name = "avx2",
+    .vector = &laci_vector_avx2,
+};
+
+static const laci_kernels *usable_avx2(void)
+{
+    __builtin_cpu_init();
+    const int usable = __builtin_cpu_supports("avx2") &&
+                       __builtin_cpu_supports("bmi2") &&
+                       __builtin_cpu_supports("f16c");
+    return usable ? &avx2 : NULL;
+}
+#else
+static const laci_kernels *usable_avx2(void)
+{
+    return NULL;
+}
+#endif
+
+const laci_kernels *laci_kernels_best(void)
+{
+    const laci_kernels *const fast = usable_avx2();
+    return fast == NULL ? &portable : fast;
+}
+
+lac_status laci_kernels_find(const char *name, const laci_kernels **out)
+{
+    if (strcmp(name, "best") == 0) {
+        *out = laci_kernels_best();
+        return LAC_OK;
+    }
+    if (strcmp(name, "portable") == 0) {
+        *out = &portable;
+        return LAC_OK;
+    }
+    if (strcmp(name, "avx2") != 0) {
+        return lac_fail(
+            LAC_ERR_NOTFOUND,
+            "no kernels are named \"%.40s\", expected portable, avx2 or best",
+            name);
+    }
+    const laci_kernels *const fast = usable_avx2();
+    if (fast == NULL) {
+        return lac_fail(
+            LAC_ERR_UNSUPPORTED,
+            "kernels avx2 need a processor with AVX2, BMI2 and F16C");
+    }
+    *out = fast;
+    return LAC_OK;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// The hot loops. Every loop exists in portable C, which is the reference, and
+// may exist once more for AVX2; a test compares the two bit for bit. A set of
+// kernels is a constant table of tables, one for each subject.
+#ifndef LACONIC_KERNELS_KERNELS_H
+#define LACONIC_KERNELS_KERNELS_H
+
+#include <laconic/status.h>
+
+typedef struct laci_kernels {
+    const char *name; // "portable", "avx2"
+    const struct laci_vector_kernels *vector;
+} laci_kernels;
+
+// laci_kernels_best returns the fastest set this machine can run.
+const laci_kernels *laci_kernels_best(void);
+
+// laci_kernels_find returns the set of that name, "best" included.
+// Fails with LAC_ERR_NOTFOUND, or LAC_ERR_UNSUPPORTED when this machine or
+// build does not have it.
+lac_status laci_kernels_find(const char *name, const laci_kernels **out);
+
+#endif

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Sums and combinations of whole vectors.
+//
+// A sum fixes its order, so that every set of kernels gives the same bits. It
+// runs over blocks of LACI_SUM_BLOCK values: value i of a block is added to
+// lane i % LACI_SUM_LANES in float; the lanes of a block are then added in
+// pairs (lane j and j + 16, then j + 8, 4, 2, 1) and the blocks, in order, in
+// double.
+#ifndef LACONIC_KERNELS_VECTOR_H
+#define LACONIC_KERNELS_VECTOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { LACI_SUM_BLOCK = 512, LACI_SUM_LANES = 32 };
+
+typedef struct laci_vector_kernels {
+    // y += x
+    void (*add)(const float *x, float *y, size_t n);
+
+    // y += a * x, the product rounded before it is added
+    void (*add_scaled)(float a, const float *x, float *y, size_t n);
+
+    // The sum of |x|. Not finite when a lane of a block overflows.
+    double (*sum_magnitudes)(const float *x, size_t n);
+
+    // The sum of x^2. Squares beyond the range of a float are lost or make it
+    // infinite; laci_norm below minds that.
+    double (*sum_squares)(const float *x, size_t n);
+
+    // The largest |x| by its bits, so that a NaN is larger than an infinity.
+    uint32_t (*max_magnitude)(const float *x, size_t n);
+} laci_vector_kernels;
+
+extern const laci_vector_kernels laci_vector_portable;
+extern const laci_vector_kernels laci_vector_avx2;
+
+// laci_norm returns |x|_2 rounded to float, right for all finite values: NaN
+// when x has a NaN or an infinity, and the largest float when it is beyond.
+float laci_norm(const laci_vector_kernels *vector, const float *x, size_t n);
+
+#endif

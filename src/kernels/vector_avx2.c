@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// vector.c for AVX2. Four registers of eight lanes are the 32 lanes of a sum.
+#include "kernels/vector.h"
+
+#include <immintrin.h>
+
+static void add(const float *x, float *y, size_t n)
+{
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        _mm256_storeu_ps(
+            y + i,
+            _mm256_add_ps(_mm256_loadu_ps(y + i), _mm256_loadu_ps(x + i)));
+    }
+    laci_vector_portable.add(x + i, y + i, n - i);
+}
+
+static void add_scaled(float a, const float *x, float *y, size_t n)
+{
+    const __m256 factor = _mm256_set1_ps(a);
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        const __m256 product = _mm256_mul_ps(factor, _mm256_loadu_ps(x + i));
+        _mm256_storeu_ps(y + i, _mm256_add_ps(_mm256_loadu_ps(y + i), product));
+    }
+    laci_vector_portable.add_scaled(a, x + i, y + i, n - i);
+}
+
+static inline float sum_lanes(const __m256 lanes[4])
+{
+    const __m256 eight = _mm256_add_ps(
+        _mm256_add_ps(lanes[0], lanes[2]), _mm256_add_ps(lanes[1], lanes[3]));
+    __m128 four = _mm_add_ps(
+        _mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    four = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
+}
+
+static double sum_magnitudes(const float *x, size_t n)
+{
+    const __m256 mask = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
+    double sum = 0;
+    size_t start = 0;
+    for (; start + LACI_SUM_BLOCK <= n; start += LACI_SUM_BLOCK) {
+        __m256 lanes[4] = {0};
+        for (size_t i = 0; i < LACI_SUM_BLOCK; i += LACI_SUM_LANES) {
+            for (size_t j = 0; j < 4; j++) {
+                const __m256 v = _mm256_loadu_ps(x + start + i + 8 * j);
+                lanes[j] = _mm256_add_ps(lanes[j], _mm256_and_ps(v, mask));
+            }
+        }
+        sum += (double)sum_lanes(lanes);
+    }
+    return sum + laci_vector_portable.sum_magnitudes(x + start, n - start);
+}
+
+static double sum_squares(const float *x, size_t n)
+{
+    double sum = 0;
+    size_t start = 0;
+    for (; start + LACI_SUM_BLOCK <= n; start += LACI_SUM_BLOCK) {
+        __m256 lanes[4] = {0};
+        for (size_t i = 0; i < LACI_SUM_BLOCK; i += LACI_SUM_LANES) {
+            for (size_t j = 0; j < 4; j++) {
+                const __m256 v = _mm256_loadu_ps(x + start + i + 8 * j);
+                lanes[j] = _mm256_add_ps(lanes[j], _mm256_mul_ps(v, v));
+            }
+        }
+        sum += (double)sum_lanes(lanes);
+    }
+    return sum + laci_vector_portable.sum_squares(x + start, n - start);
+}
+
+static uint32_t max_magnitude(const float *x, size_t n)
+{
+    const __m256i mask = _mm256_set1_epi32(0x7fffffff);
+    __m256i max = _mm256_setzero_si256();
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        const __m256i v = _mm256_loadu_si256((const void *)(x + i));
+        max = _mm256_max_epu32(max, _mm256_and_si256(v, mask));
+    }
+    uint32_t lanes[8];
+    _mm256_storeu_si256((void *)lanes, max);
+    uint32_t best = laci_vector_portable.max_magnitude(x + i, n - i);
+    for (size_t j = 0; j < 8; j++) {
+        best = lanes[j] > best ? lanes[j] : best;
+    }
+    return best;
+}
+
+const laci_vector_kernels laci_vector_avx2 = {
+    .add = add,
+    .add_scaled = add_scaled,
+    .sum_magnitudes = sum_magnitudes,
+    .sum_squares = sum_squares,
+    .max_magnitude = max_magnitude,
+};

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// What every test includes: cmocka in the order it wants, asserts that know
+// about lac_status, and a place where every allocation passes.
+#ifndef LACONIC_TESTS_LAC_TEST_H
+#define LACONIC_TESTS_LAC_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <laconic/laconic.h>
+
+static inline void check_status(
+    lac_status got, lac_status expected, const char *text, const char *file,
+    int line)
+{
+    if (got != expected) {
+        print_error(
+            "%s: %s (%s)\n", text, lac_status_text(got), lac_error_message());
+        _fail(file, line);
+    }
+}
+
+#define assert_status(expression, expected)                                    \
+    check_status((expression), (expected), #expression, __FILE__, __LINE__)
+
+#define assert_ok(expression) assert_status(expression, LAC_OK)
+
+// Fails unless the expression fails with this status and this sentence.
+#define assert_fails(expression, expected, sentence)                           \
+    do {                                                                       \
+        assert_status(expression, expected);                                   \
+        assert_string_equal(lac_error_message(), sentence);                    \
+    } while (0)
+
+// Every allocation passes here. The one that finds `test_allocations_left` at
+// 0 fails, and so do all after it; -1 lets all of them succeed.
+static size_t test_allocations;
+static long test_allocations_left = -1;
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    test_allocations++;
+    if (test_allocations_left == 0) {
+        return NULL;
+    }
+    if (test_allocations_left > 0) {
+        test_allocations_left--;
+    }
+    return __real_calloc(count, size);
+}
+
+#endif
