@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// Every compressor that can be opened, in every form: what the conformance
+// tests run over. A new line in compressors.def is covered by all of them.
+#ifndef LACONIC_TESTS_SUBJECTS_H
+#define LACONIC_TESTS_SUBJECTS_H
+
+#include "lac_test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SPEC_SIZE = 96, VALUES_MAX = 600, BYTES_MAX = 8 * VALUES_MAX + 64 };
+
+// One compressor in one form, opened anew for each duty.
+typedef struct subject {
+    char spec[SPEC_SIZE];
+    lac_form form;
+    lac_compressor *c;
+} subject;
+
+typedef void duty(subject *s);
+
+// Shapes every duty may use: a vector, matrices, one value, whole words.
+static const lac_shape test_shapes[] = {
+    {100, 1}, {7, 13}, {1, 1}, {1, 37}, {16, 16}, {24, 25},
+};
+
+enum { SHAPE_COUNT = sizeof(test_shapes) / sizeof(test_shapes[0]) };
+
+static inline size_t values_of(lac_shape shape)
+{
+    return shape.rows * shape.cols;
+}
+
+static inline lac_key test_key(uint64_t round, lac_scope scope)
+{
+    return lac_key_make(
+        42, LAC_PURPOSE_COMPRESS, round, scope, lac_name_hash("test"));
+}
+
+static inline void fill_normal(float *x, size_t n, uint64_t seed)
+{
+    const lac_key key =
+        lac_key_make(seed, LAC_PURPOSE_DATA, 0, lac_scope_shared(), 0);
+    for (size_t i = 0; i < n; i++) {
+        x[i] = lac_key_normal(&key, (uint32_t)i);
+    }
+}
+
+// Settings beside the defaults that take other ways through the code.
+static const char *const variants[] = {
+    "natural:bits=8",
+    "natural-dithering:levels=3,norm=inf",
+    "natural-dithering:levels=1",
+    "dithering:levels=4",
+    "dithering:levels=127,norm=inf,bucket=64",
+    "dithering:levels=1000,bucket=7",
+    "dithering:levels=65535,norm=inf",
+    "top-k:0.3",
+    "top-k:1",
+    "random-k:0.5",
+    "random-k:rank=1",
+    "random-k:1",
+    "random-block:0.4",
+    "random-block:rank=2",
+    "low-rank:rank=3,iterations=2",
+    "top-k:0.5+random-k:0.5+natural",
+};
+
+static inline void run_in_all_forms(const char *spec, duty *run)
+{
+    static const char *const names[] = {"plain", "unbiased", "contractive"};
+    for (int form = LAC_FORM_PLAIN; form <= LAC_FORM_CONTRACTIVE; form++) {
+        subject s = {.form = (lac_form)form};
+        (void)snprintf(s.spec, sizeof(s.spec), "%s", spec);
+        print_message("%s, %s\n", s.spec, names[form]);
+        assert_ok(lac_compressor_open(&s.c, s.spec, s.form));
+        for (size_t i = 0; i < SHAPE_COUNT; i++) {
+            assert_ok(lac_compressor_reserve(s.c, test_shapes[i]));
+        }
+        run(&s);
+        lac_compressor_close(s.c);
+    }
+}
+
+static inline bool is_sparsifier(const lac_plugin *plugin)
+{
+    // The plug-in is the first member of its ops.
+    return ((const lac_compressor_ops *)(const void *)plugin)->sparsifier !=
+           NULL;
+}
+
+// Runs a duty over all built-in compressors, their aliases, each sparsifier
+// with each compressor behind it, and the variants.
+static inline void for_all_subjects(duty *run)
+{
+    size_t count, alias_count;
+    const lac_plugin *const *const table = lac_compressors(&count);
+    const lac_alias *const aliases = lac_compressor_aliases(&alias_count);
+    for (size_t i = 0; i < count; i++) {
+        run_in_all_forms(table[i]->name, run);
+        for (size_t j = 0; is_sparsifier(table[i]) && j < count; j++) {
+            char spec[SPEC_SIZE];
+            (void)snprintf(
+                spec, sizeof(spec), "%s:0.3+%s", table[i]->name,
+                table[j]->name);
+            run_in_all_forms(spec, run);
+        }
+    }
+    for (size_t i = 0; i < alias_count; i++) {
+        run_in_all_forms(aliases[i].name, run);
+    }
+    for (size_t i = 0; i < sizeof(variants) / sizeof(variants[0]); i++) {
+        run_in_all_forms(variants[i], run);
+    }
+}
+
+// A payload of `x` for the subject, with the bytes it took.
+static inline size_t encode_test(
+    subject *s, const lac_key *key, lac_shape shape, const float *x,
+    uint8_t *out)
+{
+    size_t len = 0;
+    assert_ok(lac_compressor_encode(s->c, key, shape, x, out, BYTES_MAX, &len));
+    return len;
+}
+
+#endif

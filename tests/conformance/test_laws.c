@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+// What every compressor claims about its error, measured, and what it makes of
+// values that are not ordinary.
+#include "subjects.h"
+
+#include <float.h>
+#include <math.h>
+
+enum { DRAWS = 400 };
+
+// Inputs that look different to a compressor: bell-shaped, one value that
+// towers over the rest, all equal, powers of two and the worst case of natural
+// compression, and a matrix of rank 1.
+static void fill_input(float *x, lac_shape shape, int kind)
+{
+    const size_t n = values_of(shape);
+    fill_normal(x, n, 5);
+    for (size_t i = 0; i < n; i++) {
+        switch (kind) {
+        case 1:
+            x[i] = i == n / 2 ? 100.0f : 0.01f * x[i];
+            break;
+        case 2:
+            x[i] = -0.75f;
+            break;
+        case 3:
+            x[i] = (i % 2 == 0 ? 1.0f : 4.0f / 3) * ldexpf(1, (int)(i % 9) - 4);
+            break;
+        case 4:
+            x[i] = (float)(i / shape.cols + 1) * ((float)(i % shape.cols) - 2);
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+enum { INPUT_KINDS = 5 };
+
+typedef struct error_stats {
+    double mean;   // of |C(x) - x|^2 over the draws
+    double spread; // its standard error
+    double bias;   // |mean of C(x) - x|^2
+    double norm;   // |x|^2
+} error_stats;
+
+static error_stats measure(subject *s, lac_shape shape, const float *x)
+{
+    const size_t n = values_of(shape);
+    double sum = 0, squares = 0, deviation[VALUES_MAX] = {0};
+    error_stats stats = {0};
+    for (uint64_t k = 0; k < DRAWS; k++) {
+        const lac_key key = test_key(k, lac_scope_worker(0));
+        uint8_t payload[BYTES_MAX];
+        float y[VALUES_MAX];
+        const size_t len = encode_test(s, &key, shape, x, payload);
+        assert_ok(lac_compressor_decode(s->c, &key, shape, payload, len, y));
+        double error = 0;
+        for (size_t i = 0; i < n; i++) {
+            const double d = (double)y[i] - (double)x[i];
+            error += d * d;
+            deviation[i] += d / DRAWS;
+        }
+        sum += error;
+        squares += error * error;
+    }
+    stats.mean = sum / DRAWS;
+    stats.spread =
+        sqrt(fmax(0, squares / DRAWS - stats.mean * stats.mean) / DRAWS);
+    for (size_t i = 0; i < n; i++) {
+        stats.bias += deviation[i] * deviation[i];
+        stats.norm += (double)x[i] * (double)x[i];
+    }
+    return stats;
+}
+
+// The mean over the draws lies within five standard errors of the truth, and
+// rounding to float adds less than 2^-40 of the energy. Where nothing but
+// chance moves the mean of C(x) - x, its square is E|C(x) - x|^2 / DRAWS in
+// the mean; five times that is further out than any of these inputs reach
+// (n = 1, the widest: a normal deviate beyond 2.2 sigma would be allowed 2.5 %
+// of the time, so one value gets twelve).
+static void keep_their_law(subject *s)
+{
+    for (size_t i = 0; i < SHAPE_COUNT; i++) {
+        const lac_shape shape = test_shapes[i];
+        const lac_guarantee claim = lac_compressor_guarantee(s->c, shape);
+        assert_true(claim.error >= 0);
+        assert_true(
+            s->form != LAC_FORM_CONTRACTIVE || claim.error < 1 ||
+            values_of(shape) == 1);
+        for (int kind = 0; kind < INPUT_KINDS; kind++) {
+            float x[VALUES_MAX];
+            fill_input(x, shape, kind);
+            const error_stats got = measure(s, shape, x);
+            const double slack = 5 * got.spread + 0x1p-40 * got.norm;
+            if (got.mean > claim.error * got.norm + slack) {
+                print_error(
+                    "%s: %zu x %zu, input %d: error %g, claimed %g\n", s->spec,
+                    shape.rows, shape.cols, kind, got.mean / got.norm,
+                    claim.error);
+                fail();
+            }
+            const double factor = values_of(shape) == 1 ? 12 : 5;
+            if (claim.unbiased &&
+                got.bias > factor * got.mean / DRAWS + slack / DRAWS) {
+                print_error(
+                    "%s: %zu x %zu, input %d: bias %g, error %g\n", s->spec,
+                    shape.rows, shape.cols, kind, got.bias, got.mean);
+                fail();
+            }
+        }
+    }
+}
+
+// The form that was asked for is the form that is claimed.
+static void have_the_form_they_can(subject *s)
+{
+    const lac_shape shape = {24, 25};
+    lac_compressor *unbiased;
+    assert_ok(lac_compressor_open(&unbiased, s->spec, LAC_FORM_UNBIASED));
+    const lac_guarantee best = lac_compressor_guarantee(unbiased, shape);
+    const lac_guarantee own = lac_compressor_guarantee(s->c, shape);
+    assert_true(s->form != LAC_FORM_UNBIASED || own.unbiased == best.unbiased);
+    assert_true(best.unbiased || own.error < 1);
+    lac_compressor_close(unbiased);
+}
+
+static void turn_zeros_into_zeros(subject *s)
+{
+    for (size_t i = 0; i < SHAPE_COUNT; i++) {
+        const float zeros[VALUES_MAX] = {0};
+        const lac_key key = test_key(i, lac_scope_worker(0));
+        uint8_t payload[BYTES_MAX];
+        float y[VALUES_MAX];
+        const size_t len = encode_test(s, &key, test_shapes[i], zeros, payload);
+        assert_ok(
+            lac_compressor_decode(s->c, &key, test_shapes[i], payload, len, y));
+        for (size_t j = 0; j < values_of(test_shapes[i]); j++) {
+            assert_true(y[j] == 0);
+        }
+    }
+}
+
+// Finite values stay finite, however large or small.
+static void stay_finite(subject *s)
+{
+    static const float scales[] = {FLT_MAX, 1e30f, 1e-30f, 1e-38f, 1e-44f};
+    for (size_t i = 0; i < sizeof(scales) / sizeof(scales[0]); i++) {
+        const lac_shape shape = {24, 25};
+        const lac_key key = test_key(i, lac_scope_worker(0));
+        uint8_t payload[BYTES_MAX];
+        float x[VALUES_MAX], y[VALUES_MAX];
+        fill_normal(x, VALUES_MAX, 5);
+        for (size_t j = 0; j < VALUES_MAX; j++) {
+            x[j] = fmaxf(fminf(x[j] / 6, 1), -1) * scales[i];
+        }
+        const size_t len = encode_test(s, &key, shape, x, payload);
+        assert_ok(lac_compressor_decode(s->c, &key, shape, payload, len, y));
+        for (size_t j = 0; j < values_of(shape); j++) {
+            if (!isfinite(y[j]) && s->form != LAC_FORM_UNBIASED) {
+                print_error(
+                    "%s: scale %g gave %g\n", s->spec, (double)scales[i],
+                    (double)y[j]);
+                fail();
+            }
+        }
+    }
+}
+
+// A value that is not finite is still seen on the other side, unless chance
+// left it out.
+static void do_not_hide_divergence(subject *s)
+{
+    static const float bad[] = {INFINITY, -INFINITY, NAN};
+    for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
+        const lac_shape shape = {24, 25};
+        const lac_key key = test_key(k, lac_scope_worker(0));
+        uint8_t payload[BYTES_MAX];
+        float x[VALUES_MAX], y[VALUES_MAX];
+        fill_normal(x, VALUES_MAX, 5);
+        x[300] = bad[k];
+        const size_t len = encode_test(s, &key, shape, x, payload);
+        assert_ok(lac_compressor_decode(s->c, &key, shape, payload, len, y));
+        bool seen = false;
+        for (size_t j = 0; j < values_of(shape); j++) {
+            seen = seen || !isfinite(y[j]);
+        }
+        if (!seen && strstr(s->spec, "random-") == NULL) {
+            print_error("%s: %g was hidden\n", s->spec, (double)bad[k]);
+            fail();
+        }
+    }
+}
+
+#define TEST(run)                                                              \
+    static void compressors_##run(void **state)                                \
+    {                                                                          \
+        (void)state;                                                           \
+        for_all_subjects(run);                                                 \
+    }
+TEST(keep_their_law)
+TEST(have_the_form_they_can)
+TEST(turn_zeros_into_zeros)
+TEST(stay_finite)
+TEST(do_not_hide_divergence)
+#undef TEST
+
+int main(void)
+{
+#define TEST(run) cmocka_unit_test(compressors_##run)
+    const struct CMUnitTest tests[] = {
+        TEST(keep_their_law),         TEST(have_the_form_they_can),
+        TEST(turn_zeros_into_zeros),  TEST(stay_finite),
+        TEST(do_not_hide_divergence),
+    };
+    return cmocka_run_group_tests_name("laws", tests, NULL, NULL);
+}

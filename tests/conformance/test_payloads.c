@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+// What every compressor owes its callers about bytes: sizes, determinism,
+// hostile payloads, alignment, and what decoding writes.
+#include "subjects.h"
+
+#include <stdlib.h>
+
+enum { GUARD = 0xa5 };
+
+static float sample[VALUES_MAX];
+
+static int setup(void **state)
+{
+    (void)state;
+    fill_normal(sample, VALUES_MAX, 7);
+    return 0;
+}
+
+static bool same_floats(const float *a, const float *b, size_t n)
+{
+    return memcmp(a, b, n * sizeof(*a)) == 0;
+}
+
+static void stay_within_the_bound(subject *s)
+{
+    for (size_t n = 0; n <= 80; n++) {
+        const lac_shape shape = {n, 1};
+        for (int shared = 0; shared < 2; shared++) {
+            const lac_key key =
+                test_key(n, shared ? lac_scope_shared() : lac_scope_worker(3));
+            const size_t bound = lac_compressor_bound(s->c, shape, key.scope);
+            uint8_t payload[BYTES_MAX];
+            size_t len = 0;
+            assert_in_range(bound, 0, BYTES_MAX - 1);
+            memset(payload, GUARD, sizeof(payload));
+            assert_ok(lac_compressor_encode(
+                s->c, &key, shape, sample, payload, bound, &len));
+            assert_in_range(len, 0, bound);
+            assert_int_equal(payload[bound], GUARD);
+        }
+    }
+}
+
+static void refuse_a_short_buffer(subject *s)
+{
+    const lac_key key = test_key(1, lac_scope_shared());
+    const lac_shape shape = test_shapes[0];
+    const size_t bound = lac_compressor_bound(s->c, shape, key.scope);
+    uint8_t payload[BYTES_MAX];
+    size_t len = 77;
+    memset(payload, GUARD, sizeof(payload));
+    assert_status(
+        lac_compressor_encode(
+            s->c, &key, shape, sample, payload, bound - 1, &len),
+        LAC_ERR_SPACE);
+    assert_int_equal(len, 77);
+    assert_int_equal(payload[0], GUARD);
+}
+
+// The same bytes from another handle and from other kernels.
+static void depend_on_key_and_values_only(subject *s)
+{
+    lac_compressor *other;
+    assert_ok(lac_compressor_open(&other, s->spec, s->form));
+    assert_ok(lac_compressor_use_kernels(other, "portable"));
+    for (size_t i = 0; i < SHAPE_COUNT; i++) {
+        const lac_key key = test_key(i, lac_scope_worker(0));
+        uint8_t first[BYTES_MAX], second[BYTES_MAX];
+        float x[VALUES_MAX], y[VALUES_MAX];
+        size_t len = 0;
+        assert_ok(lac_compressor_reserve(other, test_shapes[i]));
+        const size_t expected =
+            encode_test(s, &key, test_shapes[i], sample, first);
+        assert_ok(lac_compressor_encode(
+            other, &key, test_shapes[i], sample, second, BYTES_MAX, &len));
+        assert_int_equal(len, expected);
+        assert_memory_equal(first, second, len);
+        assert_ok(
+            lac_compressor_decode(s->c, &key, test_shapes[i], first, len, x));
+        assert_ok(
+            lac_compressor_decode(other, &key, test_shapes[i], first, len, y));
+        assert_true(same_floats(x, y, values_of(test_shapes[i])));
+    }
+    lac_compressor_close(other);
+}
+
+static void draw_anew_unless_deterministic(subject *s)
+{
+    const lac_shape shape = {24, 25};
+    uint8_t payload[2][BYTES_MAX];
+    float x[2][VALUES_MAX];
+    for (uint64_t k = 0; k < 2; k++) {
+        const lac_key key = test_key(k, lac_scope_shared());
+        const size_t len = encode_test(s, &key, shape, sample, payload[k]);
+        assert_ok(
+            lac_compressor_decode(s->c, &key, shape, payload[k], len, x[k]));
+    }
+    const bool same = same_floats(x[0], x[1], values_of(shape));
+    const bool whole =
+        lac_compressor_guarantee(s->c, shape).error == 0; // k = n
+    const unsigned traits = lac_compressor_traits(s->c, LAC_SCOPE_SHARED);
+    if (traits & LAC_TRAIT_DETERMINISTIC) {
+        assert_true(same);
+    } else {
+        assert_true(!same || whole);
+    }
+}
+
+static void refuse_every_other_length(subject *s)
+{
+    for (size_t i = 0; i < SHAPE_COUNT; i++) {
+        const lac_key key = test_key(i, lac_scope_worker(1));
+        uint8_t payload[BYTES_MAX];
+        const size_t len =
+            encode_test(s, &key, test_shapes[i], sample, payload);
+        for (size_t cut = 0; cut <= len + 1; cut++) {
+            // An exact copy, so that the sanitizer sees reads past the end.
+            uint8_t *const copy = malloc(cut + 1);
+            float y[VALUES_MAX] = {[0] = 123.0f};
+            assert_non_null(copy);
+            memset(copy, 0, cut + 1);
+            memcpy(copy, payload, cut < len ? cut : len);
+            const lac_status status =
+                lac_compressor_decode(s->c, &key, test_shapes[i], copy, cut, y);
+            free(copy);
+            assert_int_equal(status, cut == len ? LAC_OK : LAC_ERR_CORRUPT);
+            assert_true(cut == len || y[0] == 123.0f);
+        }
+    }
+}
+
+// Whatever a byte is changed to, decoding succeeds or leaves no trace.
+static void survive_altered_bytes(subject *s)
+{
+    const lac_shape shape = {7, 13};
+    const lac_key key = test_key(3, lac_scope_worker(1));
+    uint8_t payload[BYTES_MAX];
+    const size_t len = encode_test(s, &key, shape, sample, payload);
+    for (size_t at = 0; at < len; at++) {
+        for (unsigned change = 1; change < 256; change <<= 1) {
+            float y[VALUES_MAX] = {[0] = 123.0f};
+            payload[at] ^= (uint8_t)change;
+            const lac_status status =
+                lac_compressor_check(s->c, &key, shape, payload, len);
+            assert_int_equal(
+                lac_compressor_decode(s->c, &key, shape, payload, len, y),
+                status);
+            assert_true(status == LAC_OK || status == LAC_ERR_CORRUPT);
+            assert_true(status == LAC_OK || y[0] == 123.0f);
+            payload[at] ^= (uint8_t)change;
+        }
+    }
+}
+
+static void add_as_if_decoded_first(subject *s)
+{
+    for (size_t i = 0; i < SHAPE_COUNT; i++) {
+        const size_t n = values_of(test_shapes[i]);
+        const lac_key key = test_key(i, lac_scope_shared());
+        uint8_t payload[BYTES_MAX];
+        float x[VALUES_MAX], sum[VALUES_MAX], y[VALUES_MAX];
+        const size_t len =
+            encode_test(s, &key, test_shapes[i], sample, payload);
+        fill_normal(y, n, 11);
+        assert_ok(
+            lac_compressor_decode(s->c, &key, test_shapes[i], payload, len, x));
+        for (size_t j = 0; j < n; j++) {
+            const float product = -0.7f * x[j];
+            sum[j] = y[j] + product;
+        }
+        assert_ok(lac_compressor_decode_add(
+            s->c, &key, test_shapes[i], payload, len, -0.7f, y));
+        assert_true(same_floats(sum, y, n));
+    }
+}
+
+// A worker's own draws are not known elsewhere: its payload tells all.
+static void need_no_worker_key_to_decode(subject *s)
+{
+    const lac_shape shape = {24, 25};
+    const lac_key key = test_key(1, lac_scope_worker(1));
+    const lac_key other = test_key(2, lac_scope_worker(2));
+    uint8_t payload[BYTES_MAX];
+    float x[VALUES_MAX], y[VALUES_MAX];
+    const size_t len = encode_test(s, &key, shape, sample, payload);
+    assert_ok(lac_compressor_decode(s->c, &key, shape, payload, len, x));
+    assert_ok(lac_compressor_decode(s->c, &other, shape, payload, len, y));
+    assert_true(same_floats(x, y, values_of(shape)));
+}
+
+static void take_unaligned_pointers(subject *s)
+{
+    const lac_shape shape = {7, 13};
+    const size_t n = values_of(shape);
+    const lac_key key = test_key(1, lac_scope_worker(1));
+    uint8_t expected[BYTES_MAX], shifted[BYTES_MAX + 1];
+    float x[VALUES_MAX + 1], y[VALUES_MAX], z[VALUES_MAX + 1];
+    const size_t len = encode_test(s, &key, shape, sample, expected);
+    memcpy(x + 1, sample, n * sizeof(*x));
+    assert_int_equal(encode_test(s, &key, shape, x + 1, shifted + 1), len);
+    assert_memory_equal(shifted + 1, expected, len);
+    assert_ok(lac_compressor_decode(s->c, &key, shape, expected, len, y));
+    assert_ok(
+        lac_compressor_decode(s->c, &key, shape, shifted + 1, len, z + 1));
+    assert_true(same_floats(y, z + 1, n));
+}
+
+// Linear payloads are floats: the sum of two decodes to the sum.
+static void add_up_when_linear(subject *s)
+{
+    const lac_shape shape = {24, 25};
+    const lac_key key = test_key(1, lac_scope_shared());
+    if ((lac_compressor_traits(s->c, key.scope) & LAC_TRAIT_LINEAR) == 0) {
+        return;
+    }
+    uint8_t a[BYTES_MAX], b[BYTES_MAX];
+    float x[VALUES_MAX], y[VALUES_MAX], other[VALUES_MAX];
+    fill_normal(other, VALUES_MAX, 12);
+    const size_t len = encode_test(s, &key, shape, sample, a);
+    assert_int_equal(encode_test(s, &key, shape, other, b), len);
+    assert_int_equal(len % sizeof(float), 0);
+    assert_ok(lac_compressor_decode(s->c, &key, shape, a, len, x));
+    assert_ok(lac_compressor_decode_add(s->c, &key, shape, b, len, 1, x));
+    for (size_t i = 0; i < len; i += sizeof(float)) {
+        float left, right;
+        memcpy(&left, a + i, sizeof(left));
+        memcpy(&right, b + i, sizeof(right));
+        left += right;
+        memcpy(a + i, &left, sizeof(left));
+    }
+    assert_ok(lac_compressor_decode(s->c, &key, shape, a, len, y));
+    assert_true(same_floats(x, y, values_of(shape)));
+}
+
+static void empty_tensors_have_empty_payloads(subject *s)
+{
+    const lac_key key = test_key(1, lac_scope_worker(0));
+    const lac_shape shape = {0, 5};
+    size_t len = 77;
+    uint8_t byte = 0;
+    assert_ok(lac_compressor_encode(s->c, &key, shape, NULL, NULL, 0, &len));
+    assert_int_equal(len, 0);
+    assert_ok(lac_compressor_decode(s->c, &key, shape, NULL, 0, NULL));
+    assert_ok(lac_compressor_decode_add(s->c, &key, shape, NULL, 0, 1, NULL));
+    assert_status(
+        lac_compressor_check(s->c, &key, shape, &byte, 1), LAC_ERR_CORRUPT);
+}
+
+#define TEST(run)                                                              \
+    static void compressors_##run(void **state)                                \
+    {                                                                          \
+        (void)state;                                                           \
+        for_all_subjects(run);                                                 \
+    }
+TEST(stay_within_the_bound)
+TEST(refuse_a_short_buffer)
+TEST(depend_on_key_and_values_only)
+TEST(draw_anew_unless_deterministic)
+TEST(refuse_every_other_length)
+TEST(survive_altered_bytes)
+TEST(add_as_if_decoded_first)
+TEST(need_no_worker_key_to_decode)
+TEST(take_unaligned_pointers)
+TEST(add_up_when_linear)
+TEST(empty_tensors_have_empty_payloads)
+#undef TEST
+
+int main(void)
+{
+#define TEST(run) cmocka_unit_test(compressors_##run)
+    const struct CMUnitTest tests[] = {
+        TEST(stay_within_the_bound),
+        TEST(refuse_a_short_buffer),
+        TEST(depend_on_key_and_values_only),
+        TEST(draw_anew_unless_deterministic),
+        TEST(refuse_every_other_length),
+        TEST(survive_altered_bytes),
+        TEST(add_as_if_decoded_first),
+        TEST(need_no_worker_key_to_decode),
+        TEST(take_unaligned_pointers),
+        TEST(add_up_when_linear),
+        TEST(empty_tensors_have_empty_payloads),
+    };
+    return cmocka_run_group_tests_name("payloads", tests, setup, NULL);
+}

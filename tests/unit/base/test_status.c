@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// Statuses, their texts, the sentence of a thread, and the version.
+#include "lac_test.h"
+
+#include <pthread.h>
+#include <string.h>
+
+static void values_are_abi(void **state)
+{
+    (void)state;
+    assert_int_equal(LAC_OK, 0);
+    assert_int_equal(LAC_ERR_INVALID, -1);
+    assert_int_equal(LAC_ERR_NOMEM, -2);
+    assert_int_equal(LAC_ERR_NOTFOUND, -3);
+    assert_int_equal(LAC_ERR_SPACE, -4);
+    assert_int_equal(LAC_ERR_CORRUPT, -5);
+    assert_int_equal(LAC_ERR_UNSUPPORTED, -6);
+}
+
+static void every_status_has_a_text(void **state)
+{
+    (void)state;
+    for (int status = 0; status >= LAC_ERR_UNSUPPORTED; status--) {
+        assert_string_not_equal(
+            lac_status_text((lac_status)status), "unknown status");
+    }
+    assert_string_equal(lac_status_text((lac_status)77), "unknown status");
+}
+
+static void *fail_elsewhere(void *seen)
+{
+    *(bool *)seen = lac_error_message()[0] == '\0';
+    assert_status(lac_fail(LAC_ERR_SPACE, "there"), LAC_ERR_SPACE);
+    return NULL;
+}
+
+static void a_sentence_stays_with_its_thread(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    bool empty_at_first = false;
+    assert_status(lac_fail(LAC_ERR_INVALID, "here %d", 1), LAC_ERR_INVALID);
+    assert_int_equal(
+        pthread_create(&thread, NULL, fail_elsewhere, &empty_at_first), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(empty_at_first);
+    assert_string_equal(lac_error_message(), "here 1");
+}
+
+static void a_long_sentence_is_cut(void **state)
+{
+    (void)state;
+    char word[2000];
+    memset(word, 'a', sizeof(word));
+    word[sizeof(word) - 1] = '\0';
+    assert_status(lac_fail(LAC_ERR_INVALID, "%s", word), LAC_ERR_INVALID);
+    assert_int_equal(strlen(lac_error_message()), 511);
+}
+
+static void library_and_header_have_one_version(void **state)
+{
+    (void)state;
+    assert_string_equal(lac_version(), LAC_VERSION_STRING);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_are_abi),
+        cmocka_unit_test(every_status_has_a_text),
+        cmocka_unit_test(a_sentence_stays_with_its_thread),
+        cmocka_unit_test(a_long_sentence_is_cut),
+        cmocka_unit_test(library_and_header_have_one_version),
+    };
+    return cmocka_run_group_tests_name("status", tests, NULL, NULL);
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// Sums and combinations of vectors: every set of kernels gives the same bits,
+// for every size and every alignment, and the norm is right for all floats.
+#include "lac_test.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "kernels/kernels.h"
+#include "kernels/vector.h"
+
+enum { SIZE_MAX_TESTED = 1100, SHIFTS = 8 };
+
+static float x[SIZE_MAX_TESTED + SHIFTS], y[SIZE_MAX_TESTED + SHIFTS];
+
+static void fill(void)
+{
+    const lac_key key = {1, 2, LAC_SCOPE_SHARED};
+    for (uint32_t i = 0; i < SIZE_MAX_TESTED + SHIFTS; i++) {
+        x[i] = lac_key_normal(&key, i);
+        y[i] = lac_key_normal(&key, i + 10000);
+    }
+}
+
+static void assert_same_double(double a, double b)
+{
+    assert_memory_equal(&a, &b, sizeof(a));
+}
+
+static void avx2_equals_portable(void **state)
+{
+    (void)state;
+    const laci_kernels *fast;
+    if (laci_kernels_find("avx2", &fast) != LAC_OK) {
+        print_message("skipped: %s\n", lac_error_message());
+        skip();
+    }
+    const laci_vector_kernels *const a = fast->vector;
+    const laci_vector_kernels *const b = &laci_vector_portable;
+    fill();
+    for (size_t n = 0; n <= SIZE_MAX_TESTED; n++) {
+        const float *const from = x + n % SHIFTS;
+        float left[SIZE_MAX_TESTED], right[SIZE_MAX_TESTED];
+        assert_same_double(
+            a->sum_magnitudes(from, n), b->sum_magnitudes(from, n));
+        assert_same_double(a->sum_squares(from, n), b->sum_squares(from, n));
+        assert_int_equal(a->max_magnitude(from, n), b->max_magnitude(from, n));
+        memcpy(left, y, sizeof(left));
+        memcpy(right, y, sizeof(right));
+        a->add(from, left, n);
+        b->add(from, right, n);
+        a->add_scaled(0.3f, from, left, n);
+        b->add_scaled(0.3f, from, right, n);
+        assert_memory_equal(left, right, sizeof(left));
+    }
+}
+
+static void sums_are_right(void **state)
+{
+    (void)state;
+    const laci_vector_kernels *const best = laci_kernels_best()->vector;
+    fill();
+    double magnitudes = 0, squares = 0, largest = 0;
+    for (size_t i = 0; i < SIZE_MAX_TESTED; i++) {
+        magnitudes += fabs((double)x[i]);
+        squares += (double)x[i] * (double)x[i];
+        largest = fmax(largest, fabs((double)x[i]));
+    }
+    // Sixteen additions a lane and five levels of pairs: 21 roundings.
+    const double slack = 21 * 0x1p-24;
+    assert_true(
+        fabs(best->sum_magnitudes(x, SIZE_MAX_TESTED) / magnitudes - 1) <
+        slack);
+    assert_true(
+        fabs(best->sum_squares(x, SIZE_MAX_TESTED) / squares - 1) <
+        slack + 0x1p-23);
+    const uint32_t bits = best->max_magnitude(x, SIZE_MAX_TESTED);
+    float max;
+    memcpy(&max, &bits, sizeof(max));
+    assert_true((double)max == largest);
+}
+
+static void the_norm_is_right_for_all_floats(void **state)
+{
+    (void)state;
+    static const struct {
+        float values[4];
+        float norm;
+    } cases[] = {
+        {{0, 0, 0, 0}, 0},
+        {{3, -4, 0, 0}, 5},
+        {{3e-30f, 4e-30f, 0, 0}, 5e-30f},
+        {{3e30f, 4e30f, 0, 0}, 5e30f},
+        {{0x1p-149f, 0, 0, 0}, 0x1p-149f},
+        {{FLT_MAX, FLT_MAX, 0, 0}, FLT_MAX},
+        {{0x1p127f, 0, 0, 1}, 0x1p127f},
+    };
+    const laci_vector_kernels *const best = laci_kernels_best()->vector;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const float norm = laci_norm(best, cases[i].values, 4);
+        const float error = fabsf(norm - cases[i].norm);
+        assert_true(error <= cases[i].norm * 0x1p-23f);
+    }
+    assert_true(isnan(laci_norm(best, (float[]){1, INFINITY}, 2)));
+    assert_true(isnan(laci_norm(best, (float[]){1, NAN}, 2)));
+}
+
+static void kernels_are_found_by_name(void **state)
+{
+    (void)state;
+    const laci_kernels *kernels;
+    assert_ok(laci_kernels_find("portable", &kernels));
+    assert_string_equal(kernels->name, "portable");
+    assert_ok(laci_kernels_find("best", &kernels));
+    assert_ptr_equal(kernels, laci_kernels_best());
+    assert_fails(
+        laci_kernels_find("sse", &kernels), LAC_ERR_NOTFOUND,
+        "no kernels are named \"sse\", expected portable, avx2 or best");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(avx2_equals_portable),
+        cmocka_unit_test(sums_are_right),
+        cmocka_unit_test(the_norm_is_right_for_all_floats),
+        cmocka_unit_test(kernels_are_found_by_name),
+    };
+    return cmocka_run_group_tests_name("vector", tests, NULL, NULL);
+}
