@@ -15,12 +15,13 @@ static void values_are_abi(void **state)
     assert_int_equal(LAC_ERR_SPACE, -4);
     assert_int_equal(LAC_ERR_CORRUPT, -5);
     assert_int_equal(LAC_ERR_UNSUPPORTED, -6);
+    assert_int_equal(LAC_ERR_PEER, -7);
 }
 
 static void every_status_has_a_text(void **state)
 {
     (void)state;
-    for (int status = 0; status >= LAC_ERR_UNSUPPORTED; status--) {
+    for (int status = 0; status >= LAC_ERR_PEER; status--) {
         assert_string_not_equal(
             lac_status_text((lac_status)status), "unknown status");
     }

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#ifndef LACONIC_TOPOLOGY_H
+#define LACONIC_TOPOLOGY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <laconic/plugin.h>
+#include <laconic/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Topologies say who talks to whom, and with which weights: a symmetric matrix
+// W whose rows sum to 1, the same in every round or one of a few in turn.
+//
+//     lac_topology_open(&t, "torus:rows=4", 16, seed);
+//     count = lac_topology_edges(t, rank, round, &edges);
+//     for (i = 0; i < count; i++) { edges[i].peer, edges[i].weight ... }
+//     lac_topology_close(t);
+//
+// Memory: everything is computed by open; what the functions point to lives
+// until close. Threads: a topology never changes after open, so any number of
+// threads may read it.
+
+typedef struct lac_topology lac_topology;
+
+/// A neighbour and the weight of its value.
+typedef struct lac_edge {
+    uint32_t peer;
+    double weight;
+} lac_edge;
+
+/// What the mixing matrix does to disagreement. For a graph that varies, W is
+/// the product over one period. A single worker has gap 1.
+typedef struct lac_spectrum {
+    double lambda2; ///< The second largest eigenvalue of W.
+    double lambdan; ///< The smallest eigenvalue of W.
+    double gap;     ///< 1 - max(|lambda2|, |lambdan|)
+    double beta;    ///< The 2-norm of I - W.
+} lac_spectrum;
+
+/// lac_topology_open builds the network that `spec` names for `workers`
+/// workers. `seed` decides what is random about it, equally for all workers.
+/// Every network is connected and mixes: one that does not fit is refused.
+/// On failure `*out` is NULL.
+/// Fails with LAC_ERR_NOTFOUND, LAC_ERR_INVALID (the sentence says what does
+/// not fit, such as a hypercube of 6) or LAC_ERR_NOMEM.
+LAC_FALLIBLE lac_status lac_topology_open(
+    lac_topology **out, const char *spec, uint32_t workers, uint64_t seed);
+
+/// lac_topology_close releases `t`. NULL is allowed.
+LAC_API void lac_topology_close(lac_topology *t);
+
+/// lac_topology_workers returns the number of workers.
+LAC_API uint32_t lac_topology_workers(const lac_topology *t);
+
+/// lac_topology_period returns after how many rounds the network repeats; 1
+/// when it is the same in every round.
+LAC_API uint32_t lac_topology_period(const lac_topology *t);
+
+/// lac_topology_edges points `*edges_out` at the neighbours of `rank` in
+/// `round`, in the order of their ranks and without itself, and returns how
+/// many there are.
+LAC_API uint32_t lac_topology_edges(
+    const lac_topology *t, uint32_t rank, uint64_t round,
+    const lac_edge **edges_out);
+
+/// lac_topology_self_weight returns the weight that `rank` gives to its own
+/// value in `round`: 1 minus those of its edges.
+LAC_API double
+lac_topology_self_weight(const lac_topology *t, uint32_t rank, uint64_t round);
+
+/// lac_topology_peers points `*peers_out` at all that `rank` ever talks to, in
+/// order, and returns how many there are.
+LAC_API uint32_t lac_topology_peers(
+    const lac_topology *t, uint32_t rank, const uint32_t **peers_out);
+
+/// lac_topology_edge_count returns the number of pairs that ever talk.
+LAC_API size_t lac_topology_edge_count(const lac_topology *t);
+
+/// lac_topology_max_degree returns the most neighbours anyone ever has in a
+/// round.
+LAC_API uint32_t lac_topology_max_degree(const lac_topology *t);
+
+/// lac_topology_matrix writes W of `round` to w[0..workers * workers), row by
+/// row.
+LAC_API void
+lac_topology_matrix(const lac_topology *t, uint64_t round, double *w);
+
+/// lac_topology_spectrum computes the spectrum, in time workers^3.
+/// Fails with LAC_ERR_UNSUPPORTED in a build without LAPACK, or LAC_ERR_NOMEM.
+LAC_FALLIBLE lac_status
+lac_topology_spectrum(const lac_topology *t, lac_spectrum *out);
+
+/// lac_topologies returns what can be named, `*count_out` of them.
+LAC_API const lac_plugin *const *lac_topologies(size_t *count_out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
