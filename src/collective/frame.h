@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Frames: what surrounds a message between two workers, so that bytes that are
+// truncated, altered or meant for another moment are refused with a sentence
+// that says what differed. docs/format.md has the layout.
+#ifndef LACONIC_COLLECTIVE_FRAME_H
+#define LACONIC_COLLECTIVE_FRAME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <laconic/status.h>
+
+enum { LACI_FRAME_SIZE = 64 }; // bytes of header before the body
+
+// What both ends know of a message beforehand.
+typedef struct laci_frame {
+    uint64_t session;  // which run
+    uint64_t identity; // hash of layout, algorithm and compressor
+    uint64_t round;
+    uint32_t phase; // which exchange of the round
+    uint32_t sender;
+    uint32_t receiver; // or LAC_RANK_ANY for all neighbours
+} laci_frame;
+
+// laci_frame_write puts the header for the `len` bytes that follow it into
+// message[0..LACI_FRAME_SIZE).
+void laci_frame_write(const laci_frame *frame, uint8_t *message, size_t len);
+
+// laci_frame_check compares a whole message with what is expected and points
+// `*body_out` at its body. Fails with LAC_ERR_PEER (another session, identity,
+// round, phase, sender, receiver or version) or LAC_ERR_CORRUPT.
+lac_status laci_frame_check(
+    const laci_frame *expected, const uint8_t *message, size_t len,
+    const uint8_t **body_out, size_t *body_len_out);
+
+#endif
