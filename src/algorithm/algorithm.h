@@ -12,15 +12,20 @@
 #include "collective/group.h"
 #include "kernels/kernels.h"
 
-// One array of an algorithm's state: for a tensor and, where it is kept for a
-// neighbour, that neighbour. `values` lie in the framework's one block.
+// One array of an algorithm's memory: of a tensor and, where it is kept for a
+// neighbour, of that neighbour.
 typedef struct laci_field {
-    const char *name; // such as "xhat"; saved under it
-    size_t tensor;
-    uint32_t peer; // LAC_RANK_ANY where it is not a neighbour's
+    const char *name; // under which it is saved; NULL for working memory
+    uint32_t peer;    // LAC_RANK_ANY where it is not a neighbour's
     size_t count;
     float *values;
 } laci_field;
+
+// A payload where it lies in a message.
+typedef struct laci_view {
+    const uint8_t *bytes;
+    size_t len;
+} laci_view;
 
 // What one worker works with. Everything lives until close.
 typedef struct laci_worker {
@@ -28,24 +33,99 @@ typedef struct laci_worker {
     const lac_topology *topology; // NULL in the gradient family
     laci_group *group;            // NULL while only the cost is wanted
     lac_compressor *compressor;   // NULL where there is none
+    lac_compressor *raw;          // the identity
     const laci_kernels *kernels;
     uint32_t rank;
     uint32_t world;
     uint64_t seed;
     bool training;
-    const uint32_t *peers; // all that this worker ever talks to
+    const uint32_t *peers; // all that this worker ever talks to, in order
     uint32_t peer_count;
-    laci_reader *readers;  // room for peer_count, or world, of them
-    float *scratch;        // the largest tensor, twice
+    laci_reader *readers; // room for one of every peer, or of every worker
+    laci_view *views;     // of payloads that arrived: neighbour by neighbour
+    laci_view *own;       // of payloads that this worker sent
+    float *scratch;       // two tensors of the largest size
+    laci_field *fields;
+    size_t *first_field; // of each tensor
 } laci_worker;
 
-// Collects the fields of a state while it is planned.
+// Collects the fields of one tensor while memory is planned.
 typedef struct laci_plan laci_plan;
 
-// laci_plan_field asks for `count` floats, zeroed at open. Fields are found
-// again by laci_field_of, in the order they were asked for.
+// laci_plan_field asks for `count` floats that are saved under `name`, or
+// that are working memory if it is NULL. They are zeroed at open.
 void laci_plan_field(
-    laci_plan *plan, const char *name, size_t tensor, uint32_t peer,
-    size_t count);
+    laci_plan *plan, const char *name, uint32_t peer, size_t count);
+
+// laci_fields returns the fields of a tensor in the order they were planned.
+static inline laci_field *laci_fields(const laci_worker *w, size_t tensor)
+{
+    return &w->fields[w->first_field[tensor]];
+}
+
+// laci_tensor_key is the key of a tensor's compressor in a round.
+lac_key laci_tensor_key(
+    const laci_worker *w, size_t tensor, uint64_t round, lac_scope scope);
+
+// laci_worker_edges points at the neighbours of a round, as
+// lac_topology_edges does.
+uint32_t laci_worker_edges(
+    const laci_worker *w, uint64_t round, const lac_edge **edges_out);
+
+// A call's tensors, with the pointers typed.
+typedef struct laci_item {
+    size_t tensor;
+    lac_shape shape;
+    size_t n;
+    const float *in;
+    float *out;
+    const float *update; // or NULL
+} laci_item;
+
+typedef struct laci_round {
+    uint64_t number;
+    const laci_item *items;
+    size_t count;
+} laci_round;
+
+// The operations of one algorithm. `state` holds the settings and what
+// `configure` computes from them. A failed op leaves fields and slices as they
+// were. Members that a family does not use are NULL.
+typedef struct laci_algorithm_ops {
+    lac_plugin plugin; // must be first
+    lac_family family;
+    bool takes_compressor;
+    lac_form form;     // of the compressor
+    bool fixed_graph;  // refuses topologies that vary
+    bool takes_update; // the local step goes through end
+
+    // Optional: looks at the settings together with the worker.
+    lac_status (*configure)(void *state, const laci_worker *w);
+
+    // Asks for the fields of one tensor.
+    void (*plan)(
+        const void *state, const laci_worker *w, size_t tensor,
+        laci_plan *plan);
+
+    // The most bytes of payload a message has for one tensor.
+    size_t (*message_bound)(
+        const void *state, const laci_worker *w, size_t tensor);
+
+    // Optional: starts from the values of all tensors.
+    lac_status (*start)(void *state, laci_worker *w, const laci_round *round);
+
+    // The model family. `begin` writes fields only.
+    lac_status (*begin)(void *state, laci_worker *w, const laci_round *round);
+    lac_status (*end)(void *state, laci_worker *w, const laci_round *round);
+
+    // The gradient family.
+    lac_status (*reduce)(void *state, laci_worker *w, const laci_round *round);
+
+    // What a round costs; memory is the framework's to add.
+    void (*cost)(const void *state, const laci_worker *w, lac_cost *out);
+
+    // Optional: the step size in use.
+    double (*gamma)(const void *state);
+} laci_algorithm_ops;
 
 #endif

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: MIT
+// Algorithms by name: open, close, and what can be asked of a handle.
+#include "algorithm/handle.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "base/settings.h"
+
+#define LAC_ALGORITHM(name)                                                    \
+    extern const laci_algorithm_ops laci_##name##_algorithm;
+#include "algorithm/algorithms.def"
+#undef LAC_ALGORITHM
+
+static const lac_plugin *const plugins[] = {
+#define LAC_ALGORITHM(name) &laci_##name##_algorithm.plugin,
+#include "algorithm/algorithms.def"
+#undef LAC_ALGORITHM
+};
+
+enum { PLUGIN_COUNT = sizeof(plugins) / sizeof(plugins[0]) };
+
+static const laci_registry registry = {
+    .kind = "algorithm",
+    .plugins = plugins,
+    .plugin_count = PLUGIN_COUNT,
+};
+
+const lac_plugin *const *lac_algorithms(size_t *count_out)
+{
+    *count_out = PLUGIN_COUNT;
+    return plugins;
+}
+
+lac_algorithm_options lac_algorithm_options_default(void)
+{
+    return (lac_algorithm_options){
+        .size = sizeof(lac_algorithm_options),
+        .spec = "allreduce",
+        .seed = 1,
+        .timeout = 60,
+    };
+}
+
+static lac_status check_options(
+    const lac_algorithm_options *o, const laci_algorithm_ops *ops)
+{
+    const char *const name = ops->plugin.name;
+    if (o->layout == NULL) {
+        return lac_fail(LAC_ERR_INVALID, "%s: a layout is needed", name);
+    }
+    if (ops->family == LAC_FAMILY_MODEL && o->topology == NULL) {
+        return lac_fail(LAC_ERR_INVALID, "%s: a topology is needed", name);
+    }
+    if (ops->takes_compressor && o->compressor == NULL) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: a compressor is needed, such as top-k", name);
+    }
+    if (!ops->takes_compressor && o->compressor != NULL) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: compressor %.60s was given, but it takes none", name,
+            o->compressor);
+    }
+    if (ops->fixed_graph && lac_topology_period(o->topology) > 1) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: its replicas need the same neighbours in every round, "
+            "expected "
+            "a topology that does not vary",
+            name);
+    }
+    if (o->transport != NULL && o->topology != NULL &&
+        lac_topology_workers(o->topology) !=
+            lac_transport_world(o->transport)) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: the topology has %u workers, the transport %u", name,
+            lac_topology_workers(o->topology),
+            lac_transport_world(o->transport));
+    }
+    return LAC_OK;
+}
+
+// The most payloads that can arrive in an exchange.
+static size_t views_max(const laci_worker *w)
+{
+    return (size_t)w->peer_count * lac_layout_count(w->layout);
+}
+
+static size_t largest_tensor(const lac_layout *layout)
+{
+    size_t largest = 0;
+    for (size_t t = 0; t < lac_layout_count(layout); t++) {
+        const lac_shape shape = lac_layout_tensor(layout, t)->shape;
+        const size_t n = shape.rows * shape.cols;
+        largest = n > largest ? n : largest;
+    }
+    return largest;
+}
+
+static lac_status open_compressor(
+    lac_algorithm *a, const lac_algorithm_options *o)
+{
+    LAC_TRY(lac_compressor_open(&a->worker.raw, "identity", LAC_FORM_PLAIN));
+    if (o->compressor == NULL) {
+        return LAC_OK;
+    }
+    LAC_TRY(lac_compressor_open(
+        &a->worker.compressor, o->compressor, a->ops->form));
+    bool unbiased = true;
+    for (size_t t = 0; t < lac_layout_count(o->layout); t++) {
+        const lac_shape shape = lac_layout_tensor(o->layout, t)->shape;
+        LAC_TRY(lac_compressor_reserve(a->worker.compressor, shape));
+        unbiased =
+            unbiased &&
+            lac_compressor_guarantee(a->worker.compressor, shape).unbiased;
+    }
+    if (a->ops->form == LAC_FORM_UNBIASED && !unbiased) {
+        (void)snprintf(
+            a->warning, sizeof(a->warning),
+            "%s is made for unbiased compressors, and %.60s is not one: its "
+            "guarantees do not hold",
+            a->ops->plugin.name, o->compressor);
+    }
+    return LAC_OK;
+}
+
+// What all workers of a group must have in common.
+static uint64_t identity_of(const lac_algorithm_options *o)
+{
+    uint8_t source[32];
+    const char *const compressor = o->compressor == NULL ? "" : o->compressor;
+    laci_put_u64(source, lac_layout_hash(o->layout));
+    laci_put_u64(source + 8, lac_name_hash(o->spec));
+    laci_put_u64(source + 16, lac_name_hash(compressor));
+    laci_put_u64(source + 24, o->seed);
+    return XXH3_64bits(source, sizeof(source));
+}
+
+static size_t message_max(const lac_algorithm *a)
+{
+    size_t sum = 0;
+    for (size_t t = 0; t < lac_layout_count(a->worker.layout); t++) {
+        sum += a->ops->message_bound(a->state, &a->worker, t);
+    }
+    return sum;
+}
+
+static lac_status open_group(lac_algorithm *a, const lac_algorithm_options *o)
+{
+    const laci_group_options options = {
+        .transport = o->transport,
+        .session = o->session,
+        .identity = identity_of(o),
+        .timeout = o->timeout,
+        .peers_max = a->ops->family == LAC_FAMILY_MODEL ? a->worker.peer_count
+                                                        : a->worker.world - 1,
+        .message_max = message_max(a),
+        .tensors_max = lac_layout_count(o->layout),
+    };
+    return laci_group_open(&a->worker.group, &options);
+}
+
+static lac_status allocate(lac_algorithm *a)
+{
+    laci_worker *const w = &a->worker;
+    const size_t tensors = lac_layout_count(w->layout);
+    const size_t largest = largest_tensor(w->layout);
+    LAC_TRY(laci_memory_allocate(&a->memory));
+    w->fields = a->memory.fields;
+    w->first_field = a->memory.first;
+    a->items = laci_zalloc((tensors + 1) * sizeof(*a->items));
+    a->next_round = laci_zalloc((tensors + 1) * sizeof(*a->next_round));
+    w->readers = laci_zalloc(((size_t)w->world + 1) * sizeof(*w->readers));
+    w->scratch = laci_zalloc_aligned(
+        2 * laci_memory_field_size(largest) * sizeof(float));
+    w->views = laci_zalloc((views_max(w) + 1) * sizeof(*w->views));
+    w->own = laci_zalloc((tensors + 1) * sizeof(*w->own));
+    if (a->items == NULL || a->next_round == NULL || w->readers == NULL ||
+        w->scratch == NULL || w->views == NULL || w->own == NULL) {
+        return lac_fail(
+            LAC_ERR_NOMEM, "%s: no memory for %zu tensors", a->ops->plugin.name,
+            tensors);
+    }
+    return LAC_OK;
+}
+
+// Everything but what needs a transport.
+static lac_status prepare(lac_algorithm **out, const lac_algorithm_options *o)
+{
+    *out = NULL;
+    laci_spec spec = {0};
+    LAC_TRY(laci_spec_find(&registry, o->spec, strlen(o->spec), &spec));
+    const laci_algorithm_ops *const ops = (const void *)spec.plugin;
+    LAC_TRY(check_options(o, ops));
+    const size_t head = laci_aligned(sizeof(lac_algorithm));
+    const size_t state = laci_aligned(ops->plugin.state_size);
+    lac_algorithm *const a =
+        laci_zalloc_aligned(head + state + laci_settings_texts_size(&spec));
+    if (a == NULL) {
+        return lac_fail(LAC_ERR_NOMEM, "%s: no memory for a handle", spec.name);
+    }
+    a->ops = ops;
+    a->state = (unsigned char *)a + head;
+    a->nonfinite = o->nonfinite;
+    laci_worker *const w = &a->worker;
+    w->layout = o->layout;
+    w->topology = ops->family == LAC_FAMILY_MODEL ? o->topology : NULL;
+    w->kernels = laci_kernels_best();
+    w->seed = o->seed;
+    w->training = o->training;
+    if (o->transport != NULL) {
+        w->rank = lac_transport_rank(o->transport);
+        w->world = lac_transport_world(o->transport);
+    } else {
+        w->world = o->topology == NULL ? 1 : lac_topology_workers(o->topology);
+    }
+    if (w->topology != NULL) {
+        w->peer_count = lac_topology_peers(w->topology, w->rank, &w->peers);
+    }
+    lac_status status =
+        laci_settings_read(&spec, a->state, (char *)a + head + state);
+    if (status == LAC_OK) {
+        status = open_compressor(a, o);
+    }
+    if (status == LAC_OK && ops->configure != NULL) {
+        status = ops->configure(a->state, w);
+    }
+    if (status == LAC_OK) {
+        status = laci_memory_plan(&a->memory, ops, a->state, w);
+    }
+    if (status != LAC_OK) {
+        lac_algorithm_close(a);
+        return status;
+    }
+    *out = a;
+    return LAC_OK;
+}
+
+lac_status lac_algorithm_open(
+    lac_algorithm **out, const lac_algorithm_options *options)
+{
+    *out = NULL;
+    if (options->transport == NULL) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%.60s: a transport is needed", options->spec);
+    }
+    lac_algorithm *a = NULL;
+    LAC_TRY(prepare(&a, options));
+    lac_status status = allocate(a);
+    if (status == LAC_OK) {
+        status = open_group(a, options);
+    }
+    if (status != LAC_OK) {
+        lac_algorithm_close(a);
+        return status;
+    }
+    *out = a;
+    return LAC_OK;
+}
+
+void lac_algorithm_close(lac_algorithm *a)
+{
+    if (a == NULL) {
+        return;
+    }
+    laci_group_close(a->worker.group);
+    lac_compressor_close(a->worker.compressor);
+    lac_compressor_close(a->worker.raw);
+    laci_free(a->worker.views);
+    laci_free(a->worker.own);
+    laci_memory_fini(&a->memory);
+    laci_free(a->items);
+    laci_free(a->next_round);
+    laci_free(a->worker.readers);
+    laci_free_aligned(a->worker.scratch);
+    laci_free_aligned(a);
+}
+
+lac_status lac_algorithm_cost(
+    const lac_algorithm_options *options, lac_cost *out)
+{
+    lac_algorithm *a = NULL;
+    LAC_TRY(prepare(&a, options));
+    lac_cost cost = {0};
+    a->ops->cost(a->state, &a->worker, &cost);
+    cost.memory_bytes += a->memory.values * sizeof(float);
+    lac_algorithm_close(a);
+    *out = cost;
+    return LAC_OK;
+}
+
+lac_family lac_algorithm_family(const lac_algorithm *a)
+{
+    return a->ops->family;
+}
+
+bool lac_algorithm_takes_update(const lac_algorithm *a)
+{
+    return a->ops->takes_update;
+}
+
+const char *lac_algorithm_warning(const lac_algorithm *a)
+{
+    return a->warning[0] == '\0' ? NULL : a->warning;
+}
+
+double lac_algorithm_gamma(const lac_algorithm *a)
+{
+    return a->ops->gamma == NULL ? (double)NAN : a->ops->gamma(a->state);
+}
+
+lac_traffic lac_algorithm_traffic(const lac_algorithm *a)
+{
+    const laci_counts *const counts = laci_group_counts(a->worker.group);
+    return (lac_traffic){counts->payload, counts->wire, counts->messages};
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// CHOCO-SGD (Koloskova et al., arXiv:1902.00340 and 1907.09356): workers keep
+// public copies of themselves that everybody can follow, send compressed
+// differences to them, and move towards what the copies of the neighbours say.
+// Converges for every contraction, however coarse, if gamma is small enough.
+//
+// Three vectors a worker: x, its copy xhat, and s = sum_j w_ij xhat_j with its
+// own included, so that neighbours' copies need not be kept:
+//
+//     begin  q_i = C(x_i - xhat_i), sent to all neighbours
+//            xhat_i += q_i;  s_i += w_ii q_i + sum_j w_ij q_j
+//     end    x_i += gamma (s_i - xhat_i) + update
+//
+// Valid for a fixed W only. The mean of the workers is preserved by any C.
+#include "algorithm/gamma.h"
+#include "algorithm/gossip.h"
+#include "base/fail.h"
+#include "kernels/gossip.h"
+
+enum { XHAT, SUM }; // the fields of a tensor
+
+typedef struct choco {
+    lac_number_or_word gamma;
+    double step; // the gamma in use, 0 until it is known
+} choco;
+
+static const lac_param choco_params[] = {
+    {.name = "gamma",
+     .aliases = "consensus_stepsize",
+     .type = LAC_PARAM_F64_OR_WORD,
+     .offset = offsetof(choco, gamma),
+     .fallback = "auto",
+     .min = 0,
+     .max = 2,
+     .above_min = true,
+     .choices = "auto",
+     .help = "step towards the neighbours' copies"},
+    {0},
+};
+
+static lac_status choco_configure(void *state, const laci_worker *w)
+{
+    choco *const c = state;
+    (void)w;
+    c->step = c->gamma.word < 0 ? c->gamma.value : 0;
+    return LAC_OK;
+}
+
+static void choco_plan(
+    const void *state, const laci_worker *w, size_t tensor, laci_plan *plan)
+{
+    (void)state;
+    const lac_shape shape = lac_layout_tensor(w->layout, tensor)->shape;
+    laci_plan_field(plan, "xhat", LAC_RANK_ANY, shape.rows * shape.cols);
+    laci_plan_field(plan, "sum", LAC_RANK_ANY, shape.rows * shape.cols);
+}
+
+static size_t choco_message_bound(
+    const void *state, const laci_worker *w, size_t tensor)
+{
+    (void)state;
+    return laci_gossip_bound(w, w->compressor, tensor);
+}
+
+static lac_status choco_start(
+    void *state, laci_worker *w, const laci_round *round)
+{
+    choco *const c = state;
+    (void)round;
+    return c->step > 0 ? LAC_OK
+                       : laci_gamma_find(w, laci_gamma_choco, &c->step);
+}
+
+static lac_status choco_begin(
+    void *state, laci_worker *w, const laci_round *round)
+{
+    (void)state;
+    for (size_t i = 0; i < round->count; i++) {
+        const laci_item *const item = &round->items[i];
+        const laci_field *const fields = laci_fields(w, item->tensor);
+        w->kernels->gossip->subtract(
+            item->in, fields[XHAT].values, w->scratch, item->n);
+        laci_gossip_put(w, w->compressor, round, i, w->scratch);
+    }
+    LAC_TRY(laci_gossip_exchange(w, w->compressor, round, 0));
+    const lac_edge *edges;
+    const uint32_t count = laci_worker_edges(w, round->number, &edges);
+    const double self =
+        lac_topology_self_weight(w->topology, w->rank, round->number);
+    for (size_t i = 0; i < round->count; i++) {
+        const laci_field *const fields = laci_fields(w, round->items[i].tensor);
+        float *const sum = fields[SUM].values;
+        laci_gossip_add_own(w, w->compressor, round, i, 1, fields[XHAT].values);
+        laci_gossip_add_own(w, w->compressor, round, i, (float)self, sum);
+        for (uint32_t k = 0; k < count; k++) {
+            laci_gossip_add(
+                w, w->compressor, round, i, k, (float)edges[k].weight, sum);
+        }
+    }
+    return LAC_OK;
+}
+
+static lac_status choco_end(
+    void *state, laci_worker *w, const laci_round *round)
+{
+    const choco *const c = state;
+    for (size_t i = 0; i < round->count; i++) {
+        const laci_item *const item = &round->items[i];
+        const laci_field *const fields = laci_fields(w, item->tensor);
+        w->kernels->gossip->pull(
+            (float)c->step, fields[SUM].values, fields[XHAT].values, item->in,
+            item->update, item->out, item->n);
+    }
+    return LAC_OK;
+}
+
+static void choco_cost(const void *state, const laci_worker *w, lac_cost *out)
+{
+    (void)state;
+    laci_gossip_cost(w, w->compressor, 1, out);
+}
+
+static double choco_gamma(const void *state)
+{
+    const choco *const c = state;
+    return c->step;
+}
+
+const laci_algorithm_ops laci_choco_algorithm = {
+    .plugin.size = sizeof(laci_algorithm_ops),
+    .plugin.name = "choco",
+    .plugin.summary = "compressed differences to public copies",
+    .plugin.params = choco_params,
+    .plugin.param_size = sizeof(lac_param),
+    .plugin.state_size = sizeof(choco),
+    .family = LAC_FAMILY_MODEL,
+    .takes_compressor = true,
+    .form = LAC_FORM_CONTRACTIVE,
+    .fixed_graph = true,
+    .configure = choco_configure,
+    .plan = choco_plan,
+    .message_bound = choco_message_bound,
+    .start = choco_start,
+    .begin = choco_begin,
+    .end = choco_end,
+    .cost = choco_cost,
+    .gamma = choco_gamma,
+};

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// Exact gossip, the baseline of all gossip algorithms (Lian et al.,
+// arXiv:1705.09056): every value is replaced by a weighted mean of one's own
+// and the neighbours', then the local step is added.
+//
+//     x_i = (1 - rate (1 - w_ii)) x_i + rate * sum_j w_ij x_j + update
+//
+// A message holds the tensors as they are.
+#include "algorithm/mixing.h"
+
+typedef struct dpsgd {
+    double rate;
+} dpsgd;
+
+static const lac_param dpsgd_params[] = {
+    {.name = "rate",
+     .aliases = "diffusion_rate",
+     .type = LAC_PARAM_F64,
+     .offset = offsetof(dpsgd, rate),
+     .fallback = "1",
+     .min = 0,
+     .max = 2,
+     .above_min = true,
+     .help = "how far to go to the neighbours' mean"},
+    {0},
+};
+
+static void dpsgd_plan(
+    const void *state, const laci_worker *w, size_t tensor, laci_plan *plan)
+{
+    (void)state;
+    laci_mixing_plan(w, tensor, plan);
+}
+
+static size_t dpsgd_message_bound(
+    const void *state, const laci_worker *w, size_t tensor)
+{
+    (void)state;
+    return laci_gossip_bound(w, w->raw, tensor);
+}
+
+static lac_status dpsgd_begin(
+    void *state, laci_worker *w, const laci_round *round)
+{
+    const dpsgd *const settings = state;
+    return laci_mixing_begin(w, w->raw, (float)settings->rate, round);
+}
+
+static lac_status dpsgd_end(
+    void *state, laci_worker *w, const laci_round *round)
+{
+    (void)state;
+    laci_mixing_end(w, round);
+    return LAC_OK;
+}
+
+static void dpsgd_cost(const void *state, const laci_worker *w, lac_cost *out)
+{
+    (void)state;
+    laci_gossip_cost(w, w->raw, 1, out);
+}
+
+const laci_algorithm_ops laci_dpsgd_algorithm = {
+    .plugin.size = sizeof(laci_algorithm_ops),
+    .plugin.name = "dpsgd",
+    .plugin.summary = "exact gossip with the neighbours: the baseline",
+    .plugin.params = dpsgd_params,
+    .plugin.param_size = sizeof(lac_param),
+    .plugin.state_size = sizeof(dpsgd),
+    .family = LAC_FAMILY_MODEL,
+    .plan = dpsgd_plan,
+    .message_bound = dpsgd_message_bound,
+    .begin = dpsgd_begin,
+    .end = dpsgd_end,
+    .cost = dpsgd_cost,
+};

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// What the model algorithms share: one message to all neighbours with a payload
+// for each tensor, one message from each, all of them checked before any is
+// applied.
+//
+//     for each item i: laci_gossip_put(w, c, round, i, values);
+//     LAC_TRY(laci_gossip_exchange(w, c, round, phase));
+//     for each item i, for each neighbour k: laci_gossip_add(...);
+#ifndef LACONIC_ALGORITHM_GOSSIP_H
+#define LACONIC_ALGORITHM_GOSSIP_H
+
+#include "algorithm/algorithm.h"
+
+// laci_gossip_put encodes the values of item `i` with `c` into the message.
+void laci_gossip_put(
+    laci_worker *w, lac_compressor *c, const laci_round *round, size_t i,
+    const float *values);
+
+// laci_gossip_exchange sends the message to the neighbours of the round and
+// checks every payload that arrives. Fails with LAC_ERR_PEER or
+// LAC_ERR_CORRUPT; nothing was applied then.
+lac_status laci_gossip_exchange(
+    laci_worker *w, lac_compressor *c, const laci_round *round, uint32_t phase);
+
+// laci_gossip_add adds `a` times what neighbour `k` of the round sent for item
+// `i` to y; laci_gossip_add_own what this worker sent.
+void laci_gossip_add(
+    laci_worker *w, lac_compressor *c, const laci_round *round, size_t i,
+    uint32_t k, float a, float *y);
+void laci_gossip_add_own(
+    laci_worker *w, lac_compressor *c, const laci_round *round, size_t i,
+    float a, float *y);
+
+// laci_gossip_bound is the message_bound of algorithms that send one payload
+// of `c` for each tensor.
+size_t laci_gossip_bound(
+    const laci_worker *w, const lac_compressor *c, size_t tensor);
+
+// laci_gossip_cost is the cost of `phases` such exchanges.
+void laci_gossip_cost(
+    const laci_worker *w, const lac_compressor *c, double phases,
+    lac_cost *out);
+
+#endif
