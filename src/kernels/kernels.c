@@ -2,6 +2,9 @@
 // Which kernels there are, and which of them this machine can run.
 #include "kernels/kernels.h"
 
+#ifdef LACI_HAVE_AVX2
+#include <cpuid.h>
+#endif
 #include <string.h>
 
 #include "base/fail.h"
@@ -18,12 +21,18 @@ static const laci_kernels avx2 = {
     .vector = &laci_vector_avx2,
 };
 
+// Not every compiler's __builtin_cpu_supports knows f16c.
+static int has_f16c(void)
+{
+    unsigned a, b, c = 0, d;
+    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+
 static const laci_kernels *usable_avx2(void)
 {
     __builtin_cpu_init();
     const int usable = __builtin_cpu_supports("avx2") &&
-                       __builtin_cpu_supports("bmi2") &&
-                       __builtin_cpu_supports("f16c");
+                       __builtin_cpu_supports("bmi2") && has_f16c();
     return usable ? &avx2 : NULL;
 }
 #else
