@@ -47,7 +47,6 @@ for target in $targets; do
 done
 "$folder/fuzz_seeds" "$folder/seeds"
 
-# Each target gets its share of what $jobs at a time have in all.
-count=$(printf '%s\n' "$targets" | wc -l)
-printf '%s\n' "$targets" |
-    xargs -P "$jobs" -n 1 "$0" "$1" $(($2 * jobs / count))
+# So many turns of $jobs targets at a time share the seconds.
+turns=$((($(printf '%s\n' "$targets" | wc -l) + jobs - 1) / jobs))
+printf '%s\n' "$targets" | xargs -P "$jobs" -n 1 "$0" "$1" $(($2 / turns))
