@@ -12,7 +12,8 @@ check="clang clang-format clang-tidy libclang-rt-dev"
 installed() {
     state=$(dpkg-query --show --showformat='${db:Status-Status}' "$1" \
             2>/dev/null) || return 1
-    [ "$state" = installed ]
+    # Once for each architecture it is installed for.
+    case $state in installed*) ;; *) return 1 ;; esac
 }
 
 missing=
