@@ -7,6 +7,17 @@
 
 #include "kernels/vector.h"
 
+enum { LINE = 16, AHEAD = 1024 };
+
+// Asks for 32 floats, AHEAD of x. They may be past its end, where asking does
+// no harm.
+static inline void ask_ahead(const float *x)
+{
+    const uintptr_t place = (uintptr_t)x + AHEAD * sizeof(*x);
+    _mm_prefetch((const void *)place, _MM_HINT_T0);
+    _mm_prefetch((const void *)(place + LINE * sizeof(*x)), _MM_HINT_T0);
+}
+
 static inline __m256 negative(__m256 x)
 {
     return _mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_LT_OQ);
@@ -69,6 +80,8 @@ static double encode_add(
         for (size_t i = start; i < start + LACI_SUM_BLOCK;
              i += LACI_SUM_LANES) {
             uint8_t bytes[4];
+            ask_ahead(x + i);
+            ask_ahead(e + i);
             for (size_t j = 0; j < 4; j++) {
                 const __m256 old = _mm256_loadu_ps(e + i + 8 * j);
                 const __m256 v = _mm256_add_ps(
