@@ -3,6 +3,11 @@
 #include "kernels/convert.h"
 
 #include <immintrin.h>
+#include <stdbool.h>
+
+#include "kernels/ahead_avx2.h"
+
+enum { BLOCK = 32 };
 
 static inline __m256 infinite(__m256 x)
 {
@@ -25,9 +30,12 @@ static inline __m128i half_of(__m256 x)
 static void to_half(const float *x, uint8_t *out, size_t n)
 {
     size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        _mm_storeu_si128(
-            (void *)(out + 2 * i), half_of(_mm256_loadu_ps(x + i)));
+    for (; i + BLOCK <= n; i += BLOCK) {
+        laci_ask_ahead(x + i);
+        for (size_t j = i; j < i + BLOCK; j += 8) {
+            _mm_storeu_si128(
+                (void *)(out + 2 * j), half_of(_mm256_loadu_ps(x + j)));
+        }
     }
     laci_convert_portable.to_half(x + i, out + 2 * i, n - i);
 }
@@ -63,43 +71,56 @@ static void add_half(const uint8_t *in, float a, float *y, size_t n)
 {
     const __m256 factor = _mm256_set1_ps(a);
     size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        add_to(y + i, factor, load_half(in + 2 * i));
+    for (; i + BLOCK <= n; i += BLOCK) {
+        laci_ask_ahead(y + i);
+        for (size_t j = i; j < i + BLOCK; j += 8) {
+            add_to(y + j, factor, load_half(in + 2 * j));
+        }
     }
     laci_convert_portable.add_half(in + 2 * i, a, y + i, n - i);
 }
 
-// The upper halves of eight floats, in the lower halves of the lanes.
+// Whether 16 floats hold one beyond the largest bfloat16, an infinity or NaN.
+static inline bool has_top(__m256i low, __m256i high)
+{
+    const __m256i mask = _mm256_set1_epi32(0x7fffffff);
+    const __m256i most = _mm256_max_epi32(
+        _mm256_and_si256(low, mask), _mm256_and_si256(high, mask));
+    return _mm256_movemask_epi8(
+               _mm256_cmpgt_epi32(most, _mm256_set1_epi32(0x7f7f7fff))) != 0;
+}
+
+// The upper halves of eight floats, rounded, in the lower halves of the lanes.
 static inline __m256i bfloat16_of(__m256i v)
 {
-    const __m256i infinity = _mm256_set1_epi32(0x7f800000);
-    const __m256i largest = _mm256_set1_epi32(0x7f7fffff);
-    const __m256i sign = _mm256_and_si256(v, _mm256_set1_epi32(INT32_MIN));
-    const __m256i magnitude = _mm256_xor_si256(v, sign);
-    const __m256i odd = _mm256_and_si256(
-        _mm256_srli_epi32(magnitude, 16), _mm256_set1_epi32(1));
-    const __m256i rounded = _mm256_min_epu32(
-        _mm256_add_epi32(
-            _mm256_add_epi32(magnitude, _mm256_set1_epi32(0x7fff)), odd),
-        largest);
-    const __m256i quiet = _mm256_and_si256(
-        _mm256_cmpgt_epi32(magnitude, infinity), _mm256_set1_epi32(0x00400000));
-    const __m256i kept = _mm256_blendv_epi8(
-        rounded, _mm256_or_si256(magnitude, quiet),
-        _mm256_cmpgt_epi32(magnitude, largest));
-    return _mm256_srli_epi32(_mm256_or_si256(kept, sign), 16);
+    const __m256i odd =
+        _mm256_and_si256(_mm256_srli_epi32(v, 16), _mm256_set1_epi32(1));
+    const __m256i half = _mm256_set1_epi32(0x7fff);
+    return _mm256_srli_epi32(
+        _mm256_add_epi32(_mm256_add_epi32(v, half), odd), 16);
+}
+
+static inline void store_bfloat16(const float *x, uint8_t *out)
+{
+    const __m256i low = _mm256_loadu_si256((const void *)x);
+    const __m256i high = _mm256_loadu_si256((const void *)(x + 8));
+    if (has_top(low, high)) {
+        laci_convert_portable.to_bfloat16(x, out, 16);
+        return;
+    }
+    const __m256i packed =
+        _mm256_packus_epi32(bfloat16_of(low), bfloat16_of(high));
+    _mm256_storeu_si256(
+        (void *)out, _mm256_permute4x64_epi64(packed, _MM_SHUFFLE(3, 1, 2, 0)));
 }
 
 static void to_bfloat16(const float *x, uint8_t *out, size_t n)
 {
     size_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        const __m256i packed = _mm256_packus_epi32(
-            bfloat16_of(_mm256_loadu_si256((const void *)(x + i))),
-            bfloat16_of(_mm256_loadu_si256((const void *)(x + i + 8))));
-        _mm256_storeu_si256(
-            (void *)(out + 2 * i),
-            _mm256_permute4x64_epi64(packed, _MM_SHUFFLE(3, 1, 2, 0)));
+    for (; i + BLOCK <= n; i += BLOCK) {
+        laci_ask_ahead(x + i);
+        store_bfloat16(x + i, out + 2 * i);
+        store_bfloat16(x + i + 16, out + 2 * i + 32);
     }
     laci_convert_portable.to_bfloat16(x + i, out + 2 * i, n - i);
 }
@@ -117,8 +138,11 @@ static void add_bfloat16(const uint8_t *in, float a, float *y, size_t n)
 {
     const __m256 factor = _mm256_set1_ps(a);
     size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        add_to(y + i, factor, load_bfloat16(in + 2 * i));
+    for (; i + BLOCK <= n; i += BLOCK) {
+        laci_ask_ahead(y + i);
+        for (size_t j = i; j < i + BLOCK; j += 8) {
+            add_to(y + j, factor, load_bfloat16(in + 2 * j));
+        }
     }
     laci_convert_portable.add_bfloat16(in + 2 * i, a, y + i, n - i);
 }

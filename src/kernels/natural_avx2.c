@@ -7,19 +7,10 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "kernels/ahead_avx2.h"
 #include "kernels/draw_avx2.h"
 
-enum { BLOCK = 32, LINE = 16, AHEAD = 1024 };
-
-// The arithmetic of a block takes longer than the processor looks ahead by
-// itself, so memory is asked for early: AHEAD floats, which may be past the
-// end, where asking does no harm.
-static inline void ask_ahead(const float *x)
-{
-    const uintptr_t place = (uintptr_t)x + AHEAD * sizeof(*x);
-    _mm_prefetch((const void *)place, _MM_HINT_T0);
-    _mm_prefetch((const void *)(place + LINE * sizeof(*x)), _MM_HINT_T0);
-}
+enum { BLOCK = 32 };
 
 // Packing works in halves of a register; this puts the bytes back in order.
 static inline __m256i in_order(__m256i packed)
@@ -54,7 +45,7 @@ static inline void round_block(
     const __m256i mask = _mm256_set1_epi32(0x7fffffff);
     __m256i v[4];
     __m256i field[4];
-    ask_ahead(x);
+    laci_ask_ahead(x);
     for (size_t j = 0; j < 4; j++) {
         v[j] = _mm256_loadu_si256((const void *)(x + 8 * j));
         const __m256i noise =
@@ -156,6 +147,7 @@ static void decode_add(
     size_t i = 0;
     for (; i + BLOCK <= n; i += BLOCK) {
         const __m256i sign = load_signs(signs + i / 8);
+        laci_ask_ahead(y + i);
         for (size_t j = 0; j < 4; j++) {
             add_to(y + i + 8 * j, factor, values_of(exponents + i, sign, j));
         }
@@ -254,8 +246,11 @@ static void decode_window_add(
     const __m256i base = _mm256_set1_epi32((int)top - LACI_NATURAL_WINDOW);
     const __m256 factor = _mm256_set1_ps(a);
     size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        add_to(y + i, factor, values_in(base, codes + i));
+    for (; i + BLOCK <= n; i += BLOCK) {
+        laci_ask_ahead(y + i);
+        for (size_t j = i; j < i + BLOCK; j += 8) {
+            add_to(y + j, factor, values_in(base, codes + j));
+        }
     }
     laci_natural_portable.decode_window_add(top, codes + i, a, y + i, n - i);
 }

@@ -5,18 +5,8 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "kernels/ahead_avx2.h"
 #include "kernels/vector.h"
-
-enum { LINE = 16, AHEAD = 1024 };
-
-// Asks for 32 floats, AHEAD of x. They may be past its end, where asking does
-// no harm.
-static inline void ask_ahead(const float *x)
-{
-    const uintptr_t place = (uintptr_t)x + AHEAD * sizeof(*x);
-    _mm_prefetch((const void *)place, _MM_HINT_T0);
-    _mm_prefetch((const void *)(place + LINE * sizeof(*x)), _MM_HINT_T0);
-}
 
 static inline __m256 negative(__m256 x)
 {
@@ -56,6 +46,7 @@ static double encode(const float *x, size_t n, uint8_t *signs)
         for (size_t i = start; i < start + LACI_SUM_BLOCK;
              i += LACI_SUM_LANES) {
             uint8_t bytes[4];
+            laci_ask_ahead(x + i);
             for (size_t j = 0; j < 4; j++) {
                 const __m256 v = _mm256_loadu_ps(x + i + 8 * j);
                 lanes[j] = _mm256_add_ps(lanes[j], magnitude(v));
@@ -80,8 +71,8 @@ static double encode_add(
         for (size_t i = start; i < start + LACI_SUM_BLOCK;
              i += LACI_SUM_LANES) {
             uint8_t bytes[4];
-            ask_ahead(x + i);
-            ask_ahead(e + i);
+            laci_ask_ahead(x + i);
+            laci_ask_ahead(e + i);
             for (size_t j = 0; j < 4; j++) {
                 const __m256 old = _mm256_loadu_ps(e + i + 8 * j);
                 const __m256 v = _mm256_add_ps(
@@ -148,6 +139,7 @@ static void decode_add(
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         const __m256i sign = load_signs(signs + i / 8);
+        laci_ask_ahead(y + i);
         for (size_t j = 0; j < 4; j++) {
             float *const place = y + i + 8 * j;
             const __m256 product =
