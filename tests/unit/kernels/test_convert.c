@@ -15,7 +15,7 @@ enum {
     ALIGNMENTS = 32,
     ROOM = 340,
     HALVES = 65536,
-    KINDS = 4,
+    KINDS = 5,
 };
 
 static const laci_convert_kernels *fast(void)
@@ -115,6 +115,9 @@ static float make_value(size_t what, uint32_t i)
         return laci_float_of(draw);
     case 2: // 2^-30 to 2^34: all of a half's range and its borders
         return laci_float_of((draw & 0x9fffffff) + 0x30800000);
+    case 3: // finite, around the largest bfloat16
+        return draw % 7 == 0 ? laci_float_of((draw & 0x8000ffff) | 0x7f7f0000)
+                             : 1.0f;
     default:
         return laci_float_of(
             special[draw % (sizeof(special) / sizeof(special[0]))]);
