@@ -216,7 +216,7 @@ static void check_equal(const both *b)
 
 static void encode_both(both *b, uint64_t seed)
 {
-    float x[LARGE];
+    float x[LARGE] = {0};
     uint8_t payload[CAP];
     const lac_shape shape = {b->n, 1};
     fill(seed, x, b->n);

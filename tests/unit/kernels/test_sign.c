@@ -107,7 +107,7 @@ static void avx2_gives_the_same_bits_over_blocks_of_the_sum(void **state)
             compare(n, shift);
         }
     }
-    compare(2 * LACI_SUM_BLOCK, 0);
+    compare((size_t)2 * LACI_SUM_BLOCK, 0);
 }
 
 static void the_sum_is_that_of_the_vector_kernels(void **state)
