@@ -10,6 +10,9 @@
 typedef struct laci_kernels {
     const char *name; // "portable", "avx2"
     const struct laci_vector_kernels *vector;
+    const struct laci_natural_kernels *natural;
+    const struct laci_convert_kernels *convert;
+    const struct laci_sign_kernels *sign;
 } laci_kernels;
 
 // laci_kernels_best returns the fastest set this machine can run.
