@@ -5,17 +5,20 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "kernels/select.h"
 #include "kernels/vector.h"
 
 static const laci_kernels portable = {
     .name = "portable",
     .vector = &laci_vector_portable,
+    .select = &laci_select_portable,
 };
 
 #ifdef LACI_HAVE_AVX2
 static const laci_kernels avx2 = {
     .name = "avx2",
     .vector = &laci_vector_avx2,
+    .select = &laci_select_avx2,
 };
 
 static const laci_kernels *usable_avx2(void)

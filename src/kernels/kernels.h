@@ -10,6 +10,7 @@
 typedef struct laci_kernels {
     const char *name; // "portable", "avx2"
     const struct laci_vector_kernels *vector;
+    const struct laci_select_kernels *select;
 } laci_kernels;
 
 // laci_kernels_best returns the fastest set this machine can run.
