@@ -4,9 +4,10 @@
 //
 // Index j of the choice is what a random permutation of [0, 2^b), applied to j
 // until the result is below n, makes of j; b is the number of bits of n - 1,
-// at least 2. kernels/select.h defines the permutation; its high half has b/2
-// bits, rounded down. So the indices are all different without being kept
-// anywhere, and come in no order. When k = n they are 0 to n - 1.
+// at least 8, because on fewer the permutations are not all as likely.
+// kernels/select.h defines them; the high half has b/2 bits, rounded down. So
+// the indices are all different without being kept anywhere, and come in no
+// order. When k = n they are 0 to n - 1.
 //
 // Payload: the nonce of the choice, 8 bytes, only when the receiver cannot
 // derive the key and k < n; then the values in the order of the choice.
@@ -18,7 +19,7 @@
 #include "compress/compressor.h"
 #include "kernels/select.h"
 
-enum { NONCE_SIZE = 8, BLOCK = 256 };
+enum { NONCE_SIZE = 8, BLOCK = 256, BITS_MIN = 8 };
 
 static lac_status random_k_configure(void *state)
 {
@@ -27,7 +28,7 @@ static lac_status random_k_configure(void *state)
 
 static laci_permutation permutation_of(uint64_t nonce, size_t n)
 {
-    unsigned bits = 2;
+    unsigned bits = BITS_MIN;
     while ((n - 1) >> bits != 0) {
         bits++;
     }
