@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 #include "base/fail.h"
 
-enum { LIST = 0, GAPS = 1, BITMAP = 2, RICE_MAX = 31 };
+enum { LIST = 0, GAPS = 1, BITMAP = 2, RICE_MAX = 31, REFILL_CODES = 4 };
 
 static size_t bytes_of(uint64_t bits)
 {
@@ -270,7 +270,9 @@ static lac_status get_gaps(
     const uint64_t mask = (1u << b) - 1;
     uint64_t expected = 0;
     for (size_t i = 0; i < k; i++) {
-        refill(&local);
+        if (i % REFILL_CODES == 0) {
+            refill(&local);
+        }
         const unsigned zeros = zeros_of(local.bits);
         uint64_t gap;
         if (zeros + 1 + b <= local.count) {

@@ -39,6 +39,31 @@ static laci_permutation permutation_of(uint64_t nonce, size_t n)
     };
 }
 
+// Permutes a block of indices until all are below n. Those that are not yet
+// are put together each time.
+static void permute_block(
+    const laci_select_kernels *select, const laci_permutation *p, size_t n,
+    uint32_t *indices, size_t count)
+{
+    uint32_t values[BLOCK], places[BLOCK];
+    for (uint32_t j = 0; j < count; j++) {
+        values[j] = indices[j];
+        places[j] = j;
+    }
+    while (count > 0) {
+        select->permute(p, values, count);
+        size_t left = 0;
+        for (size_t j = 0; j < count; j++) {
+            const uint32_t value = values[j], place = places[j];
+            indices[place] = value;
+            values[left] = value;
+            places[left] = place;
+            left += value >= n;
+        }
+        count = left;
+    }
+}
+
 static void derive(
     const lac_call *call, uint64_t nonce, size_t k, uint32_t *indices_out)
 {
@@ -51,13 +76,8 @@ static void derive(
     }
     const laci_permutation p = permutation_of(nonce, n);
     for (size_t start = 0; start < k; start += BLOCK) {
-        const size_t stop = k - start < BLOCK ? k : start + BLOCK;
-        call->kernels->select->permute(&p, indices_out + start, stop - start);
-        for (size_t j = start; j < stop; j++) {
-            while (indices_out[j] >= n) {
-                indices_out[j] = laci_permute(&p, indices_out[j]);
-            }
-        }
+        const size_t count = k - start < BLOCK ? k - start : BLOCK;
+        permute_block(call->kernels->select, &p, n, indices_out + start, count);
     }
 }
 

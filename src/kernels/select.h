@@ -47,8 +47,8 @@ typedef struct laci_select_kernels {
 
     // Writes the positions of the values within the limit, ascending, and the
     // values themselves unless values_out is NULL. Returns how many there are,
-    // or cap + 1 when there are more than `cap`; then what it wrote, never
-    // more than `cap`, is of no use.
+    // or cap + 1 when there are more than `cap`. It may write anything to the
+    // rest of the first `cap` places, to all of them in the latter case.
     size_t (*collect)(
         const float *x, size_t n, laci_limit limit, size_t cap,
         uint32_t *indices_out, float *values_out);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// select.c for AVX2. Values come in groups of 32, one bit each in a mask.
+// select.c for AVX2. Values come in groups of 32, one bit each in a mask, and
+// groups in blocks.
 #include "kernels/select.h"
 
 #include <immintrin.h>
+#include <stdbool.h>
 
-enum { GROUP = 32, LANES = 8 };
+enum { LANES = 8, GROUP = 32, BLOCK = 256, MANY = 8, AHEAD = 1024 };
 
 static inline __m256i magnitudes(const float *x)
 {
@@ -69,23 +71,54 @@ static void count(const float *x, size_t n, laci_digit digit, uint32_t *counts)
 // The output of a collection so far.
 typedef struct collection {
     size_t found;
+    size_t cap;
     uint32_t *indices;
-    float *values;
+    float *values; // or NULL
 } collection;
 
-static inline void take(
+// Writes those of eight values that a mask names. It may write seven more.
+static inline void take_lanes(
     collection *c, const float *x, size_t start, uint32_t mask)
 {
-    size_t found = c->found;
+    const uint64_t bytes = _pdep_u64(mask, 0x0101010101010101) * 0xff;
+    const __m256i lanes = _mm256_cvtepu8_epi32(
+        _mm_cvtsi64_si128((long long)_pext_u64(0x0706050403020100, bytes)));
+    _mm256_storeu_si256(
+        (void *)(c->indices + c->found),
+        _mm256_add_epi32(lanes, _mm256_set1_epi32((int)(uint32_t)start)));
+    if (c->values != NULL) {
+        _mm256_storeu_ps(
+            c->values + c->found,
+            _mm256_permutevar8x32_ps(_mm256_loadu_ps(x + start), lanes));
+    }
+    c->found += (size_t)_mm_popcnt_u32(mask);
+}
+
+// Writes those of 32 values that a mask names: many of them eight at a time,
+// few of them, or the last there is room for, one by one. Tells whether there
+// was room.
+static inline bool take(
+    collection *c, const float *x, size_t start, uint32_t mask)
+{
+    const size_t count = (size_t)_mm_popcnt_u32(mask);
+    if (count > MANY && c->cap - c->found >= GROUP) {
+        for (size_t j = 0; j < GROUP; j += LANES) {
+            take_lanes(c, x, start + j, mask >> j & 0xff);
+        }
+        return true;
+    }
+    if (count > c->cap - c->found) {
+        return false;
+    }
     for (; mask != 0; mask &= mask - 1) {
         const size_t i = start + (uint32_t)__builtin_ctz(mask);
-        c->indices[found] = (uint32_t)i;
+        c->indices[c->found] = (uint32_t)i;
         if (c->values != NULL) {
-            c->values[found] = x[i];
+            c->values[c->found] = x[i];
         }
-        found++;
+        c->found++;
     }
-    c->found = found;
+    return true;
 }
 
 // The lowest `count` of the bits set.
@@ -94,44 +127,73 @@ static inline uint32_t lowest(uint32_t mask, size_t count)
     return count >= GROUP ? mask : _pdep_u32((1u << count) - 1, mask);
 }
 
-// Values above the limit are found by one comparison, and while ties are left
-// those equal to it by another.
+// The groups of a block in which there is something to take.
+typedef struct finds {
+    size_t count;
+    uint32_t groups[BLOCK / GROUP];
+    uint32_t masks[BLOCK / GROUP];
+} finds;
+
+// Asks for the values of a group far ahead, which may be past the last: the
+// processor by itself does not look beyond a page.
+static inline void ask_ahead(const float *x)
+{
+    const uintptr_t ahead = (uintptr_t)x + AHEAD * sizeof(*x);
+    _mm_prefetch((const char *)ahead, _MM_HINT_T0);
+    _mm_prefetch((const char *)(ahead + 64), _MM_HINT_T0);
+}
+
+// Nothing here branches on the values, so that reading them never waits.
+static inline void find(const float *x, __m256i floor, finds *f)
+{
+    size_t count = 0;
+    for (uint32_t g = 0; g < BLOCK / GROUP; g++) {
+        const float *const group = x + GROUP * (size_t)g;
+        const uint32_t mask = above(group, floor);
+        ask_ahead(group);
+        f->groups[count] = g;
+        f->masks[count] = mask;
+        count += mask != 0;
+    }
+    f->count = count;
+}
+
+// While ties are left, values equal to the limit are found as well, and those
+// beyond the last tie are dropped from the mask of their group.
 static size_t collect(
     const float *x, size_t n, laci_limit limit, size_t cap,
     uint32_t *indices_out, float *values_out)
 {
-    collection c = {0, indices_out, values_out};
+    collection c = {0, cap, indices_out, values_out};
     const __m256i strict = _mm256_set1_epi32((int)limit.magnitude);
-    const __m256i ties =
-        _mm256_set1_epi32((int)limit.magnitude - (limit.ties > 0));
-    __m256i floor = ties;
-    size_t left = limit.ties;
-    size_t i = 0;
-    for (; i + GROUP <= n; i += GROUP) {
-        uint32_t mask = above(x + i, floor);
-        if (mask == 0) {
-            continue;
+    const __m256i wide = _mm256_set1_epi32((int)limit.magnitude - 1);
+    const bool all_ties = limit.ties >= n;
+    size_t start = 0;
+    for (; start + BLOCK <= n; start += BLOCK) {
+        finds f;
+        const bool some_ties = limit.ties > 0 && !all_ties;
+        find(x + start, limit.ties > 0 ? wide : strict, &f);
+        for (size_t g = 0; g < f.count; g++) {
+            const size_t i = start + GROUP * (size_t)f.groups[g];
+            uint32_t mask = f.masks[g];
+            if (some_ties) {
+                const uint32_t larger = above(x + i, strict);
+                const uint32_t equal = lowest(mask & ~larger, limit.ties);
+                limit.ties -= (size_t)_mm_popcnt_u32(equal);
+                mask = larger | equal;
+            }
+            if (!take(&c, x, i, mask)) {
+                return cap + 1;
+            }
         }
-        if (left > 0 && left < n) {
-            const uint32_t larger = above(x + i, strict);
-            const uint32_t equal = lowest(mask & ~larger, left);
-            left -= (size_t)_mm_popcnt_u32(equal);
-            floor = left == 0 ? strict : ties;
-            mask = larger | equal;
-        }
-        if ((size_t)_mm_popcnt_u32(mask) > cap - c.found) {
-            return cap + 1;
-        }
-        take(&c, x, i, mask);
     }
-    limit.ties = left;
-    const size_t found = laci_select_portable.collect(
-        x + i, n - i, limit, cap - c.found, indices_out + c.found,
+    const size_t rest = laci_select_portable.collect(
+        x + start, n - start, limit, cap - c.found, indices_out + c.found,
         values_out == NULL ? NULL : values_out + c.found);
-    for (size_t j = 0; j < found && j < cap - c.found; j++) {
-        indices_out[c.found + j] += (uint32_t)i;
+    for (size_t j = 0; j < rest && j < cap - c.found; j++) {
+        indices_out[c.found + j] += (uint32_t)start;
     }
-    return c.found + found;
+    return c.found + rest;
 }
 
 // The compiler turns the rounds into vectors by itself.
