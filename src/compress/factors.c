@@ -175,21 +175,41 @@ static float move_of(const float *m, size_t n, const laci_kernels *kernels)
     return max < TINY_VALUE ? MOVE : 1;
 }
 
+// The first P, from a normal Q. A random sum is about as large as its terms,
+// so the result tells whether the matrix is huge or tiny; only then is it read
+// once more to see how Q has to be moved. Returns by what it was.
+static float start(
+    const laci_factors *f, const float *m, const lac_key *key,
+    const laci_kernels *kernels)
+{
+    const size_t rows = f->shape.rows, cols = f->shape.cols;
+    for (size_t i = 0; i < f->rank * cols; i++) {
+        f->q[i] = lac_key_normal(key, (uint32_t)i);
+    }
+    multiply(f, m);
+    if (move_of(f->p, f->rank * rows, kernels) == 1) {
+        return 1;
+    }
+    const float move = move_of(m, rows * cols, kernels);
+    scale(f->q, f->rank * cols, (double)move);
+    multiply(f, m);
+    return move;
+}
+
 void laci_factors_find(
     const laci_factors *f, const float *m, size_t iterations,
     const lac_key *key, const laci_kernels *kernels)
 {
     const size_t rows = f->shape.rows, cols = f->shape.cols;
-    const float move = move_of(m, rows * cols, kernels);
+    const float move = start(f, m, key, kernels);
     const float root = move == 1 ? 1 : move < 1 ? 1 / MOVE_ROOT : MOVE_ROOT;
-    for (size_t i = 0; i < f->rank * cols; i++) {
-        f->q[i] = move * lac_key_normal(key, (uint32_t)i);
-    }
     for (size_t t = 0; t < iterations; t++) {
-        for (size_t j = 0; t > 0 && j < f->rank; j++) {
-            normalise(f->q + j * cols, cols, (double)move);
+        if (t > 0) {
+            for (size_t j = 0; j < f->rank; j++) {
+                normalise(f->q + j * cols, cols, (double)move);
+            }
+            multiply(f, m);
         }
-        multiply(f, m);
         orthonormalise(f->p, rows, f->rank);
         scale(f->p, f->rank * rows, (double)root);
         multiply_transposed(f, m);
