@@ -11,6 +11,7 @@
 #include "kernels/convert.h"
 #include "kernels/natural.h"
 #include "kernels/sign.h"
+#include "kernels/select.h"
 #include "kernels/vector.h"
 
 static const laci_kernels portable = {
@@ -19,6 +20,7 @@ static const laci_kernels portable = {
     .natural = &laci_natural_portable,
     .convert = &laci_convert_portable,
     .sign = &laci_sign_portable,
+    .select = &laci_select_portable,
 };
 
 #ifdef LACI_HAVE_AVX2
@@ -28,6 +30,7 @@ static const laci_kernels avx2 = {
     .natural = &laci_natural_avx2,
     .convert = &laci_convert_avx2,
     .sign = &laci_sign_avx2,
+    .select = &laci_select_avx2,
 };
 
 // Not every compiler's __builtin_cpu_supports knows f16c.

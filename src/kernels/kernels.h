@@ -13,6 +13,7 @@ typedef struct laci_kernels {
     const struct laci_natural_kernels *natural;
     const struct laci_convert_kernels *convert;
     const struct laci_sign_kernels *sign;
+    const struct laci_select_kernels *select;
 } laci_kernels;
 
 // laci_kernels_best returns the fastest set this machine can run.
