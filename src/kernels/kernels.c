@@ -5,17 +5,23 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "kernels/dither.h"
+#include "kernels/pack.h"
 #include "kernels/vector.h"
 
 static const laci_kernels portable = {
     .name = "portable",
     .vector = &laci_vector_portable,
+    .dither = &laci_dither_portable,
+    .pack = &laci_pack_portable,
 };
 
 #ifdef LACI_HAVE_AVX2
 static const laci_kernels avx2 = {
     .name = "avx2",
     .vector = &laci_vector_avx2,
+    .dither = &laci_dither_avx2,
+    .pack = &laci_pack_avx2,
 };
 
 static const laci_kernels *usable_avx2(void)

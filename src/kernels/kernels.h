@@ -10,6 +10,8 @@
 typedef struct laci_kernels {
     const char *name; // "portable", "avx2"
     const struct laci_vector_kernels *vector;
+    const struct laci_dither_kernels *dither;
+    const struct laci_pack_kernels *pack;
 } laci_kernels;
 
 // laci_kernels_best returns the fastest set this machine can run.

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// pack.c with BMI2: pext squeezes the codes out of 64 bits at once and pdep
+// spreads them again. Loads and stores of 8 bytes reach beyond the bits that
+// count, so the last few codes are left to the portable kernels.
+#include "kernels/pack.h"
+
+#include <immintrin.h>
+#include <string.h>
+
+static inline uint64_t load(const void *from)
+{
+    uint64_t value;
+    memcpy(&value, from, sizeof(value));
+    return value;
+}
+
+static inline void store(void *to, uint64_t value)
+{
+    memcpy(to, &value, sizeof(value));
+}
+
+// How many of n codes can be moved, 8 codes in 8 bytes at a time, before an
+// access would reach beyond the bytes of all n.
+static size_t movable(size_t n, unsigned bits)
+{
+    const size_t groups = n / 8;
+    const size_t kept = (8 + bits - 1) / bits; // groups that hold 8 bytes
+    return groups < kept ? 0 : 8 * (groups - kept + 1);
+}
+
+static void pack_bytes(
+    unsigned bits, const uint8_t *codes, size_t n, uint8_t *out)
+{
+    const uint64_t mask = UINT64_C(0x0101010101010101) * ((1u << bits) - 1);
+    const size_t stop = movable(n, bits);
+    for (size_t i = 0; i < stop; i += 8) {
+        store(out + i / 8 * bits, _pext_u64(load(codes + i), mask));
+    }
+    laci_pack_portable.pack_bytes(
+        bits, codes + stop, n - stop, out + stop / 8 * bits);
+}
+
+static void unpack_bytes(
+    unsigned bits, const uint8_t *in, size_t n, uint8_t *codes)
+{
+    const uint64_t mask = UINT64_C(0x0101010101010101) * ((1u << bits) - 1);
+    const size_t stop = movable(n, bits);
+    for (size_t i = 0; i < stop; i += 8) {
+        store(codes + i, _pdep_u64(load(in + i / 8 * bits), mask));
+    }
+    laci_pack_portable.unpack_bytes(
+        bits, in + stop / 8 * bits, n - stop, codes + stop);
+}
+
+// Eight words are four pairs of codes. A pair has at most 34 bits, which with
+// the up to 7 bits before it fit in 64.
+static void pack_words(
+    unsigned bits, const uint32_t *codes, size_t n, uint8_t *out)
+{
+    const uint64_t mask = UINT64_C(0x0000000100000001) * ((1u << bits) - 1);
+    const size_t stop = n > 64 ? (n - 64) / 8 * 8 : 0;
+    uint64_t pool = 0;
+    unsigned count = 0;
+    for (size_t i = 0; i < stop; i += 2) {
+        pool |= _pext_u64(load(codes + i), mask) << count;
+        count += 2 * bits;
+        store(out, pool);
+        out += count / 8;
+        pool >>= count / 8 * 8;
+        count %= 8;
+    }
+    laci_pack_portable.pack_words(bits, codes + stop, n - stop, out);
+}
+
+static void unpack_words(
+    unsigned bits, const uint8_t *in, size_t n, uint32_t *codes)
+{
+    const uint64_t mask = UINT64_C(0x0000000100000001) * ((1u << bits) - 1);
+    const size_t stop = n > 64 ? (n - 64) / 8 * 8 : 0;
+    for (size_t i = 0; i < stop; i += 2) {
+        const size_t at = i * bits;
+        store(codes + i, _pdep_u64(load(in + at / 8) >> at % 8, mask));
+    }
+    laci_pack_portable.unpack_words(
+        bits, in + stop / 8 * bits, n - stop, codes + stop);
+}
+
+const laci_pack_kernels laci_pack_avx2 = {
+    .pack_bytes = pack_bytes,
+    .unpack_bytes = unpack_bytes,
+    .pack_words = pack_words,
+    .unpack_words = unpack_words,
+};
