@@ -9,97 +9,123 @@
 
 #include "kernels/draw_avx2.h"
 
-enum { BLOCK = 16, EXPONENT_BIAS = 127, MANTISSA_BITS = 23 };
+enum {
+    BLOCK = 16,
+    EXPONENT_BIAS = 127,
+    MANTISSA_BITS = 23,
+    AHEAD = 4096, // bytes
+};
 
 typedef struct encoder {
     laci_stream8 stream;
     __m256 scale;
     __m256i levels;
-    __m128i sign_shift; // from the top of a lane to its place in a code
-    __m256i sign_mask;  // the sign of a code, in 16 bits
+    __m128i sign_shift; // from where it is found to its place in a code
 } encoder;
+
+// Asks for values that are soon needed: while codes are made, or between the
+// norm of a bucket and its codes, the processor would not fetch by itself what
+// comes next. The address may lie beyond the values: asking cannot fault.
+static inline void fetch_ahead(const float *x)
+{
+    const uintptr_t address = (uintptr_t)x + AHEAD;
+    _mm_prefetch((const void *)address, _MM_HINT_T0);
+    _mm_prefetch((const void *)(address + 64), _MM_HINT_T0);
+}
 
 static inline __m256 absolute(__m256 x)
 {
     return _mm256_and_ps(x, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff)));
 }
 
-// Of each lane the upper half: those of `low` in the lower halves of the
-// result, those of `high` in the upper ones.
-static inline __m256i upper_halves(__m256i low, __m256i high)
-{
-    return _mm256_blend_epi16(_mm256_srli_epi32(low, 16), high, 0xaa);
-}
-
-// The codes of 16 values in lanes of 16 bits: values 0 to 7 in the lower
+// The levels of 16 values in lanes of 16 bits: values 0 to 7 in the lower
 // halves of 32 bits, 8 to 15 in the upper ones.
-static inline __m256i bytes_block(
+static inline __m256i bytes_levels(
     const encoder *e, const float *x, __m256i counter)
 {
-    const __m256 low = _mm256_loadu_ps(x);
-    const __m256 high = _mm256_loadu_ps(x + 8);
     const __m256i draws = laci_draw8(&e->stream, counter);
-    const __m256i fixed_low =
-        _mm256_cvtps_epi32(_mm256_mul_ps(absolute(low), e->scale));
-    const __m256i fixed_high =
-        _mm256_cvtps_epi32(_mm256_mul_ps(absolute(high), e->scale));
-    const __m256i noise_low =
-        _mm256_and_si256(draws, _mm256_set1_epi32(0xffff));
-    const __m256i level = upper_halves(
-        _mm256_add_epi32(fixed_low, noise_low),
-        _mm256_add_epi32(fixed_high, _mm256_srli_epi32(draws, 16)));
-    const __m256i top =
-        upper_halves(_mm256_castps_si256(low), _mm256_castps_si256(high));
-    const __m256i sign =
-        _mm256_and_si256(_mm256_srl_epi16(top, e->sign_shift), e->sign_mask);
-    return _mm256_or_si256(_mm256_min_epi16(level, e->levels), sign);
+    const __m256i low = _mm256_cvtps_epi32(
+        _mm256_mul_ps(absolute(_mm256_loadu_ps(x)), e->scale));
+    const __m256i high = _mm256_cvtps_epi32(
+        _mm256_mul_ps(absolute(_mm256_loadu_ps(x + 8)), e->scale));
+    const __m256i mask = _mm256_set1_epi32(0xffff);
+    const __m256i low_sum =
+        _mm256_add_epi32(low, _mm256_and_si256(draws, mask));
+    const __m256i high_sum =
+        _mm256_add_epi32(high, _mm256_srli_epi32(draws, 16));
+    return _mm256_blend_epi16(_mm256_srli_epi32(low_sum, 16), high_sum, 0xaa);
 }
 
-// Two blocks of bytes_block as 32 bytes in order.
-static inline __m256i bytes_in_order(__m256i first, __m256i second)
+// The upper bits of 16 values, the sign on top, in lanes of 16 bits: values
+// 0 to 3, 8 to 11, 4 to 7 and 12 to 15.
+static inline __m256i signs(const float *x)
 {
-    const __m256i bytes = _mm256_packus_epi16(first, second);
-    const __m256i quads = _mm256_shuffle_epi8(
-        bytes, _mm256_setr_epi8(
-                   0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15, 0, 2,
-                   4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15));
+    return _mm256_packs_epi32(
+        _mm256_loadu_si256((const void *)x),
+        _mm256_loadu_si256((const void *)(x + 8)));
+}
+
+// The codes of 32 values as bytes. `x` are the values, the levels are those of
+// bytes_levels. Packing works on halves of a register: in the lower one are
+// then four values from each eight, which the last instruction sorts.
+static inline __m256i bytes_codes(
+    const encoder *e, const float *x, __m256i first, __m256i second)
+{
+    const __m256i levels = _mm256_shuffle_epi8(
+        _mm256_packus_epi16(first, second),
+        _mm256_setr_epi8(
+            0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15, 0, 2, 4, 6, 1,
+            3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15));
+    const __m256i sign = _mm256_and_si256(
+        _mm256_packs_epi16(signs(x), signs(x + BLOCK)),
+        _mm256_set1_epi8((char)0x80));
+    const __m256i codes = _mm256_or_si256(
+        _mm256_min_epu8(levels, e->levels),
+        _mm256_srl_epi16(sign, e->sign_shift));
     return _mm256_permutevar8x32_epi32(
-        quads, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+        codes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+
+// Encodes whole pairs of blocks and returns how many values that were.
+static size_t bytes_pairs(
+    const encoder *e, const float *x, size_t n, __m256i counter, uint8_t *out)
+{
+    const __m256i step = laci_counter8_step(BLOCK / 2);
+    size_t i = 0;
+    for (; i + 2 * BLOCK <= n; i += 2 * BLOCK) {
+        const __m256i next = _mm256_add_epi32(counter, step);
+        fetch_ahead(x + i);
+        const __m256i codes = bytes_codes(
+            e, x + i, bytes_levels(e, x + i, counter),
+            bytes_levels(e, x + i + BLOCK, next));
+        _mm256_storeu_si256((void *)(out + i), codes);
+        counter = _mm256_add_epi32(next, step);
+    }
+    return i;
 }
 
 static void bytes_encode(
     const laci_dither *d, const float *x, size_t n, uint32_t first, void *codes)
 {
-    const float scale = (float)d->levels / d->norm * 0x1p16f;
     const encoder e = {
         .stream = laci_stream8_of(&d->stream),
-        .scale = _mm256_set1_ps(scale),
-        .levels = _mm256_set1_epi16((short)d->levels),
-        .sign_shift = _mm_cvtsi32_si128((int)(16 - d->bits)),
-        .sign_mask = _mm256_set1_epi16((short)(1 << (d->bits - 1))),
+        .scale = _mm256_set1_ps((float)d->levels / d->norm * 0x1p16f),
+        .levels = _mm256_set1_epi8((char)d->levels),
+        .sign_shift = _mm_cvtsi32_si128((int)(8 - d->bits)),
     };
-    const __m256i step = laci_counter8_step(BLOCK / 2);
     uint8_t *out = codes;
     while (n > 0) {
         const size_t start = first % BLOCK;
         const size_t room = BLOCK - start;
         size_t taken = n < room ? n : room;
-        __m256i counter = laci_counter8(first / BLOCK * (BLOCK / 2));
+        const __m256i counter = laci_counter8(first / BLOCK * (BLOCK / 2));
         if (start == 0 && n >= (size_t)2 * BLOCK) {
-            for (taken = 0; taken + 32 <= n; taken += 32) {
-                const __m256i next = _mm256_add_epi32(counter, step);
-                const __m256i both = bytes_in_order(
-                    bytes_block(&e, x + taken, counter),
-                    bytes_block(&e, x + taken + BLOCK, next));
-                _mm256_storeu_si256((void *)(out + taken), both);
-                counter = _mm256_add_epi32(next, step);
-            }
+            taken = bytes_pairs(&e, x, n, counter, out);
         } else {
-            float values[BLOCK] = {0};
+            float values[2 * BLOCK] = {0};
             uint8_t block[2 * BLOCK];
             memcpy(values + start, x, taken * sizeof(*x));
-            const __m256i some = bytes_block(&e, values, counter);
-            _mm256_storeu_si256((void *)block, bytes_in_order(some, some));
+            bytes_pairs(&e, values, (size_t)2 * BLOCK, counter, block);
             memcpy(out, block + start, taken);
         }
         x += taken;
@@ -239,8 +265,11 @@ static void bytes_decode_add(
     const decoder e = decoder_of(d, d->norm / (float)d->levels);
     const __m256 factor = _mm256_set1_ps(a);
     size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        add_to(y + i, factor, uniform_values(&e, load_bytes(in + i)));
+    for (; i + 32 <= n; i += 32) {
+        fetch_ahead(y + i);
+        for (size_t j = i; j < i + 32; j += 8) {
+            add_to(y + j, factor, uniform_values(&e, load_bytes(in + j)));
+        }
     }
     laci_dither_portable.bytes.decode_add(d, in + i, n - i, a, y + i);
 }
