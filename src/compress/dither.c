@@ -5,6 +5,7 @@
 // a byte of the payload.
 #include "compress/dither.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -148,6 +149,15 @@ static void unpack(
     }
 }
 
+// A norm at the very end of the floats is stored a little smaller: in the
+// decoder, levels times norm / levels must not be rounded to infinity.
+static void put_norm(uint8_t *out, float norm, double factor)
+{
+    const float largest = FLT_MAX * (1 - 0x1p-22f);
+    const float stored = (float)((double)norm * factor);
+    laci_put_f32(out, stored > largest ? largest : stored);
+}
+
 size_t laci_dither_encode(
     const void *state, const lac_call *call, const float *x, uint8_t *out)
 {
@@ -165,7 +175,7 @@ size_t laci_dither_encode(
         size_t i = b * l.bucket;
         const size_t stop = i + least(l.bucket, l.n - i);
         d.norm = norm_of(s, call->kernels->vector, x + i, stop - i);
-        laci_put_f32(out + b * sizeof(float), (float)((double)d.norm * factor));
+        put_norm(out + b * sizeof(float), d.norm, factor);
         if (s->bits == 8) {
             make_codes(s, kernels, &d, x + i, stop - i, i, packed + i);
             continue;
