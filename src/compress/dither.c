@@ -215,8 +215,8 @@ static lac_status check_padding(
     const laci_dither_state *s, const uint8_t *packed, size_t n)
 {
     const size_t used = n % 8 * s->bits % 8; // bits of the last byte
-    const unsigned padding =
-        used == 0 ? 0 : packed[laci_packed_size(n, s->bits) - 1] >> used;
+    const unsigned last = packed[laci_packed_size(n, s->bits) - 1];
+    const unsigned padding = used == 0 ? 0 : last >> used;
     if (padding != 0) {
         return lac_fail(
             LAC_ERR_CORRUPT,
