@@ -39,8 +39,8 @@ typedef struct laci_dither {
 
 typedef struct laci_dither_codes {
     // Writes the codes of n values, the first of which is value `first` of its
-    // tensor. No value may be larger than the norm by more than rounding, and
-    // the norm must be at least LACI_DITHER_NORM_MIN.
+    // tensor. A value that is larger than the norm, as it may be by rounding,
+    // gets the highest level. The norm must be at least LACI_DITHER_NORM_MIN.
     void (*encode)(
         const laci_dither *d, const float *x, size_t n, uint32_t first,
         void *codes);

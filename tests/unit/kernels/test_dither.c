@@ -62,8 +62,8 @@ static laci_dither dither_of(uint32_t levels, float norm)
     };
 }
 
-// Values of up to the norm 1.75, of many magnitudes, with zeros and with the
-// norm itself.
+// Values of up to the norm 1.75, of many magnitudes, with zeros, with the norm
+// itself and with some that are larger.
 static void make_values(float *x, size_t n)
 {
     const lac_key key = {.low = 3, .high = 4};
@@ -72,6 +72,9 @@ static void make_values(float *x, size_t n)
         const float u = (float)(draw >> 8) * 0x1p-24f * 1.75f;
         const float magnitude = i % 3 == 0 ? u : ldexpf(u, -(int)(draw % 20));
         x[i] = draw >> 7 & 1 ? -magnitude : magnitude;
+    }
+    for (size_t i = 2; i < n; i += 11) {
+        x[i] = i % 2 == 0 ? 1.755f : -1.755f;
     }
     x[5] = 1.75f;
     x[17] = -1.75f;
@@ -141,6 +144,44 @@ static void portable_codes_are_as_defined(void **state)
     }
 }
 
+static void same_encode(
+    const family *f, const laci_dither *d, const float *x, size_t n,
+    uint32_t first)
+{
+    const size_t shift = f->code_size == 1 ? n % SHIFTS : 0;
+    uint32_t expected[ROOM];
+    uint32_t got[ROOM];
+    memset(expected, GUARD, sizeof(expected));
+    memset(got, GUARD, sizeof(got));
+    codes_of(&laci_dither_portable, f)
+        ->encode(d, x, n, first, (uint8_t *)expected + shift);
+    codes_of(avx2_or_skip(), f)->encode(d, x, n, first, (uint8_t *)got + shift);
+    assert_memory_equal(got, expected, sizeof(got));
+}
+
+// With one level and the norm 1, a value that is half of 2^-16 short of
+// 1 - noise is rounded to an even number of 2^-16, which with the noise is 1 or
+// just less.
+static void fractions_are_rounded_to_16_bits(void **state)
+{
+    (void)state;
+    const laci_dither d = dither_of(1, 1);
+    float x[N];
+    uint8_t codes[N];
+    uint32_t noise[N];
+    for (uint32_t i = 0; i < N; i++) {
+        const uint32_t draw = laci_draw(&d.stream, i / 16 * 8 + i % 8);
+        noise[i] = i % 16 < 8 ? draw % 65536 : draw / 65536;
+        x[i] = ((float)(65536 - noise[i]) - 0.5f) * 0x1p-16f;
+    }
+    laci_dither_portable.bytes.encode(&d, x, N, 0, codes);
+    for (uint32_t i = 0; i < N; i++) {
+        assert_int_equal(codes[i], noise[i] % 2 == 0);
+    }
+    same_encode(&families[0], &d, x, N, 0);
+    same_encode(&families[1], &d, x, N, 0);
+}
+
 static void portable_values_are_as_defined(void **state)
 {
     (void)state;
@@ -163,21 +204,6 @@ static void portable_values_are_as_defined(void **state)
     }
 }
 
-static void same_encode(
-    const family *f, const laci_dither *d, const float *x, size_t n,
-    uint32_t first)
-{
-    const size_t shift = f->code_size == 1 ? n % SHIFTS : 0;
-    uint32_t expected[ROOM];
-    uint32_t got[ROOM];
-    memset(expected, GUARD, sizeof(expected));
-    memset(got, GUARD, sizeof(got));
-    codes_of(&laci_dither_portable, f)
-        ->encode(d, x, n, first, (uint8_t *)expected + shift);
-    codes_of(avx2_or_skip(), f)->encode(d, x, n, first, (uint8_t *)got + shift);
-    assert_memory_equal(got, expected, sizeof(got));
-}
-
 static void avx2_codes_are_the_portable_ones(void **state)
 {
     (void)state;
@@ -197,8 +223,8 @@ static void avx2_codes_are_the_portable_ones(void **state)
 static void avx2_codes_are_the_portable_ones_for_any_norm(void **state)
 {
     (void)state;
-    static const float norms[] = {LACI_DITHER_NORM_MIN, 1e-10f, 1, 3.3f, 1e30f,
-                                  0x1.fffffep127f};
+    static const float norms[] = {
+        LACI_DITHER_NORM_MIN, 1e-10f, 1, 3.3f, 1e30f, 0x1p127f};
     float x[ROOM];
     float scaled[ROOM];
     make_values(x, ROOM);
@@ -262,6 +288,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(portable_codes_are_as_defined),
+        cmocka_unit_test(fractions_are_rounded_to_16_bits),
         cmocka_unit_test(portable_values_are_as_defined),
         cmocka_unit_test(avx2_codes_are_the_portable_ones),
         cmocka_unit_test(avx2_codes_are_the_portable_ones_for_any_norm),
