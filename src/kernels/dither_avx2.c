@@ -18,6 +18,7 @@ enum {
 
 typedef struct encoder {
     laci_stream8 stream;
+    __m256 norm; // of natural levels
     __m256 scale;
     __m256i levels;
     __m128i sign_shift; // from where it is found to its place in a code
@@ -301,50 +302,54 @@ static void words_decode_add(
     laci_dither_portable.words.decode_add(d, in + i, n - i, a, y + i);
 }
 
-// The exponent of eight values after rounding, which is their level.
-static inline __m256i natural_levels(
-    __m256 values, __m256 norm, __m256 top, __m256i draws)
+// The exponent of eight values after rounding, in the upper bits of a lane.
+static inline __m256i natural_carried(
+    const encoder *e, const float *x, __m256i counter)
 {
-    const __m256 scaled =
-        _mm256_mul_ps(_mm256_div_ps(absolute(values), norm), top);
-    const __m256 z = _mm256_min_ps(scaled, top);
+    const __m256 y = _mm256_div_ps(absolute(_mm256_loadu_ps(x)), e->norm);
+    const __m256 z = _mm256_mul_ps(y, e->scale);
     const __m256 w = _mm256_add_ps(z, _mm256_max_ps(z, _mm256_set1_ps(1)));
-    const __m256i carried =
-        _mm256_add_epi32(_mm256_castps_si256(w), _mm256_srli_epi32(draws, 9));
-    return _mm256_sub_epi32(
-        _mm256_srli_epi32(carried, MANTISSA_BITS),
-        _mm256_set1_epi32(EXPONENT_BIAS));
+    const __m256i noise = _mm256_srli_epi32(laci_draw8(&e->stream, counter), 9);
+    return _mm256_add_epi32(_mm256_castps_si256(w), noise);
 }
 
-// Eight lanes of 32 bits that hold bytes, as 8 bytes.
-static inline void store_bytes(uint8_t *out, __m256i lanes)
+// The levels of 16 values, in the order of bytes_levels.
+static inline __m256i natural_levels(
+    const encoder *e, const float *x, __m256i counter)
 {
-    const __m128i words = _mm_packus_epi32(
-        _mm256_castsi256_si128(lanes), _mm256_extracti128_si256(lanes, 1));
-    _mm_storel_epi64((void *)out, _mm_packus_epi16(words, words));
+    const __m256i next = _mm256_add_epi32(counter, laci_counter8_step(8));
+    const __m256i low =
+        _mm256_srli_epi32(natural_carried(e, x, counter), MANTISSA_BITS);
+    const __m256i high =
+        _mm256_srli_epi32(natural_carried(e, x + 8, next), MANTISSA_BITS - 16);
+    return _mm256_sub_epi16(
+        _mm256_blend_epi16(low, high, 0xaa), _mm256_set1_epi16(EXPONENT_BIAS));
 }
 
 static void natural_encode(
     const laci_dither *d, const float *x, size_t n, uint32_t first, void *codes)
 {
     uint8_t *const out = codes;
-    const laci_stream8 stream = laci_stream8_of(&d->stream);
     const uint32_t top = EXPONENT_BIAS - 1 + d->levels;
-    const __m256 scale =
-        _mm256_castsi256_ps(_mm256_set1_epi32((int)(top << MANTISSA_BITS)));
-    const __m256 norm = _mm256_set1_ps(d->norm);
-    const __m128i shift = _mm_cvtsi32_si128((int)(d->bits - 1));
-    const __m256i step = laci_counter8_step(8);
+    const encoder e = {
+        .stream = laci_stream8_of(&d->stream),
+        .norm = _mm256_set1_ps(d->norm),
+        .scale =
+            _mm256_castsi256_ps(_mm256_set1_epi32((int)(top << MANTISSA_BITS))),
+        .levels = _mm256_set1_epi8((char)d->levels),
+        .sign_shift = _mm_cvtsi32_si128((int)(8 - d->bits)),
+    };
+    const __m256i step = laci_counter8_step(BLOCK);
     __m256i counter = laci_counter8(first);
     size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        const __m256 values = _mm256_loadu_ps(x + i);
-        const __m256i level =
-            natural_levels(values, norm, scale, laci_draw8(&stream, counter));
-        const __m256i sign = _mm256_sll_epi32(
-            _mm256_srli_epi32(_mm256_castps_si256(values), 31), shift);
-        store_bytes(out + i, _mm256_or_si256(level, sign));
-        counter = _mm256_add_epi32(counter, step);
+    for (; i + 2 * BLOCK <= n; i += 2 * BLOCK) {
+        const __m256i next = _mm256_add_epi32(counter, step);
+        fetch_ahead(x + i);
+        const __m256i some = bytes_codes(
+            &e, x + i, natural_levels(&e, x + i, counter),
+            natural_levels(&e, x + i + BLOCK, next));
+        _mm256_storeu_si256((void *)(out + i), some);
+        counter = _mm256_add_epi32(next, step);
     }
     laci_dither_portable.natural.encode(
         d, x + i, n - i, first + (uint32_t)i, out + i);

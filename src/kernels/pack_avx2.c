@@ -52,22 +52,36 @@ static void unpack_bytes(
         bits, in + stop / 8 * bits, n - stop, codes + stop);
 }
 
-// Eight words are four pairs of codes. A pair has at most 34 bits, which with
-// the up to 7 bits before it fit in 64.
+// Where pair k of eight codes begins.
+static inline size_t pair_byte(size_t k, unsigned bits)
+{
+    return 2 * k * bits / 8;
+}
+
+static inline unsigned pair_shift(size_t k, unsigned bits)
+{
+    return (unsigned)(2 * k * bits % 8);
+}
+
+// A pair has at most 34 bits, which with the up to 7 bits before it fit in 64.
+// The bits that are shared with the pair before are written once more.
 static void pack_words(
     unsigned bits, const uint32_t *codes, size_t n, uint8_t *out)
 {
     const uint64_t mask = UINT64_C(0x0000000100000001) * ((1u << bits) - 1);
     const size_t stop = n > 64 ? (n - 64) / 8 * 8 : 0;
-    uint64_t pool = 0;
-    unsigned count = 0;
-    for (size_t i = 0; i < stop; i += 2) {
-        pool |= _pext_u64(load(codes + i), mask) << count;
-        count += 2 * bits;
-        store(out, pool);
-        out += count / 8;
-        pool >>= count / 8 * 8;
-        count %= 8;
+    for (size_t i = 0; i < stop; i += 8) {
+        uint64_t before = 0; // the last pair, in place
+        for (size_t k = 0; k < 4; k++) {
+            const unsigned shift = pair_shift(k, bits);
+            const uint64_t pair = _pext_u64(load(codes + i + 2 * k), mask);
+            const uint64_t shared =
+                before >>
+                8 * (pair_byte(k, bits) - pair_byte(k - (k > 0), bits));
+            before = pair << shift | shared;
+            store(out + pair_byte(k, bits), before);
+        }
+        out += bits;
     }
     laci_pack_portable.pack_words(bits, codes + stop, n - stop, out);
 }
@@ -77,12 +91,15 @@ static void unpack_words(
 {
     const uint64_t mask = UINT64_C(0x0000000100000001) * ((1u << bits) - 1);
     const size_t stop = n > 64 ? (n - 64) / 8 * 8 : 0;
-    for (size_t i = 0; i < stop; i += 2) {
-        const size_t at = i * bits;
-        store(codes + i, _pdep_u64(load(in + at / 8) >> at % 8, mask));
+    for (size_t i = 0; i < stop; i += 8) {
+        for (size_t k = 0; k < 4; k++) {
+            const uint64_t pair =
+                load(in + pair_byte(k, bits)) >> pair_shift(k, bits);
+            store(codes + i + 2 * k, _pdep_u64(pair, mask));
+        }
+        in += bits;
     }
-    laci_pack_portable.unpack_words(
-        bits, in + stop / 8 * bits, n - stop, codes + stop);
+    laci_pack_portable.unpack_words(bits, in, n - stop, codes + stop);
 }
 
 const laci_pack_kernels laci_pack_avx2 = {

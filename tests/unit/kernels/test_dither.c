@@ -74,7 +74,7 @@ static void make_values(float *x, size_t n)
         x[i] = draw >> 7 & 1 ? -magnitude : magnitude;
     }
     for (size_t i = 2; i < n; i += 11) {
-        x[i] = i % 2 == 0 ? 1.755f : -1.755f;
+        x[i] = i % 2 == 0 ? 1.9f : -1.9f;
     }
     x[5] = 1.75f;
     x[17] = -1.75f;
