@@ -12,6 +12,8 @@
 #include "kernels/natural.h"
 #include "kernels/sign.h"
 #include "kernels/select.h"
+#include "kernels/dither.h"
+#include "kernels/pack.h"
 #include "kernels/vector.h"
 
 static const laci_kernels portable = {
@@ -21,6 +23,8 @@ static const laci_kernels portable = {
     .convert = &laci_convert_portable,
     .sign = &laci_sign_portable,
     .select = &laci_select_portable,
+    .dither = &laci_dither_portable,
+    .pack = &laci_pack_portable,
 };
 
 #ifdef LACI_HAVE_AVX2
@@ -31,6 +35,8 @@ static const laci_kernels avx2 = {
     .convert = &laci_convert_avx2,
     .sign = &laci_sign_avx2,
     .select = &laci_select_avx2,
+    .dither = &laci_dither_avx2,
+    .pack = &laci_pack_avx2,
 };
 
 // Not every compiler's __builtin_cpu_supports knows f16c.

@@ -14,6 +14,8 @@ typedef struct laci_kernels {
     const struct laci_convert_kernels *convert;
     const struct laci_sign_kernels *sign;
     const struct laci_select_kernels *select;
+    const struct laci_dither_kernels *dither;
+    const struct laci_pack_kernels *pack;
 } laci_kernels;
 
 // laci_kernels_best returns the fastest set this machine can run.
