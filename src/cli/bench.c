@@ -10,8 +10,9 @@
 #include <time.h>
 
 enum {
-    // Buffers that begin at the same place of a 2 MiB page fight for the same
-    // lines of the caches; these steps keep them apart.
+    // Buffers that begin at the same place of a 2 MiB page, or of a 4 KiB page,
+    // fight for the same lines of the caches; these steps keep them apart, and
+    // apart from the memory that the library gets, which begins a page.
     STAGGER = 4096 + 64,
     LARGE_PAGE = 2 << 20,
     OPERATIONS = 4,
@@ -47,8 +48,8 @@ lac_status cli_bench_init(cli_bench *b, size_t n, size_t runs, uint64_t seed)
         return lac_fail(LAC_ERR_NOMEM, "bench: no memory for %zu values", n);
     }
     size_t at = 0;
-    b->x = place(b->block, &at, 0, size);
-    b->y = place(b->block, &at, 1, size);
+    b->x = place(b->block, &at, 1, size);
+    b->y = place(b->block, &at, 2, size);
     const lac_key key = lac_key_make(
         seed, LAC_PURPOSE_DATA, 0, lac_scope_shared(), lac_name_hash("bench"));
     for (size_t i = 0; i < n; i++) {
@@ -173,7 +174,7 @@ lac_status cli_bench_measure(
             LAC_ERR_NOMEM, "bench: no memory for a payload of %zu bytes",
             s.cap);
     } else {
-        s.payload = place(block, &at, 2, s.cap);
+        s.payload = place(block, &at, 3, s.cap);
         status = run_all(b, &s, out);
     }
     free(block);

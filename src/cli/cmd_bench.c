@@ -233,10 +233,10 @@ static void report_table(const job *j)
     read_machine(machine, sizeof(machine));
     printf("%s, %s kernels, one thread\n", machine, kernels_in_use(j));
     printf(
-        "%s values, medians of %zu runs; a memcpy of them takes %.2f ms, "
+        "%s values, medians of %zu run%s; a memcpy of them takes %.2f ms, "
         "%.1f GB/s\n\n",
-        cli_grouped(j->bench.n, values), j->bench.runs, 1e3 * memcpy_seconds(j),
-        memcpy_gbps(j));
+        cli_grouped(j->bench.n, values), j->bench.runs,
+        j->bench.runs == 1 ? "" : "s", 1e3 * memcpy_seconds(j), memcpy_gbps(j));
     cli_table t = cli_table_make("lrrrrr", NULL);
     add_words(&t, heads, sizeof(heads) / sizeof(heads[0]));
     for (size_t i = 0; i < j->count; i++) {

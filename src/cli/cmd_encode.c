@@ -150,8 +150,13 @@ static void report_sizes(const job *j, size_t n, cli_table *t)
     cli_table_add(t, "%s", j->in);
     cli_table_add(t, "bytes out");
     cli_table_add(t, "%s", cli_grouped(j->file_len, text));
-    cli_table_add(
-        t, "%s, %.1f times smaller", j->out, (double)in / (double)j->file_len);
+    if (j->file_len < in) {
+        cli_table_add(
+            t, "%s, %.1f times smaller", j->out,
+            (double)in / (double)j->file_len);
+    } else {
+        cli_table_add(t, "%s", j->out);
+    }
     cli_table_add(t, "bits a value");
     cli_table_add(
         t, "%.4g", n == 0 ? 0 : 8 * (double)j->lac.payload_len / (double)n);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // laconic list: everything that can be named, and with which settings.
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,7 +141,21 @@ static cJSON *list_json(void)
     return o;
 }
 
-// "yes or no", "plain or unbiased", "above 0 to 1", "auto or 0 to 1"
+// "0 to 1", "above 0 to 1", or "1 or more" if the type is the only limit.
+static void write_numbers(const lac_param *param, char *text, size_t size)
+{
+    const char *const above = param->above_min ? "above " : "";
+    if (isfinite(param->max) && param->max < UINT32_MAX) {
+        (void)snprintf(
+            text, size, "%s%.10g to %.10g", above, param->min, param->max);
+    } else {
+        (void)snprintf(
+            text, size, "%s%.10g%s", above, param->min,
+            param->above_min ? "" : " or more");
+    }
+}
+
+// "yes or no", "2 or inf", "above 0 to 1", "auto or 0 to 1"
 static void write_range(const lac_param *param, char *text, size_t size)
 {
     const char *at = param->type == LAC_PARAM_BOOL ? "yes|no" : param->choices;
@@ -149,18 +164,14 @@ static void write_range(const lac_param *param, char *text, size_t size)
     while (at != NULL && used < size) {
         const size_t len = strcspn(at, "|");
         const bool last = at[len] == '\0';
-        const char *const after = !last              ? " or "
-                                  : has_range(param) ? " or "
-                                                     : "";
         used += (size_t)snprintf(
-            text + used, size - used, "%.*s%s", (int)len, at, after);
+            text + used, size - used, "%.*s%s", (int)len, at,
+            last && !has_range(param) ? "" : " or ");
         at = last ? NULL : at + len + 1;
     }
     if (has_range(param) && used < size) {
-        (void)snprintf(
-            text + used, size - used, "%s%.10g to %.10g",
-            param->above_min ? "above " : "", param->min, param->max);
-    } else if (param->type == LAC_PARAM_TEXT || param->type == LAC_PARAM_SPEC) {
+        write_numbers(param, text + used, size - used);
+    } else if (used == 0) {
         (void)snprintf(text, size, "%s", type_name(param->type));
     }
 }
@@ -181,7 +192,7 @@ static void add_item(cli_table *table, const cli_item *item)
         cli_table_add(
             table, "    %s=%s", param->name,
             cli_item_fallback(item, param, fallback));
-        cli_table_add(table, "    %s (%s)", param->help, range);
+        cli_table_add(table, "  %s (%s)", param->help, range);
     }
 }
 
