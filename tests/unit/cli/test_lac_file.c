@@ -33,7 +33,8 @@ static file make(void)
     lac.wire_id = lac_compressor_wire_id(c);
     assert_ok(lac_compressor_encode(
         c, &lac.key, (lac_shape){3, 2}, values,
-        f.bytes + cli_lac_payload_offset(&lac), 4 * VALUES, &lac.payload_len));
+        f.bytes + cli_lac_payload_offset(&lac), sizeof(values),
+        &lac.payload_len));
     f.len = cli_lac_finish(&lac, f.bytes);
     lac_compressor_close(c);
     return f;
