@@ -205,7 +205,7 @@ static void malformed_dictionaries_are_refused(void **state)
         HEADER("(2"),
         HEADER("(2,"),
         HEADER("2"),
-        "{} x",
+        (HEADER("(2,)") "x"),
         HEADER("(2.0,)"),
         HEADER("(,)"),
         HEADER("(2 1)"),

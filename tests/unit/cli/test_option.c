@@ -157,9 +157,11 @@ static void values_must_be_of_their_type(void **state)
 {
     (void)state;
     static const char *const numbers[] = {
-        "--number=",    "--number=x", "--number=-3",
-        "--number=3x",  "--number=1", "--number=18446744073709551616",
-        "--number=3.5", "--number=+3"};
+        "--number= --text t in",    "--number=x --text t in",
+        "--number=-3 --text t in",  "--number=3x --text t in",
+        "--number=1 --text t in",   "--number=18446744073709551616 --text t in",
+        "--number=3.5 --text t in", "--number=+3 --text t in",
+    };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         outcome o;
         assert_status(parse(numbers[i], &o), LAC_ERR_INVALID);
