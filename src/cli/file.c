@@ -109,7 +109,9 @@ static bool flush(int fd)
 static lac_status write_directly(
     const char *path, const uint8_t *data, size_t len)
 {
-    const int fd = open(path, O_WRONLY | O_CLOEXEC);
+    // Behind /dev/stdout may be a file that others have written to.
+    const int fd = cli_file_is_stdout(path) ? dup(STDOUT_FILENO)
+                                            : open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0) {
         return system_failed(path, "open for writing");
     }

@@ -75,9 +75,12 @@ static lac_status parse(const char *text, outcome *o)
     int argc = 0;
     memset(o, 0, sizeof(*o));
     memcpy(line, text, strlen(text) + 1);
-    for (char *word = strtok(line, " "); word != NULL && argc < WORDS_MAX;
-         word = strtok(NULL, " ")) {
-        o->words[argc++] = word;
+    for (char *at = line; at != NULL && argc < WORDS_MAX; argc++) {
+        o->words[argc] = at;
+        at = strchr(at, ' ');
+        if (at != NULL) {
+            *at++ = '\0';
+        }
     }
     return cli_parse(&command, argc, o->words, &o->settings, &o->count);
 }
