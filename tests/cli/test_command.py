@@ -93,7 +93,8 @@ class Command(unittest.TestCase):
 
 class Words(Command):
     def test_version(self):
-        self.assertRegex(self.succeeds("--version"), r"^laconic \d+\.\d+\.\d+\n$")
+        self.assertRegex(self.succeeds("--version"),
+                         r"^laconic \d+\.\d+\.\d+\n$")
 
     def test_help_names_every_command(self):
         text = self.succeeds("--help")
@@ -125,8 +126,8 @@ class Words(Command):
                    "list", "x")
         self.fails(USAGE, "encode: --compressor SPEC is missing",
                    "encode", "x.npy", "x.lac")
-        self.fails(USAGE, "decode: 1 argument is given, expected IN.lac OUT.npy",
-                   "decode", "x.lac")
+        self.fails(USAGE, "decode: 1 argument is given, expected IN.lac "
+                   "OUT.npy", "decode", "x.lac")
         self.fails(USAGE, '--form is "odd", expected one of '
                    "plain|unbiased|contractive", "encode", "--form", "odd")
         self.fails(USAGE, '--seed is "-1", expected a whole number from 0 to '
@@ -154,8 +155,9 @@ class Words(Command):
 class List(Command):
     def test_json_has_the_promised_keys(self):
         kinds = json.loads(self.succeeds("list", "--json"))
-        self.assertEqual(list(kinds), ["compressors", "topologies", "transports",
-                                       "algorithms", "models", "datasets"])
+        self.assertEqual(list(kinds), [
+            "compressors", "topologies", "transports", "algorithms", "models",
+            "datasets"])
         for item in sum(kinds.values(), []):
             self.assertEqual(list(item), ["name", "summary", "params"])
             for param in item["params"]:
@@ -203,7 +205,8 @@ class Files(Command):
                               "x.lac")
         self.assertRegex(table, r"(?m)^values +600  30 x 4 x 5$")
         self.assertRegex(table, r"(?m)^bytes in +2,528  x\.npy$")
-        self.assertRegex(table, r"(?m)^bits a value +32  payload of 2,400 bytes$")
+        self.assertRegex(table,
+                         r"(?m)^bits a value +32  payload of 2,400 bytes$")
         table = self.succeeds("decode", "x.lac", "y.npy")
         self.assertRegex(table, r"(?m)^bytes out +2,528  y\.npy$")
         self.assertEqual(values_of(self.read("y.npy")),
@@ -224,8 +227,8 @@ class Files(Command):
                 self.assertEqual(told["output_bytes"], len(self.read("x.lac")))
                 self.assertEqual(told["bits_per_value"],
                                  told["payload_bytes"] * 8 / 600)
-                told_back = json.loads(self.succeeds("decode", "--json", "x.lac",
-                                                     "y.npy"))
+                told_back = json.loads(self.succeeds(
+                    "decode", "--json", "x.lac", "y.npy"))
                 self.assertEqual(told_back["compressor"], name)
                 shape, y = values_of(self.read("y.npy"))
                 self.assertEqual(shape, (30, 4, 5))
