@@ -8,17 +8,35 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "kernels/convert.h"
+#include "kernels/natural.h"
+#include "kernels/sign.h"
+#include "kernels/select.h"
+#include "kernels/dither.h"
+#include "kernels/pack.h"
 #include "kernels/vector.h"
 
 static const laci_kernels portable = {
     .name = "portable",
     .vector = &laci_vector_portable,
+    .natural = &laci_natural_portable,
+    .convert = &laci_convert_portable,
+    .sign = &laci_sign_portable,
+    .select = &laci_select_portable,
+    .dither = &laci_dither_portable,
+    .pack = &laci_pack_portable,
 };
 
 #ifdef LACI_HAVE_AVX2
 static const laci_kernels avx2 = {
     .name = "avx2",
     .vector = &laci_vector_avx2,
+    .natural = &laci_natural_avx2,
+    .convert = &laci_convert_avx2,
+    .sign = &laci_sign_avx2,
+    .select = &laci_select_avx2,
+    .dither = &laci_dither_avx2,
+    .pack = &laci_pack_avx2,
 };
 
 // Not every compiler's __builtin_cpu_supports knows f16c.
