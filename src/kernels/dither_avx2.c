@@ -7,6 +7,7 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "kernels/draw_avx2.h"
 
 enum {
@@ -23,6 +24,15 @@ typedef struct encoder {
     __m256i levels;
     __m128i sign_shift; // from where it is found to its place in a code
 } encoder;
+
+static inline encoder encoder_of(const laci_dither *d, float scale)
+{
+    encoder e; // an initialiser would clear it first, with a slow instruction
+    e.stream = laci_stream8_of(&d->stream);
+    e.norm = _mm256_set1_ps(d->norm);
+    e.scale = _mm256_set1_ps(scale);
+    return e;
+}
 
 // Asks for values that are soon needed: while codes are made, or between the
 // norm of a bucket and its codes, the processor would not fetch by itself what
@@ -108,12 +118,9 @@ static size_t bytes_pairs(
 static void bytes_encode(
     const laci_dither *d, const float *x, size_t n, uint32_t first, void *codes)
 {
-    const encoder e = {
-        .stream = laci_stream8_of(&d->stream),
-        .scale = _mm256_set1_ps((float)d->levels / d->norm * 0x1p16f),
-        .levels = _mm256_set1_epi8((char)d->levels),
-        .sign_shift = _mm_cvtsi32_si128((int)(8 - d->bits)),
-    };
+    encoder e = encoder_of(d, (float)d->levels / d->norm * 0x1p16f);
+    e.levels = _mm256_set1_epi8((char)d->levels);
+    e.sign_shift = _mm_cvtsi32_si128((int)(8 - d->bits));
     uint8_t *out = codes;
     while (n > 0) {
         const size_t start = first % BLOCK;
@@ -166,12 +173,9 @@ static inline void words_block(
 static void words_encode(
     const laci_dither *d, const float *x, size_t n, uint32_t first, void *codes)
 {
-    const encoder e = {
-        .stream = laci_stream8_of(&d->stream),
-        .scale = _mm256_set1_ps((float)d->levels / d->norm),
-        .levels = _mm256_set1_epi32((int)d->levels),
-        .sign_shift = _mm_cvtsi32_si128((int)(d->bits - 1)),
-    };
+    encoder e = encoder_of(d, (float)d->levels / d->norm);
+    e.levels = _mm256_set1_epi32((int)d->levels);
+    e.sign_shift = _mm_cvtsi32_si128((int)(d->bits - 1));
     uint32_t *out = codes;
     while (n > 0) {
         const size_t start = first % BLOCK;
@@ -331,14 +335,9 @@ static void natural_encode(
 {
     uint8_t *const out = codes;
     const uint32_t top = EXPONENT_BIAS - 1 + d->levels;
-    const encoder e = {
-        .stream = laci_stream8_of(&d->stream),
-        .norm = _mm256_set1_ps(d->norm),
-        .scale =
-            _mm256_castsi256_ps(_mm256_set1_epi32((int)(top << MANTISSA_BITS))),
-        .levels = _mm256_set1_epi8((char)d->levels),
-        .sign_shift = _mm_cvtsi32_si128((int)(8 - d->bits)),
-    };
+    encoder e = encoder_of(d, laci_float_of(top << MANTISSA_BITS));
+    e.levels = _mm256_set1_epi8((char)d->levels);
+    e.sign_shift = _mm_cvtsi32_si128((int)(8 - d->bits));
     const __m256i step = laci_counter8_step(BLOCK);
     __m256i counter = laci_counter8(first);
     size_t i = 0;
