@@ -39,9 +39,7 @@ static inline encoder encoder_of(const laci_dither *d, float scale)
 // comes next. The address may lie beyond the values: asking cannot fault.
 static inline void fetch_ahead(const float *x)
 {
-    const uintptr_t address = (uintptr_t)x + AHEAD;
-    _mm_prefetch((const void *)address, _MM_HINT_T0);
-    _mm_prefetch((const void *)(address + 64), _MM_HINT_T0);
+    _mm_prefetch((const void *)((uintptr_t)x + AHEAD), _MM_HINT_T0);
 }
 
 static inline __m256 absolute(__m256 x)
@@ -106,6 +104,7 @@ static size_t bytes_pairs(
     for (; i + 2 * BLOCK <= n; i += 2 * BLOCK) {
         const __m256i next = _mm256_add_epi32(counter, step);
         fetch_ahead(x + i);
+        fetch_ahead(x + i + BLOCK);
         const __m256i codes = bytes_codes(
             e, x + i, bytes_levels(e, x + i, counter),
             bytes_levels(e, x + i + BLOCK, next));
@@ -247,6 +246,7 @@ static inline __m256 natural_values(const decoder *e, __m256i codes)
 
 static inline void add_to(float *y, __m256 a, __m256 values)
 {
+    fetch_ahead(y);
     _mm256_storeu_ps(
         y, _mm256_add_ps(_mm256_loadu_ps(y), _mm256_mul_ps(a, values)));
 }
@@ -270,11 +270,8 @@ static void bytes_decode_add(
     const decoder e = decoder_of(d, d->norm / (float)d->levels);
     const __m256 factor = _mm256_set1_ps(a);
     size_t i = 0;
-    for (; i + 32 <= n; i += 32) {
-        fetch_ahead(y + i);
-        for (size_t j = i; j < i + 32; j += 8) {
-            add_to(y + j, factor, uniform_values(&e, load_bytes(in + j)));
-        }
+    for (; i + 8 <= n; i += 8) {
+        add_to(y + i, factor, uniform_values(&e, load_bytes(in + i)));
     }
     laci_dither_portable.bytes.decode_add(d, in + i, n - i, a, y + i);
 }
@@ -344,6 +341,7 @@ static void natural_encode(
     for (; i + 2 * BLOCK <= n; i += 2 * BLOCK) {
         const __m256i next = _mm256_add_epi32(counter, step);
         fetch_ahead(x + i);
+        fetch_ahead(x + i + BLOCK);
         const __m256i some = bytes_codes(
             &e, x + i, natural_levels(&e, x + i, counter),
             natural_levels(&e, x + i + BLOCK, next));
