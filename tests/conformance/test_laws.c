@@ -80,7 +80,7 @@ static error_stats measure(subject *s, lac_shape shape, const float *x)
 }
 
 // The mean over the draws lies within five standard errors of the truth, and
-// rounding to float adds less than 2^-40 of the energy. Where a value is kept
+// rounding to float moves it by less than 2^-22. Where a value is kept
 // so seldom that the draws may not show it, the spread is that of a coin.
 //
 // Where nothing but chance moves the mean of C(x) - x, its square has mean
@@ -103,7 +103,8 @@ static void keep_their_law(subject *s)
             const double rare = fmax(0, claim.error * (1 - claim.error));
             const double spread =
                 fmax(got.spread, sqrt(rare / DRAWS) * got.norm);
-            const double slack = 5 * spread + 0x1p-40 * got.norm;
+            const double slack =
+                5 * spread + 0x1p-22 * (1 + claim.error) * got.norm;
             if (got.mean > claim.error * got.norm + slack) {
                 print_error(
                     "%s: %zu x %zu, input %d: error %g, claimed %g\n", s->spec,
