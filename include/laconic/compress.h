@@ -29,9 +29,6 @@ extern "C" {
 // need no alignment.
 // Threads: a handle serves one thread at a time. Two handles share nothing.
 
-/// The most values any call accepts; a compressor may accept fewer.
-#define LAC_VALUES_MAX (SIZE_MAX / 64)
-
 typedef struct lac_compressor lac_compressor;
 
 /// What the encoder makes of a compressor whose papers know several scalings.

@@ -23,6 +23,9 @@ extern "C" {
 // Memory: the layout copies what it is given. Threads: a layout never changes
 // after open, so any number of threads may read it.
 
+/// The most values any call accepts; a compressor may accept fewer.
+#define LAC_VALUES_MAX (SIZE_MAX / 64)
+
 /// The size of a tensor seen as a matrix.
 typedef struct lac_shape {
     size_t rows;

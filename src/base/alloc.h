@@ -20,7 +20,7 @@ void *laci_zalloc_aligned(size_t size);
 
 // laci_free and laci_free_aligned release what the function of that name gave.
 void laci_free(void *block);
-void laci_free_aligned(void *block);
+void laci_free_aligned(void *aligned);
 
 // laci_aligned rounds a size up to a multiple of LACI_ALIGNMENT.
 static inline size_t laci_aligned(size_t size)

@@ -8,7 +8,6 @@
 
 #include <xxhash.h>
 
-#include <laconic/compress.h>
 #include <laconic/random.h>
 
 #include "base/alloc.h"

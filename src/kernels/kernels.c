@@ -2,28 +2,55 @@
 // Which kernels there are, and which of them this machine can run.
 #include "kernels/kernels.h"
 
+#ifdef LACI_HAVE_AVX2
+#include <cpuid.h>
+#endif
 #include <string.h>
 
 #include "base/fail.h"
+#include "kernels/convert.h"
+#include "kernels/natural.h"
+#include "kernels/sign.h"
+#include "kernels/select.h"
+#include "kernels/dither.h"
+#include "kernels/pack.h"
 #include "kernels/vector.h"
 
 static const laci_kernels portable = {
     .name = "portable",
     .vector = &laci_vector_portable,
+    .natural = &laci_natural_portable,
+    .convert = &laci_convert_portable,
+    .sign = &laci_sign_portable,
+    .select = &laci_select_portable,
+    .dither = &laci_dither_portable,
+    .pack = &laci_pack_portable,
 };
 
 #ifdef LACI_HAVE_AVX2
 static const laci_kernels avx2 = {
     .name = "avx2",
     .vector = &laci_vector_avx2,
+    .natural = &laci_natural_avx2,
+    .convert = &laci_convert_avx2,
+    .sign = &laci_sign_avx2,
+    .select = &laci_select_avx2,
+    .dither = &laci_dither_avx2,
+    .pack = &laci_pack_avx2,
 };
+
+// Not every compiler's __builtin_cpu_supports knows f16c.
+static int has_f16c(void)
+{
+    unsigned a, b, c = 0, d;
+    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
 
 static const laci_kernels *usable_avx2(void)
 {
     __builtin_cpu_init();
     const int usable = __builtin_cpu_supports("avx2") &&
-                       __builtin_cpu_supports("bmi2") &&
-                       __builtin_cpu_supports("f16c");
+                       __builtin_cpu_supports("bmi2") && has_f16c();
     return usable ? &avx2 : NULL;
 }
 #else

@@ -10,6 +10,12 @@
 typedef struct laci_kernels {
     const char *name; // "portable", "avx2"
     const struct laci_vector_kernels *vector;
+    const struct laci_natural_kernels *natural;
+    const struct laci_convert_kernels *convert;
+    const struct laci_sign_kernels *sign;
+    const struct laci_select_kernels *select;
+    const struct laci_dither_kernels *dither;
+    const struct laci_pack_kernels *pack;
 } laci_kernels;
 
 // laci_kernels_best returns the fastest set this machine can run.

@@ -106,7 +106,7 @@ static void mistakes_are_explained(void **state)
          "all"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        lac_layout *layout = (void *)&cases; // anything but NULL
+        lac_layout *layout = (void *)&layout; // anything but NULL
         assert_fails(
             parse(&layout, cases[i].text), LAC_ERR_INVALID, cases[i].sentence);
         assert_null(layout);

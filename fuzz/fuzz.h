@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// What the fuzz targets share: an input read byte by byte, buffers of exactly
+// the size asked for, so that a sanitizer sees one byte too much, and specs
+// made up from the tables of settings. Nothing here knows a compressor by
+// name: a new one is fuzzed as soon as it is registered.
+#ifndef LACONIC_FUZZ_H
+#define LACONIC_FUZZ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <laconic/laconic.h>
+
+// What a target has to define; libFuzzer and replay.c call it.
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { FUZZ_SPEC_SIZE = 1024 };
+
+typedef struct fuzz_input {
+    const uint8_t *data;
+    size_t size;
+} fuzz_input;
+
+// fuzz_byte takes the next byte; past the end there are zeros.
+uint8_t fuzz_byte(fuzz_input *input);
+
+// fuzz_require aborts with `what` and the library's last sentence unless
+// `holds`: this is how a target reports a finding.
+void fuzz_require(bool holds, const char *what);
+
+// fuzz_alloc returns `size` bytes that end where the block ends.
+void *fuzz_alloc(size_t size);
+
+// fuzz_copy returns a copy of bytes in a block of their own.
+void *fuzz_copy(const void *bytes, size_t size);
+
+// fuzz_spec writes a spec that the input's next bytes choose: a compressor or
+// an alias with any of its settings, and after a sparsifier perhaps another.
+// A byte 0 leaves a setting at its default.
+void fuzz_spec(fuzz_input *input, char spec[FUZZ_SPEC_SIZE]);
+
+// fuzz_key is the key for a scope, the same whenever it is asked for.
+lac_key fuzz_key(uint8_t scope);
+
+// fuzz_same tells whether two arrays hold the same bits, any NaN being equal
+// to any other.
+bool fuzz_same(const float *a, const float *b, size_t n);
+
+#endif

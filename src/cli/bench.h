@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// How fast a compressor is, measured against memcpy.
+#ifndef LACONIC_CLI_BENCH_H
+#define LACONIC_CLI_BENCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <laconic/laconic.h>
+
+// The buffers of all measurements, touched and never all at one offset.
+typedef struct cli_bench {
+    size_t n;
+    size_t runs;
+    uint64_t seed;
+    float *x;      // what is compressed: normal deviates
+    float *y;      // what is added to, and where memcpy writes
+    double *times; // of the runs, for the medians
+    void *block;
+} cli_bench;
+
+// Medians of one compressor, in seconds.
+typedef struct cli_bench_result {
+    lac_shape shape; // of the values that were compressed
+    size_t payload_len;
+    double memcpy; // of n floats, in the same runs
+    double encode;
+    double decode_add;
+    double encode_add; // with error memory, settled
+} cli_bench_result;
+
+// cli_bench_init gets all memory for tensors of n values and fills it.
+// Fails with LAC_ERR_NOMEM.
+lac_status cli_bench_init(cli_bench *b, size_t n, size_t runs, uint64_t seed);
+
+// cli_bench_fini releases what cli_bench_init got. A zeroed struct is allowed.
+void cli_bench_fini(cli_bench *b);
+
+// cli_bench_measure runs `c` on the n values as a vector, or as a nearly
+// square matrix (of up to sqrt(n) values fewer) if a matrix makes a difference
+// to it. Fails as the compressor does or with LAC_ERR_NOMEM.
+lac_status cli_bench_measure(
+    cli_bench *b, lac_compressor *c, cli_bench_result *out);
+
+#endif

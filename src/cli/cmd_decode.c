@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+// laconic decode: the values of a .lac file as a .npy file.
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/file.h"
+#include "cli/lac_file.h"
+#include "cli/report.h"
+
+typedef struct settings {
+    bool json;
+} settings;
+
+static const cli_option options[] = {
+    CLI_OPTION_JSON(settings),
+    {0},
+};
+
+// One run of the command. Everything is NULL or owned by it.
+typedef struct job {
+    const char *in, *out;
+    uint8_t *data;
+    size_t data_len;
+    cli_lac lac; // points into data
+    lac_compressor *c;
+    uint8_t *file;
+    size_t file_len;
+} job;
+
+// The values are decoded where they stand in the file to be written: its
+// header is a multiple of 64 bytes, so they are aligned.
+static lac_status decompress(job *j)
+{
+    uint8_t header[CLI_NPY_HEADER_MAX];
+    const size_t offset = cli_npy_header(&j->lac.dimensions, header);
+    const size_t n = j->lac.shape.rows * j->lac.shape.cols;
+    j->file_len = offset + sizeof(float) * n;
+    j->file = calloc(j->file_len, 1);
+    if (j->file == NULL) {
+        return lac_fail(
+            LAC_ERR_NOMEM, "%s: no memory for its %zu values", j->in, n);
+    }
+    memcpy(j->file, header, offset);
+    float *const values = (void *)(j->file + offset);
+    const lac_status status = lac_compressor_decode(
+        j->c, &j->lac.key, j->lac.shape, j->lac.payload, j->lac.payload_len,
+        values);
+    cli_npy_put_values(values, n);
+    return status;
+}
+
+static cJSON *report_json(const job *j, const char *spec)
+{
+    cJSON *const o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "compressor", spec);
+    cJSON *const shape = cJSON_AddArrayToObject(o, "shape");
+    for (size_t i = 0; i < j->lac.dimensions.count; i++) {
+        cJSON_AddItemToArray(
+            shape, cJSON_CreateNumber((double)j->lac.dimensions.size[i]));
+    }
+    cJSON_AddNumberToObject(
+        o, "values", (double)(j->lac.shape.rows * j->lac.shape.cols));
+    cJSON_AddNumberToObject(o, "input_bytes", (double)j->data_len);
+    cJSON_AddNumberToObject(o, "output_bytes", (double)j->file_len);
+    cJSON_AddNumberToObject(o, "payload_bytes", (double)j->lac.payload_len);
+    return o;
+}
+
+static void report_table(const job *j, const char *spec, FILE *stream)
+{
+    char text[CLI_GROUPED_SIZE], shape[CLI_DIMENSIONS_SIZE];
+    cli_table t = cli_table_make("lrl", NULL);
+    cli_table_add(&t, "values");
+    cli_table_add(
+        &t, "%s", cli_grouped(j->lac.shape.rows * j->lac.shape.cols, text));
+    cli_table_add(
+        &t, "%s",
+        j->lac.dimensions.count < 2
+            ? ""
+            : cli_dimensions_text(&j->lac.dimensions, shape));
+    cli_table_add(&t, "bytes in");
+    cli_table_add(&t, "%s", cli_grouped(j->data_len, text));
+    cli_table_add(&t, "%s, made with %s", j->in, spec);
+    cli_table_add(&t, "bytes out");
+    cli_table_add(&t, "%s", cli_grouped(j->file_len, text));
+    cli_table_add(&t, "%s", j->out);
+    cli_table_print(&t, stream);
+}
+
+static int decode(job *j, const settings *s)
+{
+    char spec[CLI_LAC_SPEC_MAX + 1] = "";
+    if (cli_file_read(j->in, &j->data, &j->data_len) != LAC_OK ||
+        cli_lac_parse(j->in, j->data, j->data_len, &j->lac) != LAC_OK ||
+        cli_lac_open(j->in, &j->lac, &j->c) != LAC_OK) {
+        return cli_failed();
+    }
+    memcpy(spec, j->lac.spec, j->lac.spec_len);
+    const bool to_stdout = cli_file_is_stdout(j->out);
+    if (decompress(j) != LAC_OK ||
+        cli_file_write(j->out, j->file, j->file_len) != LAC_OK) {
+        return cli_failed();
+    }
+    FILE *const stream = to_stdout ? stderr : stdout;
+    if (s->json) {
+        return cli_json_print(report_json(j, spec), stream);
+    }
+    report_table(j, spec, stream);
+    return CLI_GOOD;
+}
+
+static int run(const void *given, size_t count, char *const *arguments)
+{
+    (void)count;
+    job j = {.in = arguments[0], .out = arguments[1]};
+    const int code = decode(&j, given);
+    free(j.file);
+    lac_compressor_close(j.c);
+    free(j.data);
+    return code;
+}
+
+const cli_command cmd_decode = {
+    .name = "decode",
+    .summary = "turn a .lac file back into a .npy file",
+    .arguments = "IN.lac OUT.npy",
+    .arguments_min = 2,
+    .arguments_max = 2,
+    .details =
+        "Write the values that IN.lac holds to OUT.npy, float32 in C order.\n"
+        "A file that was altered or cut is refused. OUT.npy appears whole\n"
+        "or not at all.",
+    .options = options,
+    .settings_size = sizeof(settings),
+    .run = run,
+};

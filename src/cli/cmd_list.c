@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+// laconic list: everything that can be named, and with which settings.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/catalog.h"
+#include "cli/command.h"
+#include "cli/report.h"
+
+typedef struct settings {
+    bool json;
+} settings;
+
+static const cli_option options[] = {
+    CLI_OPTION_JSON(settings),
+    {0},
+};
+
+static const char *type_name(lac_param_type type)
+{
+    switch (type) {
+    case LAC_PARAM_BOOL:
+        return "bool";
+    case LAC_PARAM_U32:
+        return "u32";
+    case LAC_PARAM_F64:
+        return "f64";
+    case LAC_PARAM_CHOICE:
+        return "choice";
+    case LAC_PARAM_F64_OR_WORD:
+        return "f64-or-word";
+    case LAC_PARAM_TEXT:
+        return "text";
+    case LAC_PARAM_SPEC:
+        return "spec";
+    }
+    return "unknown";
+}
+
+static bool has_range(const lac_param *param)
+{
+    return param->type == LAC_PARAM_U32 || param->type == LAC_PARAM_F64 ||
+           param->type == LAC_PARAM_F64_OR_WORD;
+}
+
+// "dithering with norm=2"
+static void write_summary(const cli_item *item, char *text, size_t size)
+{
+    if (item->preset == NULL) {
+        (void)snprintf(text, size, "%s", item->plugin->summary);
+    } else {
+        (void)snprintf(
+            text, size, "%s with %s", item->plugin->name, item->preset);
+    }
+}
+
+// A default as a value of its kind: a bool, a number, or else a text.
+static cJSON *fallback_json(const lac_param *param, const char *text)
+{
+    char *end = NULL;
+    const double number = strtod(text, &end);
+    if (param->type == LAC_PARAM_BOOL) {
+        return cJSON_CreateBool(strcmp(text, "yes") == 0);
+    }
+    if (has_range(param) && end != text && *end == '\0') {
+        return cJSON_CreateNumber(number);
+    }
+    return cJSON_CreateString(text);
+}
+
+// The words of a text as an array, or null.
+static cJSON *words_json(const char *text, char separator)
+{
+    if (text == NULL) {
+        return cJSON_CreateNull();
+    }
+    cJSON *const words = cJSON_CreateArray();
+    while (*text != '\0') {
+        char word[64];
+        const char *const end = strchr(text, separator);
+        const size_t len = end == NULL ? strlen(text) : (size_t)(end - text);
+        (void)snprintf(word, sizeof(word), "%.*s", (int)len, text);
+        cJSON_AddItemToArray(words, cJSON_CreateString(word));
+        text += end == NULL ? len : len + 1;
+    }
+    return words;
+}
+
+static cJSON *param_json(const cli_item *item, const lac_param *param)
+{
+    char text[CLI_FALLBACK_SIZE];
+    cJSON *const o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "name", param->name);
+    cJSON_AddStringToObject(o, "type", type_name(param->type));
+    cJSON_AddItemToObject(
+        o, "default",
+        fallback_json(param, cli_item_fallback(item, param, text)));
+    if (has_range(param)) {
+        cJSON_AddNumberToObject(o, "min", param->min);
+        cJSON_AddNumberToObject(o, "max", param->max);
+        cJSON_AddBoolToObject(o, "above_min", param->above_min);
+    } else {
+        cJSON_AddNullToObject(o, "min");
+        cJSON_AddNullToObject(o, "max");
+    }
+    cJSON_AddItemToObject(o, "choices", words_json(param->choices, '|'));
+    cJSON_AddItemToObject(o, "aliases", words_json(param->aliases, ' '));
+    cJSON_AddStringToObject(o, "help", param->help);
+    return o;
+}
+
+static cJSON *item_json(const cli_item *item)
+{
+    char summary[CLI_CELL_SIZE];
+    const lac_param *param;
+    write_summary(item, summary, sizeof(summary));
+    cJSON *const o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "name", item->name);
+    cJSON_AddStringToObject(o, "summary", summary);
+    cJSON *const params = cJSON_AddArrayToObject(o, "params");
+    for (size_t i = 0; (param = cli_item_param(item, i)) != NULL; i++) {
+        cJSON_AddItemToArray(params, param_json(item, param));
+    }
+    return o;
+}
+
+static cJSON *list_json(void)
+{
+    size_t count = 0;
+    const cli_kind *const kinds = cli_kinds(&count);
+    cJSON *const o = cJSON_CreateObject();
+    for (size_t k = 0; k < count; k++) {
+        cli_item item;
+        cJSON *const items = cJSON_AddArrayToObject(o, kinds[k].name);
+        for (size_t i = 0; cli_kind_item(&kinds[k], i, &item); i++) {
+            cJSON_AddItemToArray(items, item_json(&item));
+        }
+    }
+    return o;
+}
+
+// "0 to 1", "above 0 to 1", or "1 or more" if the type is the only limit.
+static void write_numbers(const lac_param *param, char *text, size_t size)
+{
+    const char *const above = param->above_min ? "above " : "";
+    if (isfinite(param->max) && param->max < UINT32_MAX) {
+        (void)snprintf(
+            text, size, "%s%.10g to %.10g", above, param->min, param->max);
+    } else {
+        (void)snprintf(
+            text, size, "%s%.10g%s", above, param->min,
+            param->above_min ? "" : " or more");
+    }
+}
+
+// "yes or no", "2 or inf", "above 0 to 1", "auto or 0 to 1"
+static void write_range(const lac_param *param, char *text, size_t size)
+{
+    const char *at = param->type == LAC_PARAM_BOOL ? "yes|no" : param->choices;
+    size_t used = 0;
+    text[0] = '\0';
+    while (at != NULL && used < size) {
+        const size_t len = strcspn(at, "|");
+        const bool last = at[len] == '\0';
+        used += (size_t)snprintf(
+            text + used, size - used, "%.*s%s", (int)len, at,
+            last && !has_range(param) ? "" : " or ");
+        at = last ? NULL : at + len + 1;
+    }
+    if (has_range(param) && used < size) {
+        write_numbers(param, text + used, size - used);
+    } else if (used == 0) {
+        (void)snprintf(text, size, "%s", type_name(param->type));
+    }
+}
+
+// An alias has the settings of its plug-in, which stand above it already.
+static void add_item(cli_table *table, const cli_item *item)
+{
+    char text[CLI_CELL_SIZE], range[CLI_CELL_SIZE];
+    char fallback[CLI_FALLBACK_SIZE];
+    const lac_param *param;
+    write_summary(item, text, sizeof(text));
+    cli_table_add(table, "%s", item->name);
+    cli_table_add(table, "%s", text);
+    for (size_t i = 0;
+         item->preset == NULL && (param = cli_item_param(item, i)) != NULL;
+         i++) {
+        write_range(param, range, sizeof(range));
+        cli_table_add(
+            table, "    %s=%s", param->name,
+            cli_item_fallback(item, param, fallback));
+        cli_table_add(table, "  %s (%s)", param->help, range);
+    }
+}
+
+static void print_kind(const cli_kind *kind)
+{
+    cli_item item;
+    cli_table table = cli_table_make("ll", "  ");
+    for (size_t i = 0; cli_kind_item(kind, i, &item); i++) {
+        add_item(&table, &item);
+    }
+    if (table.rows > 0) {
+        printf("%s\n\n", kind->name);
+        cli_table_print(&table, stdout);
+        printf("\n");
+        if (kind->note != NULL) {
+            printf("  %s\n\n", kind->note);
+        }
+    }
+}
+
+static int run(const void *given, size_t count, char *const *arguments)
+{
+    (void)count;
+    (void)arguments;
+    const settings *const s = given;
+    if (s->json) {
+        return cli_json_print(list_json(), stdout);
+    }
+    size_t kind_count = 0;
+    const cli_kind *const kinds = cli_kinds(&kind_count);
+    for (size_t k = 0; k < kind_count; k++) {
+        print_kind(&kinds[k]);
+    }
+    printf("A spec is name:key=value,key=value; the first key may be left out, "
+           "as in top-k:0.01.\n");
+    return CLI_GOOD;
+}
+
+const cli_command cmd_list = {
+    .name = "list",
+    .summary = "print everything that can be named, with its settings",
+    .arguments = "",
+    .details =
+        "Print everything that can be named: its settings with their "
+        "defaults,\n"
+        "what they accept and what they do. In JSON a default is a value of\n"
+        "its kind (true, 127, \"inf\"); what has no minimum, maximum or "
+        "choices\n"
+        "has null there; `above_min` tells that the minimum itself is refused.",
+    .options = options,
+    .settings_size = sizeof(settings),
+    .run = run,
+};

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// The laconic program: pick a subcommand and run it.
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+
+#define LAC_COMMAND(name) extern const cli_command cmd_##name;
+#include "cli/commands.def"
+#undef LAC_COMMAND
+
+static const cli_command *const commands[] = {
+#define LAC_COMMAND(name) &cmd_##name,
+#include "cli/commands.def"
+#undef LAC_COMMAND
+};
+
+enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
+
+static void usage(FILE *stream)
+{
+    (void)fprintf(
+        stream, "usage: laconic COMMAND [--option VALUE]... [ARGUMENT]...\n\n"
+                "Compressed communication for distributed training.\n\n");
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        (void)fprintf(
+            stream, "  %-8s  %s\n", commands[i]->name, commands[i]->summary);
+    }
+    (void)fprintf(
+        stream, "\n`laconic COMMAND --help` describes a command, "
+                "`laconic --version` prints the version.\n");
+}
+
+static int unknown_command(const char *word)
+{
+    const char *closest = NULL;
+    size_t distance = CLI_CLOSE + 1;
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (cli_closer(word, commands[i]->name, &distance)) {
+            closest = commands[i]->name;
+        }
+    }
+    (void)fprintf(
+        stderr, "laconic: no command is named \"%s\"%s%s%s\n", word,
+        closest == NULL ? "" : "; did you mean ",
+        closest == NULL ? "" : closest, closest == NULL ? "" : "?");
+    (void)fprintf(stderr, "try `laconic --help`\n");
+    return CLI_USAGE;
+}
+
+static bool asks_for_help(int argc, char **argv)
+{
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--help") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int run_command(const cli_command *command, int argc, char **argv)
+{
+    if (asks_for_help(argc, argv)) {
+        cli_help(command);
+        return CLI_GOOD;
+    }
+    void *const settings = calloc(1, command->settings_size);
+    if (settings == NULL) {
+        (void)fprintf(stderr, "laconic: no memory for the settings\n");
+        return CLI_FAILED;
+    }
+    size_t count = 0;
+    const int code = cli_parse(command, argc, argv, settings, &count) == LAC_OK
+                         ? command->run(settings, count, argv)
+                         : cli_misused(command->name);
+    free(settings);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    if (argc < 2) {
+        usage(stderr);
+        return CLI_USAGE;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("laconic %s\n", lac_version());
+        return CLI_GOOD;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+        usage(stdout);
+        return CLI_GOOD;
+    }
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(argv[1], commands[i]->name) == 0) {
+            return run_command(commands[i], argc - 2, argv + 2);
+        }
+    }
+    return unknown_command(argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    // A file-size limit is then an error of write, which can be reported and
+    // cleaned up after.
+    (void)signal(SIGXFSZ, SIG_IGN);
+    const int code = run(argc, argv);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        (void)fprintf(
+            stderr, "laconic: cannot write to the standard output: %s\n",
+            strerror(errno));
+        return CLI_FAILED;
+    }
+    return code;
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// Tables, JSON, and the way a failure is told.
+#include "cli/report.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+
+int cli_failed(void)
+{
+    (void)fflush(stdout);
+    (void)fprintf(stderr, "laconic: %s\n", lac_error_message());
+    return CLI_FAILED;
+}
+
+int cli_misused(const char *command)
+{
+    (void)cli_failed();
+    (void)fprintf(
+        stderr, "try `laconic %s%s--help`\n", command == NULL ? "" : command,
+        command == NULL ? "" : " ");
+    return CLI_USAGE;
+}
+
+cli_table cli_table_make(const char *align, const char *indent)
+{
+    return (cli_table){
+        .align = align,
+        .indent = indent == NULL ? "" : indent,
+        .columns = strlen(align),
+    };
+}
+
+void cli_table_add(cli_table *table, const char *format, ...)
+{
+    if (table->rows == table->room) {
+        const size_t room = table->room == 0 ? 64 : 2 * table->room;
+        void *const cells = realloc(table->cells, room * CLI_CELL_SIZE);
+        if (cells == NULL) {
+            (void)fprintf(stderr, "laconic: no memory for a table\n");
+            exit(CLI_FAILED);
+        }
+        table->cells = cells;
+        table->room = room;
+    }
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(table->cells[table->rows++], CLI_CELL_SIZE, format, args);
+    va_end(args);
+}
+
+static size_t column_width(const cli_table *table, size_t column)
+{
+    size_t width = 0;
+    for (size_t i = column; i < table->rows; i += table->columns) {
+        const size_t len = strlen(table->cells[i]);
+        width = len > width ? len : width;
+    }
+    return width;
+}
+
+static void print_row(
+    const cli_table *table, size_t first, const size_t *widths, FILE *stream)
+{
+    size_t blanks = 0; // printed only when something follows
+    (void)fputs(table->indent, stream);
+    for (size_t k = 0; k < table->columns && first + k < table->rows; k++) {
+        const char *const cell = table->cells[first + k];
+        const size_t pad = widths[k] - strlen(cell);
+        const size_t before = table->align[k] == 'r' ? pad : 0;
+        if (*cell != '\0') {
+            (void)fprintf(stream, "%*s%s", (int)(blanks + before), "", cell);
+            blanks = 0;
+        } else {
+            blanks += before;
+        }
+        blanks += pad - before + 2;
+    }
+    (void)fputc('\n', stream);
+}
+
+void cli_table_print(cli_table *table, FILE *stream)
+{
+    size_t widths[CLI_COLUMNS_MAX] = {0};
+    for (size_t k = 0; k < table->columns; k++) {
+        widths[k] = column_width(table, k);
+    }
+    for (size_t i = 0; i < table->rows; i += table->columns) {
+        print_row(table, i, widths, stream);
+    }
+    free(table->cells);
+    *table = (cli_table){0};
+}
+
+const char *cli_grouped(uint64_t number, char text[CLI_GROUPED_SIZE])
+{
+    char digits[CLI_GROUPED_SIZE];
+    const int count = snprintf(digits, sizeof(digits), "%" PRIu64, number);
+    char *end = text;
+    for (int i = 0; i < count; i++) {
+        if (i > 0 && (count - i) % 3 == 0) {
+            *end++ = ',';
+        }
+        *end++ = digits[i];
+    }
+    *end = '\0';
+    return text;
+}
+
+int cli_json_print(cJSON *object, FILE *stream)
+{
+    char *const text = cJSON_Print(object);
+    cJSON_Delete(object);
+    if (text == NULL) {
+        (void)fprintf(stderr, "laconic: no memory for the JSON\n");
+        return CLI_FAILED;
+    }
+    (void)fprintf(stream, "%s\n", text);
+    cJSON_free(text);
+    return CLI_GOOD;
+}

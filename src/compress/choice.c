@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "compress/choice.h"
+
+#include "base/alloc.h"
+#include "base/fail.h"
+#include "compress/compressor.h"
+
+#define RATIO      0.01
+#define RATIO_TEXT "0.01"
+
+const lac_param laci_choice_params[] = {
+    {
+        .name = "ratio",
+        .type = LAC_PARAM_F64,
+        .offset = offsetof(laci_choice, ratio),
+        .fallback = RATIO_TEXT,
+        .min = 0,
+        .max = 1,
+        .above_min = true,
+        .help = "part of the values that is kept",
+    },
+    {
+        .name = "rank",
+        .type = LAC_PARAM_U32,
+        .offset = offsetof(laci_choice, rank),
+        .fallback = "0",
+        .min = 0,
+        .max = UINT32_MAX,
+        .help = "keep rank * (rows + columns) values, 0 to go by the ratio",
+    },
+    {.name = NULL},
+};
+
+lac_status laci_choice_configure(const char *name, const laci_choice *choice)
+{
+    if (choice->rank > 0 && choice->ratio != RATIO) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: ratio is %g and rank is %u, expected only one of them", name,
+            choice->ratio, (unsigned)choice->rank);
+    }
+    return LAC_OK;
+}
+
+size_t laci_keep_ratio(double ratio, size_t n)
+{
+    const size_t kept = (size_t)(ratio * (double)n);
+    if (kept < 1) {
+        return 1;
+    }
+    return kept < n ? kept : n;
+}
+
+size_t laci_choice_keep(const void *state, lac_shape shape)
+{
+    const laci_choice *const choice = state;
+    const size_t n = laci_shape_values(shape);
+    if (choice->rank == 0) {
+        return laci_keep_ratio(choice->ratio, n);
+    }
+    size_t kept;
+    if (!laci_mul(choice->rank, shape.rows + shape.cols, &kept)) {
+        return n;
+    }
+    return kept < n ? kept : n;
+}
+
+// Each value is kept with probability k/n. What is lost of one that is kept
+// and scaled by n/k is (n/k - 1)^2, of one that is dropped 1: in the mean
+// n/k - 1.
+lac_guarantee laci_choice_guarantee(
+    const void *state, lac_shape shape, lac_form form)
+{
+    const double n = (double)laci_shape_values(shape);
+    const double kept = (double)laci_choice_keep(state, shape);
+    const bool unbiased = form == LAC_FORM_UNBIASED || kept == n;
+    return (lac_guarantee){
+        .unbiased = unbiased,
+        .error = unbiased ? n / kept - 1 : 1 - kept / n,
+    };
+}
+
+laci_stream laci_choice_stream(uint64_t nonce)
+{
+    const lac_key key =
+        lac_key_make(nonce, LAC_PURPOSE_CHOICE, 0, lac_scope_shared(), 0);
+    return laci_stream_of(&key);
+}
+
+bool laci_choice_is_told(
+    const void *state, lac_shape shape, lac_scope_kind scope)
+{
+    return scope == LAC_SCOPE_WORKER &&
+           laci_choice_keep(state, shape) < laci_shape_values(shape);
+}

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: MIT
+// Codes of 8 bits are the bytes of the payload and are made in place. Others
+// are made in blocks that stay in the cache, then packed; a block begins at a
+// multiple of its length in the tensor, whatever the buckets, so it begins at
+// a byte of the payload.
+#include "compress/dither.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "compress/compressor.h"
+#include "kernels/pack.h"
+#include "kernels/vector.h"
+
+enum { BLOCK = 2048, LIFTED = 256 };
+
+// How the values of a tensor are laid out.
+typedef struct layout {
+    size_t n;
+    size_t bucket; // values of each bucket but the last
+    size_t buckets;
+} layout;
+
+// The codes of one block.
+typedef union block {
+    uint8_t bytes[BLOCK];
+    uint32_t words[BLOCK];
+} block;
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static layout layout_of(const laci_dither_state *s, lac_shape shape)
+{
+    const size_t n = laci_shape_values(shape);
+    const size_t bucket = s->bucket == 0 ? n : least(s->bucket, n);
+    return (layout){n, bucket, (n - 1) / bucket + 1};
+}
+
+unsigned laci_dither_bits(uint32_t levels)
+{
+    unsigned bits = 1;
+    for (; levels > 0; levels /= 2) {
+        bits++;
+    }
+    return bits;
+}
+
+static double omega_of(const laci_dither_state *s, lac_shape shape)
+{
+    return s->omega(s, layout_of(s, shape).bucket);
+}
+
+lac_guarantee laci_dither_guarantee(
+    const void *state, lac_shape shape, lac_form form)
+{
+    const double omega = omega_of(state, shape);
+    if (form == LAC_FORM_CONTRACTIVE) {
+        return (lac_guarantee){.unbiased = false, .error = omega / (1 + omega)};
+    }
+    return (lac_guarantee){.unbiased = true, .error = omega};
+}
+
+size_t laci_dither_bound(const void *state, lac_shape shape)
+{
+    const laci_dither_state *const s = state;
+    const layout l = layout_of(s, shape);
+    return l.buckets * sizeof(float) + laci_packed_size(l.n, s->bits);
+}
+
+// NaN when a value is not finite.
+static float norm_of(
+    const laci_dither_state *s, const laci_vector_kernels *vector,
+    const float *x, size_t n)
+{
+    if (s->norm == LACI_NORM_2) {
+        return laci_norm(vector, x, n);
+    }
+    const float norm = laci_float_of(vector->max_magnitude(x, n));
+    return isfinite(norm) ? norm : NAN;
+}
+
+// Encodes values whose norm is so small that levels / norm is beyond floats:
+// multiplied by a power of two, which changes no code.
+static void encode_tiny(
+    const laci_dither_codes *kernels, const laci_dither *d, const float *x,
+    size_t n, uint32_t first, void *codes, size_t code_size)
+{
+    const float lift = 1 / LACI_DITHER_NORM_MIN;
+    laci_dither lifted = *d;
+    lifted.norm *= lift;
+    for (size_t start = 0; start < n; start += LIFTED) {
+        float values[LIFTED];
+        const size_t some = least(n - start, LIFTED);
+        for (size_t i = 0; i < some; i++) {
+            values[i] = x[start + i] * lift;
+        }
+        kernels->encode(
+            &lifted, values, some, first + (uint32_t)start,
+            (uint8_t *)codes + start * code_size);
+    }
+}
+
+// Writes the codes of values of one bucket, the first of which is value
+// `first` of the tensor.
+static void make_codes(
+    const laci_dither_state *s, const laci_dither_codes *kernels,
+    const laci_dither *d, const float *x, size_t n, size_t first, void *codes)
+{
+    const size_t code_size = s->words ? sizeof(uint32_t) : sizeof(uint8_t);
+    if (d->norm >= LACI_DITHER_NORM_MIN) {
+        kernels->encode(d, x, n, (uint32_t)first, codes);
+    } else if (d->norm > 0) {
+        encode_tiny(kernels, d, x, n, (uint32_t)first, codes, code_size);
+    } else {
+        memset(codes, 0, n * code_size);
+    }
+}
+
+static void *code_at(const laci_dither_state *s, block *codes, size_t i)
+{
+    return s->words ? (void *)(codes->words + i) : codes->bytes + i;
+}
+
+static void pack(
+    const laci_dither_state *s, const laci_pack_kernels *kernels,
+    const block *codes, size_t n, uint8_t *out)
+{
+    if (s->words) {
+        kernels->pack_words(s->bits, codes->words, n, out);
+    } else {
+        kernels->pack_bytes(s->bits, codes->bytes, n, out);
+    }
+}
+
+static void unpack(
+    const laci_dither_state *s, const laci_pack_kernels *kernels,
+    const uint8_t *in, size_t n, block *codes)
+{
+    if (s->words) {
+        kernels->unpack_words(s->bits, in, n, codes->words);
+    } else {
+        kernels->unpack_bytes(s->bits, in, n, codes->bytes);
+    }
+}
+
+// A norm at the very end of the floats is stored a little smaller: in the
+// decoder, levels times norm / levels must not be rounded to infinity.
+static void put_norm(uint8_t *out, float norm, double factor)
+{
+    const float largest = FLT_MAX * (1 - 0x1p-22f);
+    const float stored = (float)((double)norm * factor);
+    laci_put_f32(out, stored > largest ? largest : stored);
+}
+
+size_t laci_dither_encode(
+    const void *state, const lac_call *call, const float *x, uint8_t *out)
+{
+    const laci_dither_state *const s = state;
+    const layout l = layout_of(s, call->shape);
+    const laci_dither_codes *const kernels = s->codes(call->kernels);
+    const double factor = call->form == LAC_FORM_CONTRACTIVE
+                              ? 1 / (1 + omega_of(s, call->shape))
+                              : 1;
+    uint8_t *const packed = out + l.buckets * sizeof(float);
+    laci_dither d = {
+        laci_stream_of(&call->key), .levels = s->levels, .bits = s->bits};
+    block codes;
+    for (size_t b = 0; b < l.buckets; b++) {
+        size_t i = b * l.bucket;
+        const size_t stop = i + least(l.bucket, l.n - i);
+        d.norm = norm_of(s, call->kernels->vector, x + i, stop - i);
+        put_norm(out + b * sizeof(float), d.norm, factor);
+        if (s->bits == 8) {
+            make_codes(s, kernels, &d, x + i, stop - i, i, packed + i);
+            continue;
+        }
+        while (i < stop) {
+            const size_t at = i % BLOCK;
+            const size_t some = least(stop - i, BLOCK - at);
+            make_codes(s, kernels, &d, x + i, some, i, code_at(s, &codes, at));
+            i += some;
+            if (i % BLOCK == 0 || i == l.n) {
+                pack(
+                    s, call->kernels->pack, &codes, at + some,
+                    packed + laci_packed_size(i - at - some, s->bits));
+            }
+        }
+    }
+    return laci_dither_bound(s, call->shape);
+}
+
+static lac_status check_norms(
+    const laci_dither_state *s, const uint8_t *in, size_t buckets)
+{
+    for (size_t b = 0; b < buckets; b++) {
+        const float norm = laci_get_f32(in + b * sizeof(float));
+        if (norm < 0 || isinf(norm)) {
+            return lac_fail(
+                LAC_ERR_CORRUPT,
+                "%s: norm %zu is %g, expected a finite one of at least 0, or "
+                "NaN",
+                s->name, b, (double)norm);
+        }
+    }
+    return LAC_OK;
+}
+
+static lac_status check_padding(
+    const laci_dither_state *s, const uint8_t *packed, size_t n)
+{
+    const size_t used = n % 8 * s->bits % 8; // bits of the last byte
+    const unsigned last = packed[laci_packed_size(n, s->bits) - 1];
+    const unsigned padding = used == 0 ? 0 : last >> used;
+    if (padding != 0) {
+        return lac_fail(
+            LAC_ERR_CORRUPT,
+            "%s: the bits after the last value are 0x%x, expected 0", s->name,
+            padding);
+    }
+    return LAC_OK;
+}
+
+// The largest level among codes.
+static uint32_t highest(
+    const laci_dither_state *s, const block *codes, size_t n)
+{
+    const uint32_t mask = (UINT32_C(1) << (s->bits - 1)) - 1;
+    uint32_t most = 0;
+    if (s->words) {
+        for (size_t i = 0; i < n; i++) {
+            const uint32_t level = codes->words[i] & mask;
+            most = level > most ? level : most;
+        }
+        return most;
+    }
+    uint8_t most_byte = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t level = (uint8_t)(codes->bytes[i] & mask);
+        most_byte = level > most_byte ? level : most_byte;
+    }
+    return most_byte;
+}
+
+static lac_status check_levels(
+    const laci_dither_state *s, const laci_pack_kernels *kernels,
+    const uint8_t *packed, size_t n)
+{
+    if ((s->levels & (s->levels + 1)) == 0) {
+        return LAC_OK; // every code has a level
+    }
+    block codes;
+    for (size_t i = 0; i < n; i += BLOCK) {
+        const size_t some = least(n - i, BLOCK);
+        unpack(s, kernels, packed + laci_packed_size(i, s->bits), some, &codes);
+        const uint32_t level = highest(s, &codes, some);
+        if (level > s->levels) {
+            return lac_fail(
+                LAC_ERR_CORRUPT,
+                "%s: one of the values %zu to %zu has level %u, expected at "
+                "most %u",
+                s->name, i, i + some - 1, (unsigned)level, (unsigned)s->levels);
+        }
+    }
+    return LAC_OK;
+}
+
+lac_status laci_dither_check(
+    const void *state, const lac_call *call, const uint8_t *in, size_t len)
+{
+    const laci_dither_state *const s = state;
+    const layout l = layout_of(s, call->shape);
+    const uint8_t *const packed = in + l.buckets * sizeof(float);
+    LAC_TRY(laci_check_length(s->name, len, laci_dither_bound(s, call->shape)));
+    LAC_TRY(check_norms(s, in, l.buckets));
+    LAC_TRY(check_padding(s, packed, l.n));
+    return check_levels(s, call->kernels->pack, packed, l.n);
+}
+
+// Writes the values to `x`, or adds `*a` times them.
+static void decode(
+    const laci_dither_state *s, const lac_call *call, const uint8_t *in,
+    const float *a, float *x)
+{
+    const layout l = layout_of(s, call->shape);
+    const laci_dither_codes *const kernels = s->codes(call->kernels);
+    const uint8_t *const packed = in + l.buckets * sizeof(float);
+    laci_dither d = {.levels = s->levels, .bits = s->bits};
+    block codes;
+    for (size_t i = 0, some; i < l.n; i += some) {
+        const size_t at = i % BLOCK;
+        const size_t b = i / l.bucket;
+        const void *from = packed + i;
+        some = least(l.bucket - i % l.bucket, l.n - i);
+        if (s->bits != 8) {
+            if (at == 0) {
+                unpack(
+                    s, call->kernels->pack,
+                    packed + laci_packed_size(i, s->bits),
+                    least(l.n - i, BLOCK), &codes);
+            }
+            some = least(some, BLOCK - at);
+            from = code_at(s, &codes, at);
+        }
+        d.norm = laci_get_f32(in + b * sizeof(float));
+        if (a == NULL) {
+            kernels->decode(&d, from, some, x + i);
+        } else {
+            kernels->decode_add(&d, from, some, *a, x + i);
+        }
+    }
+}
+
+void laci_dither_decode(
+    const void *state, const lac_call *call, const uint8_t *in, size_t len,
+    float *x)
+{
+    (void)len;
+    decode(state, call, in, NULL, x);
+}
+
+void laci_dither_decode_add(
+    const void *state, const lac_call *call, const uint8_t *in, size_t len,
+    float a, float *y)
+{
+    (void)len;
+    decode(state, call, in, &a, y);
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// What the dithering compressors share: a tensor is cut into buckets, and the
+// values of a bucket are rounded to levels in proportion to its norm. Their
+// ops are the functions below; what differs is in the state.
+//
+// Payload for n values in buckets: the norm of each bucket, as a float, then
+// the codes of all values, packed as kernels/pack.h says, in bits
+// = ceil(log2(levels + 1)) + 1 each: the level, and above it the sign. A value
+// of level 0 keeps its sign.
+//
+// A bucket with an infinity or a NaN has the norm NaN and codes 0, and decodes
+// to NaN throughout. A bucket of zeros has the norm 0 and codes 0. The form
+// that is contractive has its factor 1 / (1 + omega) in the norm.
+#ifndef LACONIC_COMPRESS_DITHER_H
+#define LACONIC_COMPRESS_DITHER_H
+
+#include <laconic/compress.h>
+
+#include "kernels/dither.h"
+#include "kernels/kernels.h"
+
+typedef enum laci_dither_norm { LACI_NORM_2, LACI_NORM_INF } laci_dither_norm;
+
+typedef struct laci_dither_state {
+    // Settings.
+    uint32_t levels;
+    uint32_t norm;   // a laci_dither_norm
+    uint32_t bucket; // 0: the whole tensor
+
+    // What the compressor's configure adds.
+    const char *name;
+    unsigned bits; // of a code
+    bool words;    // codes are uint32_t, not uint8_t
+    const laci_dither_codes *(*codes)(const laci_kernels *kernels);
+    // The law of a bucket of d values, unbiased.
+    double (*omega)(const struct laci_dither_state *s, size_t d);
+} laci_dither_state;
+
+// laci_dither_bits returns the bits of a code: a level, and a sign.
+unsigned laci_dither_bits(uint32_t levels);
+
+lac_guarantee laci_dither_guarantee(
+    const void *state, lac_shape shape, lac_form form);
+size_t laci_dither_bound(const void *state, lac_shape shape);
+size_t laci_dither_encode(
+    const void *state, const lac_call *call, const float *x, uint8_t *out);
+lac_status laci_dither_check(
+    const void *state, const lac_call *call, const uint8_t *in, size_t len);
+void laci_dither_decode(
+    const void *state, const lac_call *call, const uint8_t *in, size_t len,
+    float *x);
+void laci_dither_decode_add(
+    const void *state, const lac_call *call, const uint8_t *in, size_t len,
+    float a, float *y);
+
+#endif

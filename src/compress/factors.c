@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+// The matrix is read twice an iteration, once for each product. Loops are
+// written in lanes and rows that a compiler may turn into vectors without
+// changing the order of any sum.
+#include "compress/factors.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "kernels/vector.h"
+
+enum {
+    LANES = 16,
+    BLOCK = 512,     // values of a dot product summed in float
+    TILE_ROWS = 32,  // with TILE_COLS a part of the matrix that stays in cache
+    TILE_COLS = 256, // while each column of P meets it
+};
+
+// The range of M in which products need no help, and by what values beyond it
+// are moved; its square root moves the second product.
+#define HUGE_VALUE 0x1p60f
+#define TINY_VALUE 0x1p-60f
+#define MOVE       0x1p64f
+#define MOVE_ROOT  0x1p32f
+
+// Value i of a block goes to lane i % 16, lanes are added in pairs, and blocks
+// in double.
+static double dot(const float *a, const float *b, size_t n)
+{
+    double sum = 0;
+    for (size_t start = 0; start < n; start += BLOCK) {
+        const size_t len = n - start < BLOCK ? n - start : BLOCK;
+        const float *const u = a + start, *const v = b + start;
+        float lanes[LANES] = {0};
+        size_t i = 0;
+        for (; i + LANES <= len; i += LANES) {
+            for (size_t j = 0; j < LANES; j++) {
+                lanes[j] += u[i + j] * v[i + j];
+            }
+        }
+        for (size_t j = 0; i + j < len; j++) {
+            lanes[j] += u[i + j] * v[i + j];
+        }
+        for (size_t half = LANES / 2; half > 0; half /= 2) {
+            for (size_t j = 0; j < half; j++) {
+                lanes[j] += lanes[j + half];
+            }
+        }
+        sum += (double)lanes[0];
+    }
+    return sum;
+}
+
+// The same in double, for columns whose squares a float may not hold.
+static double wide_dot(const float *a, const float *b, size_t n)
+{
+    double lanes[LANES] = {0};
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        for (size_t j = 0; j < LANES; j++) {
+            lanes[j] += (double)a[i + j] * (double)b[i + j];
+        }
+    }
+    for (size_t j = 0; i + j < n; j++) {
+        lanes[j] += (double)a[i + j] * (double)b[i + j];
+    }
+    for (size_t half = LANES / 2; half > 0; half /= 2) {
+        for (size_t j = 0; j < half; j++) {
+            lanes[j] += lanes[j + half];
+        }
+    }
+    return lanes[0];
+}
+
+// P = M Q
+static void multiply(const laci_factors *f, const float *m)
+{
+    const size_t rows = f->shape.rows, cols = f->shape.cols;
+    for (size_t i = 0; i < rows; i++) {
+        for (size_t j = 0; j < f->rank; j++) {
+            f->p[j * rows + i] =
+                (float)dot(m + i * cols, f->q + j * cols, cols);
+        }
+    }
+}
+
+// q += M^T p for a tile of M of rows x cols with `stride` values a row. Its
+// sum is made apart, four rows at a time, and then added.
+static void multiply_tile(
+    const float *m, lac_shape tile, size_t stride, const float *p, float *q)
+{
+    float sum[TILE_COLS] = {0};
+    size_t i = 0;
+    for (; i + 4 <= tile.rows; i += 4) {
+        const float *const row0 = m + i * stride, *const row1 = row0 + stride;
+        const float *const row2 = row1 + stride, *const row3 = row2 + stride;
+        for (size_t j = 0; j < tile.cols; j++) {
+            sum[j] += (row0[j] * p[i] + row1[j] * p[i + 1]) +
+                      (row2[j] * p[i + 2] + row3[j] * p[i + 3]);
+        }
+    }
+    for (; i < tile.rows; i++) {
+        for (size_t j = 0; j < tile.cols; j++) {
+            sum[j] += m[i * stride + j] * p[i];
+        }
+    }
+    for (size_t j = 0; j < tile.cols; j++) {
+        q[j] += sum[j];
+    }
+}
+
+// Q = M^T P
+static void multiply_transposed(const laci_factors *f, const float *m)
+{
+    const size_t rows = f->shape.rows, cols = f->shape.cols;
+    memset(f->q, 0, f->rank * cols * sizeof(*f->q));
+    for (size_t i = 0; i < rows; i += TILE_ROWS) {
+        lac_shape tile = {rows - i < TILE_ROWS ? rows - i : TILE_ROWS, 0};
+        for (size_t c = 0; c < cols; c += TILE_COLS) {
+            tile.cols = cols - c < TILE_COLS ? cols - c : TILE_COLS;
+            for (size_t j = 0; j < f->rank; j++) {
+                multiply_tile(
+                    m + i * cols + c, tile, cols, f->p + j * rows + i,
+                    f->q + j * cols + c);
+            }
+        }
+    }
+}
+
+static void scale(float *x, size_t n, double a)
+{
+    for (size_t i = 0; i < n; i++) {
+        x[i] = (float)((double)x[i] * a);
+    }
+}
+
+// Makes |x| = a. A column of zeros stays one: it stands for a direction that
+// the matrix does not have.
+static void normalise(float *x, size_t n, double a)
+{
+    const double norm = sqrt(wide_dot(x, x, n));
+    scale(x, n, norm == 0 ? 0 : a / norm);
+}
+
+// Gram-Schmidt, twice for each column: what rounding leaves after the first
+// time may be mostly along the columns before, what is left after the second
+// is not.
+static void orthonormalise(float *p, size_t rows, size_t rank)
+{
+    for (size_t j = 0; j < rank; j++) {
+        float *const column = p + j * rows;
+        normalise(column, rows, 1);
+        for (int time = 0; time < 2; time++) {
+            for (size_t k = 0; k < j; k++) {
+                const float *const other = p + k * rows;
+                const double part = wide_dot(column, other, rows);
+                for (size_t i = 0; i < rows; i++) {
+                    column[i] =
+                        (float)((double)column[i] - part * (double)other[i]);
+                }
+            }
+            normalise(column, rows, 1);
+        }
+    }
+}
+
+// By what Q is multiplied so that M Q stays in the range of a float.
+static float move_of(const float *m, size_t n, const laci_kernels *kernels)
+{
+    const float max = laci_float_of(kernels->vector->max_magnitude(m, n));
+    if (max > HUGE_VALUE) {
+        return 1 / MOVE;
+    }
+    return max < TINY_VALUE ? MOVE : 1;
+}
+
+// The first P, from a normal Q. A random sum is about as large as its terms,
+// so the result tells whether the matrix is huge or tiny; only then is it read
+// once more to see how Q has to be moved. Returns by what it was.
+static float start(
+    const laci_factors *f, const float *m, const lac_key *key,
+    const laci_kernels *kernels)
+{
+    const size_t rows = f->shape.rows, cols = f->shape.cols;
+    for (size_t i = 0; i < f->rank * cols; i++) {
+        f->q[i] = lac_key_normal(key, (uint32_t)i);
+    }
+    multiply(f, m);
+    if (move_of(f->p, f->rank * rows, kernels) == 1) {
+        return 1;
+    }
+    const float move = move_of(m, rows * cols, kernels);
+    scale(f->q, f->rank * cols, (double)move);
+    multiply(f, m);
+    return move;
+}
+
+void laci_factors_find(
+    const laci_factors *f, const float *m, size_t iterations,
+    const lac_key *key, const laci_kernels *kernels)
+{
+    const size_t rows = f->shape.rows, cols = f->shape.cols;
+    const float move = start(f, m, key, kernels);
+    const float root = move == 1 ? 1 : move < 1 ? 1 / MOVE_ROOT : MOVE_ROOT;
+    for (size_t t = 0; t < iterations; t++) {
+        if (t > 0) {
+            for (size_t j = 0; j < f->rank; j++) {
+                normalise(f->q + j * cols, cols, (double)move);
+            }
+            multiply(f, m);
+        }
+        orthonormalise(f->p, rows, f->rank);
+        scale(f->p, f->rank * rows, (double)root);
+        multiply_transposed(f, m);
+    }
+    scale(f->p, f->rank * rows, 1 / ((double)root * (double)root));
+}
+
+// Values of row i of P Q^T from column c on.
+static void product(
+    const laci_factors *f, size_t i, size_t c, size_t n, float *out)
+{
+    const float first = f->p[i];
+    for (size_t j = 0; j < n; j++) {
+        out[j] = first * f->q[c + j];
+    }
+    for (size_t k = 1; k < f->rank; k++) {
+        const float p = f->p[k * f->shape.rows + i];
+        const float *const q = f->q + k * f->shape.cols + c;
+        for (size_t j = 0; j < n; j++) {
+            out[j] += p * q[j];
+        }
+    }
+}
+
+void laci_factors_write(const laci_factors *f, float *x)
+{
+    for (size_t i = 0; i < f->shape.rows; i++) {
+        product(f, i, 0, f->shape.cols, x + i * f->shape.cols);
+    }
+}
+
+void laci_factors_add(
+    const laci_factors *f, float a, float *y, const laci_kernels *kernels)
+{
+    const size_t cols = f->shape.cols;
+    for (size_t i = 0; i < f->shape.rows; i++) {
+        for (size_t c = 0; c < cols; c += TILE_COLS) {
+            const size_t n = cols - c < TILE_COLS ? cols - c : TILE_COLS;
+            float values[TILE_COLS];
+            product(f, i, c, n, values);
+            kernels->vector->add_scaled(a, values, y + i * cols + c, n);
+        }
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// A code for k distinct indices below n, in ascending order. Sender and
+// receiver both know k and n, 1 <= k <= n.
+//
+// All n indices take no bytes. Otherwise there is a byte for the mode, then
+//
+//   0  list    k indices of 4 bytes
+//   1  gaps    a byte b, at most 31, then for each index a Rice code of the
+//              gap before it, which is index - previous - 1, the first being
+//              the index itself: gap >> b zeros, a one, then the b low bits of
+//              the gap, lowest first
+//   2  bitmap  n bits, a one for each index
+//
+// Bits fill a byte from the lowest up; those left over in the last are zero.
+// The encoder takes the shortest, of equal ones the first.
+#ifndef LACONIC_COMPRESS_INDICES_H
+#define LACONIC_COMPRESS_INDICES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <laconic/status.h>
+
+// laci_indices_bound returns the most bytes that any k indices below n take.
+size_t laci_indices_bound(size_t n, size_t k);
+
+// laci_indices_put writes a code and returns its length. It touches nothing
+// beyond.
+size_t laci_indices_put(
+    const uint32_t *indices, size_t k, size_t n, uint8_t *out);
+
+// laci_indices_get reads the code at the start of in[0..len): writes k indices
+// and the number of bytes it used. `name` begins the sentence on failure.
+// Fails with LAC_ERR_CORRUPT.
+lac_status laci_indices_get(
+    const char *name, const uint8_t *in, size_t len, size_t k, size_t n,
+    uint32_t *indices_out, size_t *used_out);
+
+#endif

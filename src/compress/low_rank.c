@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+// Low rank: a matrix M as the product P Q^T of two thin ones, by subspace
+// iteration (Vogels, Karimireddy, Jaggi, arXiv:1905.13727, without what its
+// workers share). Each iteration is P = orthonormal(M Q), Q = M^T P; the first
+// Q is normal, drawn with the key. So C(M) = P P^T M is a projection.
+//
+// The error is at most 1 - r/columns in the mean: with an orthonormal basis B
+// of what Q spans, C(M) holds all of M B, and |M B|^2 = trace(M B B^T M^T) has
+// the mean r/columns * |M|^2, because the mean of B B^T does not change when
+// rows of Q change places or signs and is thus a multiple of the identity, of
+// trace r. Further iterations only come closer to the best approximation.
+//
+// r is the smallest of rank, rows and columns. A tensor for which r * (rows +
+// columns) is not below rows * columns, as is any vector, passes whole.
+//
+// Payload: r columns of P, then r columns of Q, all floats; or the tensor. For
+// huge matrices P is large and Q small, for tiny ones the other way round. An
+// infinity or NaN in the matrix makes NaN of all it meets.
+#include <laconic/compress.h>
+
+#include "base/bytes.h"
+#include "compress/compressor.h"
+#include "compress/factors.h"
+
+typedef struct low_rank_state {
+    uint32_t rank;
+    uint32_t iterations;
+} low_rank_state;
+
+static const lac_param params[] = {
+    {
+        .name = "rank",
+        .type = LAC_PARAM_U32,
+        .offset = offsetof(low_rank_state, rank),
+        .fallback = "1",
+        .min = 1,
+        .max = LACI_RANK_MAX,
+        .help = "columns of each factor",
+    },
+    {
+        .name = "iterations",
+        .type = LAC_PARAM_U32,
+        .offset = offsetof(low_rank_state, iterations),
+        .fallback = "1",
+        .min = 1,
+        .max = 64,
+        .help = "more come closer to the best factors, two passes each",
+    },
+    {.name = NULL},
+};
+
+// The rank to use, 0 for a tensor that passes whole.
+static size_t rank_of(const void *state, lac_shape shape)
+{
+    const low_rank_state *const s = state;
+    size_t rank = s->rank < shape.rows ? s->rank : shape.rows;
+    rank = rank < shape.cols ? rank : shape.cols;
+    const size_t factors = rank * (shape.rows + shape.cols);
+    return factors < laci_shape_values(shape) ? rank : 0;
+}
+
+static size_t floats_of(const void *state, lac_shape shape)
+{
+    const size_t rank = rank_of(state, shape);
+    return rank == 0 ? laci_shape_values(shape)
+                     : rank * (shape.rows + shape.cols);
+}
+
+static size_t low_rank_bound(const void *state, lac_shape shape)
+{
+    return floats_of(state, shape) * sizeof(float);
+}
+
+static size_t low_rank_scratch(const void *state, lac_shape shape)
+{
+    return rank_of(state, shape) == 0 ? 0 : low_rank_bound(state, shape);
+}
+
+static lac_guarantee low_rank_guarantee(
+    const void *state, lac_shape shape, lac_form form)
+{
+    (void)form;
+    const size_t rank = rank_of(state, shape);
+    if (rank == 0) {
+        return (lac_guarantee){.unbiased = true, .error = 0};
+    }
+    return (lac_guarantee){
+        .unbiased = false,
+        .error = 1 - (double)rank / (double)shape.cols,
+    };
+}
+
+// The factors of a tensor, in the scratch of a call.
+static laci_factors factors_of(const void *state, const lac_call *call)
+{
+    const size_t rank = rank_of(state, call->shape);
+    float *const p = call->scratch;
+    return (laci_factors){
+        .shape = call->shape,
+        .rank = rank,
+        .p = p,
+        .q = p + rank * call->shape.rows,
+    };
+}
+
+static size_t low_rank_encode(
+    const void *state, const lac_call *call, const float *x, uint8_t *out)
+{
+    const low_rank_state *const s = state;
+    const size_t floats = floats_of(state, call->shape);
+    if (rank_of(state, call->shape) == 0) {
+        laci_put_floats(out, x, floats);
+    } else {
+        const laci_factors f = factors_of(state, call);
+        laci_factors_find(&f, x, s->iterations, &call->key, call->kernels);
+        laci_put_floats(out, f.p, floats);
+    }
+    return floats * sizeof(float);
+}
+
+static lac_status low_rank_check(
+    const void *state, const lac_call *call, const uint8_t *in, size_t len)
+{
+    (void)in;
+    return laci_check_length(
+        "low-rank", len, low_rank_bound(state, call->shape));
+}
+
+static void low_rank_decode(
+    const void *state, const lac_call *call, const uint8_t *in, size_t len,
+    float *x)
+{
+    (void)len;
+    const size_t floats = floats_of(state, call->shape);
+    if (rank_of(state, call->shape) == 0) {
+        laci_get_floats(in, x, floats);
+        return;
+    }
+    const laci_factors f = factors_of(state, call);
+    laci_get_floats(in, f.p, floats);
+    laci_factors_write(&f, x);
+}
+
+static void low_rank_decode_add(
+    const void *state, const lac_call *call, const uint8_t *in, size_t len,
+    float a, float *y)
+{
+    (void)len;
+    const size_t floats = floats_of(state, call->shape);
+    if (rank_of(state, call->shape) == 0) {
+        for (size_t i = 0; i < floats; i++) {
+            y[i] += a * laci_get_f32(in + sizeof(float) * i);
+        }
+        return;
+    }
+    const laci_factors f = factors_of(state, call);
+    laci_get_floats(in, f.p, floats);
+    laci_factors_add(&f, a, y, call->kernels);
+}
+
+const lac_compressor_ops laci_low_rank_ops = {
+    .plugin.size = sizeof(lac_compressor_ops),
+    .plugin.name = "low-rank",
+    .plugin.summary = "a matrix as the product of two thin ones",
+    .plugin.params = params,
+    .plugin.param_size = sizeof(lac_param),
+    .plugin.state_size = sizeof(low_rank_state),
+    .max_values = UINT32_MAX,
+    .guarantee = low_rank_guarantee,
+    .bound = low_rank_bound,
+    .scratch = low_rank_scratch,
+    .encode = low_rank_encode,
+    .check = low_rank_check,
+    .decode = low_rank_decode,
+    .decode_add = low_rank_decode_add,
+};

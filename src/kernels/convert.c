@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/convert.h"
+
+#include "base/bytes.h"
+
+#define FLOAT_INFINITY 0x7f800000u
+#define FLOAT_QUIET    0x00400000u
+#define BFLOAT16_MAX   0x7f7fu
+#define HALF_INFINITY  0x7c00u
+#define HALF_MAX       0x7bffu
+#define HALF_QUIET     0x0200u
+#define HALF_LEAST     0x38800000u // 2^-14, the least normal half, as a float
+#define HALF_BEYOND    0x47800000u // 2^16
+#define HALF_REBIAS    0x38000000u // 127 - 15 exponents
+#define HALF_SHIFT     13
+
+static inline void put_u16(uint8_t *out, uint32_t value)
+{
+    out[0] = (uint8_t)value;
+    out[1] = (uint8_t)(value >> 8);
+}
+
+static inline uint32_t get_u16(const uint8_t *in)
+{
+    return in[0] | (uint32_t)in[1] << 8;
+}
+
+// Drops `shift` bits, to nearest, ties to even.
+static inline uint32_t round_off(uint32_t value, uint32_t shift)
+{
+    const uint32_t half = (1u << (shift - 1)) - 1;
+    return (value + half + (value >> shift & 1)) >> shift;
+}
+
+// Below 2^-14 a half counts units of 2^-24; a carry makes the least normal.
+static uint32_t half_of_small(uint32_t magnitude)
+{
+    const uint32_t field = magnitude >> 23;
+    if (field < 102) {
+        return 0; // below 2^-25
+    }
+    return round_off((magnitude & 0x7fffff) | 0x800000, 126 - field);
+}
+
+static uint32_t half_of(float x)
+{
+    const uint32_t bits = laci_bits_of(x);
+    const uint32_t magnitude = bits & 0x7fffffff;
+    uint32_t half;
+    if (magnitude > FLOAT_INFINITY) {
+        const uint32_t payload = (magnitude & 0x7fffff) >> HALF_SHIFT;
+        half = HALF_INFINITY | HALF_QUIET | payload;
+    } else if (magnitude == FLOAT_INFINITY) {
+        half = HALF_INFINITY;
+    } else if (magnitude >= HALF_BEYOND) {
+        half = HALF_MAX;
+    } else if (magnitude >= HALF_LEAST) {
+        half = round_off(magnitude - HALF_REBIAS, HALF_SHIFT);
+        half = half > HALF_MAX ? HALF_MAX : half;
+    } else {
+        half = half_of_small(magnitude);
+    }
+    return bits >> 31 << 15 | half;
+}
+
+static float half_value(uint32_t half)
+{
+    const uint32_t sign = half >> 15 << 31;
+    const uint32_t magnitude = half & 0x7fff;
+    const uint32_t shifted = magnitude << HALF_SHIFT;
+    if (magnitude > HALF_INFINITY) {
+        return laci_float_of(sign | FLOAT_INFINITY | FLOAT_QUIET | shifted);
+    }
+    if (magnitude == HALF_INFINITY) {
+        return laci_float_of(sign | FLOAT_INFINITY);
+    }
+    if (magnitude < 0x0400) {
+        const uint32_t bits = laci_bits_of((float)magnitude * 0x1p-24f);
+        return laci_float_of(sign | bits);
+    }
+    return laci_float_of(sign | (shifted + HALF_REBIAS));
+}
+
+static void to_half(const float *x, uint8_t *out, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        put_u16(out + 2 * i, half_of(x[i]));
+    }
+}
+
+static void from_half(const uint8_t *in, float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        x[i] = half_value(get_u16(in + 2 * i));
+    }
+}
+
+static void add_half(const uint8_t *in, float a, float *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        y[i] += a * half_value(get_u16(in + 2 * i));
+    }
+}
+
+static uint32_t bfloat16_of(float x)
+{
+    const uint32_t bits = laci_bits_of(x);
+    const uint32_t magnitude = bits & 0x7fffffff;
+    uint32_t upper;
+    if (magnitude > FLOAT_INFINITY) {
+        upper = (magnitude | FLOAT_QUIET) >> 16;
+    } else if (magnitude == FLOAT_INFINITY) {
+        upper = FLOAT_INFINITY >> 16;
+    } else {
+        upper = round_off(magnitude, 16);
+        upper = upper > BFLOAT16_MAX ? BFLOAT16_MAX : upper;
+    }
+    return bits >> 31 << 15 | upper;
+}
+
+static void to_bfloat16(const float *x, uint8_t *out, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        put_u16(out + 2 * i, bfloat16_of(x[i]));
+    }
+}
+
+static void from_bfloat16(const uint8_t *in, float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        x[i] = laci_float_of(get_u16(in + 2 * i) << 16);
+    }
+}
+
+static void add_bfloat16(const uint8_t *in, float a, float *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        y[i] += a * laci_float_of(get_u16(in + 2 * i) << 16);
+    }
+}
+
+const laci_convert_kernels laci_convert_portable = {
+    .to_half = to_half,
+    .from_half = from_half,
+    .add_half = add_half,
+    .to_bfloat16 = to_bfloat16,
+    .from_bfloat16 = from_bfloat16,
+    .add_bfloat16 = add_bfloat16,
+};

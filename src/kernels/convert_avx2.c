@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// convert.c for AVX2 and F16C.
+#include "kernels/convert.h"
+
+#include <immintrin.h>
+#include <stdbool.h>
+
+#include "kernels/ahead_avx2.h"
+
+enum { BLOCK = 32 };
+
+static inline __m256 infinite(__m256 x)
+{
+    const __m256 mask = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
+    const __m256 infinity = _mm256_castsi256_ps(_mm256_set1_epi32(0x7f800000));
+    return _mm256_cmp_ps(_mm256_and_ps(x, mask), infinity, _CMP_EQ_OQ);
+}
+
+// The instruction makes infinities of what is beyond the range, so that is
+// brought inside before. A minimum with NaN is its second argument.
+static inline __m128i half_of(__m256 x)
+{
+    const __m256 most = _mm256_set1_ps(65504.0f);
+    const __m256 least = _mm256_set1_ps(-65504.0f);
+    const __m256 inside = _mm256_max_ps(least, _mm256_min_ps(most, x));
+    return _mm256_cvtps_ph(
+        _mm256_blendv_ps(inside, x, infinite(x)), _MM_FROUND_TO_NEAREST_INT);
+}
+
+static void to_half(const float *x, uint8_t *out, size_t n)
+{
+    size_t i = 0;
+    for (; i + BLOCK <= n; i += BLOCK) {
+        laci_ask_ahead(x + i);
+        for (size_t j = i; j < i + BLOCK; j += 8) {
+            _mm_storeu_si128(
+                (void *)(out + 2 * j), half_of(_mm256_loadu_ps(x + j)));
+        }
+    }
+    laci_convert_portable.to_half(x + i, out + 2 * i, n - i);
+}
+
+static inline __m256 load_half(const uint8_t *in)
+{
+    return _mm256_cvtph_ps(_mm_loadu_si128((const void *)in));
+}
+
+static inline __m256 load_bfloat16(const uint8_t *in)
+{
+    const __m256i upper =
+        _mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)in));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(upper, 16));
+}
+
+static inline void add_to(float *y, __m256 a, __m256 values)
+{
+    _mm256_storeu_ps(
+        y, _mm256_add_ps(_mm256_loadu_ps(y), _mm256_mul_ps(a, values)));
+}
+
+static void from_half(const uint8_t *in, float *x, size_t n)
+{
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        _mm256_storeu_ps(x + i, load_half(in + 2 * i));
+    }
+    laci_convert_portable.from_half(in + 2 * i, x + i, n - i);
+}
+
+static void add_half(const uint8_t *in, float a, float *y, size_t n)
+{
+    const __m256 factor = _mm256_set1_ps(a);
+    size_t i = 0;
+    for (; i + BLOCK <= n; i += BLOCK) {
+        laci_ask_ahead(y + i);
+        for (size_t j = i; j < i + BLOCK; j += 8) {
+            add_to(y + j, factor, load_half(in + 2 * j));
+        }
+    }
+    laci_convert_portable.add_half(in + 2 * i, a, y + i, n - i);
+}
+
+// Whether 16 floats hold one beyond the largest bfloat16, an infinity or NaN.
+static inline bool has_top(__m256i low, __m256i high)
+{
+    const __m256i mask = _mm256_set1_epi32(0x7fffffff);
+    const __m256i most = _mm256_max_epi32(
+        _mm256_and_si256(low, mask), _mm256_and_si256(high, mask));
+    return _mm256_movemask_epi8(
+               _mm256_cmpgt_epi32(most, _mm256_set1_epi32(0x7f7f7fff))) != 0;
+}
+
+// The upper halves of eight floats, rounded, in the lower halves of the lanes.
+static inline __m256i bfloat16_of(__m256i v)
+{
+    const __m256i odd =
+        _mm256_and_si256(_mm256_srli_epi32(v, 16), _mm256_set1_epi32(1));
+    const __m256i half = _mm256_set1_epi32(0x7fff);
+    return _mm256_srli_epi32(
+        _mm256_add_epi32(_mm256_add_epi32(v, half), odd), 16);
+}
+
+static inline void store_bfloat16(const float *x, uint8_t *out)
+{
+    const __m256i low = _mm256_loadu_si256((const void *)x);
+    const __m256i high = _mm256_loadu_si256((const void *)(x + 8));
+    if (has_top(low, high)) {
+        laci_convert_portable.to_bfloat16(x, out, 16);
+        return;
+    }
+    const __m256i packed =
+        _mm256_packus_epi32(bfloat16_of(low), bfloat16_of(high));
+    _mm256_storeu_si256(
+        (void *)out, _mm256_permute4x64_epi64(packed, _MM_SHUFFLE(3, 1, 2, 0)));
+}
+
+static void to_bfloat16(const float *x, uint8_t *out, size_t n)
+{
+    size_t i = 0;
+    for (; i + BLOCK <= n; i += BLOCK) {
+        laci_ask_ahead(x + i);
+        store_bfloat16(x + i, out + 2 * i);
+        store_bfloat16(x + i + 16, out + 2 * i + 32);
+    }
+    laci_convert_portable.to_bfloat16(x + i, out + 2 * i, n - i);
+}
+
+static void from_bfloat16(const uint8_t *in, float *x, size_t n)
+{
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        _mm256_storeu_ps(x + i, load_bfloat16(in + 2 * i));
+    }
+    laci_convert_portable.from_bfloat16(in + 2 * i, x + i, n - i);
+}
+
+static void add_bfloat16(const uint8_t *in, float a, float *y, size_t n)
+{
+    const __m256 factor = _mm256_set1_ps(a);
+    size_t i = 0;
+    for (; i + BLOCK <= n; i += BLOCK) {
+        laci_ask_ahead(y + i);
+        for (size_t j = i; j < i + BLOCK; j += 8) {
+            add_to(y + j, factor, load_bfloat16(in + 2 * j));
+        }
+    }
+    laci_convert_portable.add_bfloat16(in + 2 * i, a, y + i, n - i);
+}
+
+const laci_convert_kernels laci_convert_avx2 = {
+    .to_half = to_half,
+    .from_half = from_half,
+    .add_half = add_half,
+    .to_bfloat16 = to_bfloat16,
+    .from_bfloat16 = from_bfloat16,
+    .add_bfloat16 = add_bfloat16,
+};

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// Signs, eight a byte, a bit set for a negative value. Only what is below zero
+// is negative: -0 and NaN are not. Bits past the last value are 0.
+//
+// A sum of magnitudes has the bits of sum_magnitudes in kernels/vector.h.
+#ifndef LACONIC_KERNELS_SIGN_H
+#define LACONIC_KERNELS_SIGN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct laci_sign_kernels {
+    // Writes the signs of x, returns the sum of |x|.
+    double (*encode)(const float *x, size_t n, uint8_t *signs);
+
+    // e = (e - scale * sign(e)) + x, then as encode of e: one pass for what an
+    // error memory does in two steps.
+    double (*encode_add)(
+        float scale, const float *x, float *e, size_t n, uint8_t *signs);
+
+    // out = e - scale * sign(e); out may be e.
+    void (*residual)(float scale, const float *e, float *out, size_t n);
+
+    // x = scale * sign
+    void (*decode)(float scale, const uint8_t *signs, float *x, size_t n);
+
+    // y += a * (scale * sign)
+    void (*decode_add)(
+        float scale, const uint8_t *signs, float a, float *y, size_t n);
+} laci_sign_kernels;
+
+extern const laci_sign_kernels laci_sign_portable;
+extern const laci_sign_kernels laci_sign_avx2;
+
+#endif

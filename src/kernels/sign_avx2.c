@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// sign.c for AVX2. The sum of a block is kept as in vector_avx2.c.
+#include "kernels/sign.h"
+
+#include <immintrin.h>
+#include <string.h>
+
+#include "kernels/ahead_avx2.h"
+#include "kernels/vector.h"
+
+static inline __m256 negative(__m256 x)
+{
+    return _mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_LT_OQ);
+}
+
+// x - scale * sign(x)
+static inline __m256 without_scale(__m256 scale, __m256 x)
+{
+    const __m256 top = _mm256_castsi256_ps(_mm256_set1_epi32(INT32_MIN));
+    return _mm256_sub_ps(
+        x, _mm256_xor_ps(scale, _mm256_and_ps(negative(x), top)));
+}
+
+static inline float sum_lanes(const __m256 lanes[4])
+{
+    const __m256 eight = _mm256_add_ps(
+        _mm256_add_ps(lanes[0], lanes[2]), _mm256_add_ps(lanes[1], lanes[3]));
+    __m128 four = _mm_add_ps(
+        _mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    four = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
+}
+
+static inline __m256 magnitude(__m256 x)
+{
+    const __m256 mask = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
+    return _mm256_and_ps(x, mask);
+}
+
+static double encode(const float *x, size_t n, uint8_t *signs)
+{
+    double sum = 0;
+    size_t start = 0;
+    for (; start + LACI_SUM_BLOCK <= n; start += LACI_SUM_BLOCK) {
+        __m256 lanes[4] = {0};
+        for (size_t i = start; i < start + LACI_SUM_BLOCK;
+             i += LACI_SUM_LANES) {
+            uint8_t bytes[4];
+            laci_ask_ahead(x + i);
+            for (size_t j = 0; j < 4; j++) {
+                const __m256 v = _mm256_loadu_ps(x + i + 8 * j);
+                lanes[j] = _mm256_add_ps(lanes[j], magnitude(v));
+                bytes[j] = (uint8_t)_mm256_movemask_ps(negative(v));
+            }
+            memcpy(signs + i / 8, bytes, sizeof(bytes));
+        }
+        sum += (double)sum_lanes(lanes);
+    }
+    return sum +
+           laci_sign_portable.encode(x + start, n - start, signs + start / 8);
+}
+
+static double encode_add(
+    float scale, const float *x, float *e, size_t n, uint8_t *signs)
+{
+    const __m256 factor = _mm256_set1_ps(scale);
+    double sum = 0;
+    size_t start = 0;
+    for (; start + LACI_SUM_BLOCK <= n; start += LACI_SUM_BLOCK) {
+        __m256 lanes[4] = {0};
+        for (size_t i = start; i < start + LACI_SUM_BLOCK;
+             i += LACI_SUM_LANES) {
+            uint8_t bytes[4];
+            laci_ask_ahead(x + i);
+            laci_ask_ahead(e + i);
+            for (size_t j = 0; j < 4; j++) {
+                const __m256 old = _mm256_loadu_ps(e + i + 8 * j);
+                const __m256 v = _mm256_add_ps(
+                    without_scale(factor, old), _mm256_loadu_ps(x + i + 8 * j));
+                _mm256_storeu_ps(e + i + 8 * j, v);
+                lanes[j] = _mm256_add_ps(lanes[j], magnitude(v));
+                bytes[j] = (uint8_t)_mm256_movemask_ps(negative(v));
+            }
+            memcpy(signs + i / 8, bytes, sizeof(bytes));
+        }
+        sum += (double)sum_lanes(lanes);
+    }
+    return sum + laci_sign_portable.encode_add(
+                     scale, x + start, e + start, n - start, signs + start / 8);
+}
+
+static void residual(float scale, const float *e, float *out, size_t n)
+{
+    const __m256 factor = _mm256_set1_ps(scale);
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        _mm256_storeu_ps(
+            out + i, without_scale(factor, _mm256_loadu_ps(e + i)));
+    }
+    laci_sign_portable.residual(scale, e + i, out + i, n - i);
+}
+
+// Values 8j to 8j + 7 of 32 whose signs are the bits of `signs`.
+static inline __m256 values_of(__m256 scale, __m256i signs, size_t j)
+{
+    const __m256i lanes = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
+    const __m256i shift =
+        _mm256_sub_epi32(lanes, _mm256_set1_epi32((int)(8 * j)));
+    const __m256i sign = _mm256_and_si256(
+        _mm256_sllv_epi32(signs, shift), _mm256_set1_epi32(INT32_MIN));
+    return _mm256_xor_ps(scale, _mm256_castsi256_ps(sign));
+}
+
+static inline __m256i load_signs(const uint8_t *signs)
+{
+    int bits;
+    memcpy(&bits, signs, sizeof(bits));
+    return _mm256_set1_epi32(bits);
+}
+
+static void decode(float scale, const uint8_t *signs, float *x, size_t n)
+{
+    const __m256 factor = _mm256_set1_ps(scale);
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        const __m256i sign = load_signs(signs + i / 8);
+        for (size_t j = 0; j < 4; j++) {
+            _mm256_storeu_ps(x + i + 8 * j, values_of(factor, sign, j));
+        }
+    }
+    laci_sign_portable.decode(scale, signs + i / 8, x + i, n - i);
+}
+
+static void decode_add(
+    float scale, const uint8_t *signs, float a, float *y, size_t n)
+{
+    const __m256 factor = _mm256_set1_ps(scale);
+    const __m256 times = _mm256_set1_ps(a);
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        const __m256i sign = load_signs(signs + i / 8);
+        laci_ask_ahead(y + i);
+        for (size_t j = 0; j < 4; j++) {
+            float *const place = y + i + 8 * j;
+            const __m256 product =
+                _mm256_mul_ps(times, values_of(factor, sign, j));
+            _mm256_storeu_ps(
+                place, _mm256_add_ps(_mm256_loadu_ps(place), product));
+        }
+    }
+    laci_sign_portable.decode_add(scale, signs + i / 8, a, y + i, n - i);
+}
+
+const laci_sign_kernels laci_sign_avx2 = {
+    .encode = encode,
+    .encode_add = encode_add,
+    .residual = residual,
+    .decode = decode,
+    .decode_add = decode_add,
+};

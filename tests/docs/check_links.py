@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+"""Fail when a document links to a file that is not there."""
+import pathlib
+import re
+import sys
+
+root = pathlib.Path(sys.argv[1])
+failed = False
+for document in [*root.glob("*.md"), *root.glob("docs/**/*.md")]:
+    for target in re.findall(r"\]\(([^)#\s]+)", document.read_text()):
+        if "://" in target or target.startswith("mailto:"):
+            continue
+        if not (document.parent / target).exists():
+            print(f"{document.relative_to(root)}: there is no {target}")
+            failed = True
+sys.exit(1 if failed else 0)

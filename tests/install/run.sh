@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Installs a build into an empty folder and uses it as a stranger would: in C
+# through pkg-config, shared and static; in C++ through find_package; every
+# header alone in both languages; and the command, if there is one.
+# usage: run.sh SOURCE BUILD CC CXX CMAKE
+set -eu
+
+here=$1/tests/install
+build=$2
+cc=$3
+cxx=$4
+cmake=$5
+work=$build/install-test
+prefix=$work/moved
+
+rm -rf "$work"
+mkdir -p "$work"
+"$cmake" --install "$build" --prefix "$work/first" >"$work/install.log"
+# Nothing in the tree may remember where it was installed.
+mv "$work/first" "$prefix"
+
+pc=$(find "$prefix" -name laconic.pc)
+libdir=$(dirname "$(dirname "$pc")")
+PKG_CONFIG_PATH=$(dirname "$pc")
+export PKG_CONFIG_PATH
+pkg_config() {
+    pkg-config "$@" laconic
+}
+
+echo "C, shared, through pkg-config"
+# shellcheck disable=SC2046 # flags are words
+"$cc" -std=c17 -Wall -Wextra -pedantic -Werror "$here/program.c" \
+    -o "$work/shared" $(pkg_config --cflags --libs) -Wl,-rpath,"$libdir"
+"$work/shared"
+
+echo "C, static, through pkg-config"
+# shellcheck disable=SC2046
+"$cc" -std=c17 -Wall -Wextra -pedantic -Werror "$here/program.c" \
+    -o "$work/static" -static $(pkg_config --static --cflags --libs)
+"$work/static"
+
+echo "C++, shared and static, through find_package"
+"$cmake" -S "$here" -B "$work/cxx" -G Ninja -DCMAKE_CXX_COMPILER="$cxx" \
+    -DCMAKE_PREFIX_PATH="$prefix" >"$work/cxx.log"
+"$cmake" --build "$work/cxx" >>"$work/cxx.log" ||
+    { cat "$work/cxx.log"; exit 1; }
+"$work/cxx/program_shared"
+"$work/cxx/program_static"
+
+echo "every header alone"
+for header in "$prefix"/include/laconic/*.h; do
+    name=laconic/$(basename "$header")
+    echo "#include <$name>" >"$work/alone.c"
+    cp "$work/alone.c" "$work/alone.cpp"
+    "$cc" -std=c17 -Wall -Wextra -pedantic -Werror -fsyntax-only \
+        -I"$prefix/include" "$work/alone.c"
+    "$cxx" -std=c++17 -Wall -Wextra -pedantic -Werror -fsyntax-only \
+        -I"$prefix/include" "$work/alone.cpp"
+done
+for header in "$1"/include/laconic/*.h version.h; do
+    [ -f "$prefix/include/laconic/$(basename "$header")" ] ||
+        { echo "$(basename "$header") is not installed"; exit 1; }
+done
+
+if [ -x "$build/laconic" ]; then
+    echo "the command"
+    "$prefix/bin/laconic" list >"$work/list"
+    grep -q identity "$work/list"
+fi
+
+[ -L "$libdir/liblaconic.so" ] && [ -L "$libdir/liblaconic.so.0" ] ||
+    { echo "liblaconic.so and liblaconic.so.0 are not links"; exit 1; }
+if grep -rlF "$build" "$prefix" --include=*.pc --include=*.cmake; then
+    echo "the files above name the build folder"
+    exit 1
+fi

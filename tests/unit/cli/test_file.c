@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+// Files are read whole and written whole or not at all.
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/file.h"
+#include "lac_test.h"
+
+static char folder[64];
+
+static int enter_folder(void **state)
+{
+    (void)state;
+    (void)snprintf(folder, sizeof(folder), "/tmp/lac_test_XXXXXX");
+    return mkdtemp(folder) == NULL || chdir(folder) != 0;
+}
+
+// Counts the files of the folder and removes them.
+static size_t empty_folder(void)
+{
+    size_t count = 0;
+    DIR *const list = opendir(folder);
+    assert_non_null(list);
+    for (struct dirent *d = readdir(list); d != NULL; d = readdir(list)) {
+        if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0) {
+            assert_int_equal(remove(d->d_name), 0);
+            count++;
+        }
+    }
+    (void)closedir(list);
+    return count;
+}
+
+static int leave_folder(void **state)
+{
+    (void)state;
+    (void)empty_folder();
+    return chdir("/") != 0 || rmdir(folder) != 0;
+}
+
+static lac_status write_text(const char *path, const char *text)
+{
+    return cli_file_write(path, (const uint8_t *)text, strlen(text));
+}
+
+static void assert_holds(const char *path, const char *text)
+{
+    uint8_t *data;
+    size_t len;
+    assert_ok(cli_file_read(path, &data, &len));
+    assert_int_equal(len, strlen(text));
+    assert_memory_equal(data, text, len);
+    free(data);
+}
+
+static mode_t mode_of(const char *path)
+{
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    return info.st_mode & 0777;
+}
+
+static void what_is_written_is_read(void **state)
+{
+    (void)state;
+    assert_ok(write_text("a", "first"));
+    assert_holds("a", "first");
+    assert_ok(write_text("a", ""));
+    assert_holds("a", "");
+    assert_ok(write_text("./a", "third"));
+    assert_holds("a", "third");
+    assert_int_equal(empty_folder(), 1);
+}
+
+static void a_new_file_has_the_usual_mode_and_an_old_one_keeps_its(void **state)
+{
+    (void)state;
+    const mode_t mask = umask(027);
+    assert_ok(write_text("a", "x"));
+    assert_int_equal(mode_of("a"), 0640);
+    assert_int_equal(chmod("a", 0604), 0);
+    assert_ok(write_text("a", "y"));
+    assert_int_equal(mode_of("a"), 0604);
+    (void)umask(mask);
+    assert_int_equal(empty_folder(), 1);
+}
+
+static void a_link_stays_a_link(void **state)
+{
+    (void)state;
+    struct stat info;
+    assert_ok(write_text("a", "old"));
+    assert_int_equal(symlink("a", "b"), 0);
+    assert_ok(write_text("b", "new"));
+    assert_holds("a", "new");
+    assert_int_equal(lstat("b", &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    assert_int_equal(empty_folder(), 2);
+}
+
+static void failures_leave_nothing_behind(void **state)
+{
+    (void)state;
+    assert_fails(
+        write_text("no/such", "x"), LAC_ERR_INVALID,
+        "no/such: cannot create a file beside it: No such file or directory");
+    assert_fails(
+        write_text(".", "x"), LAC_ERR_INVALID,
+        ".: cannot open for writing: Is a directory");
+    assert_int_equal(empty_folder(), 0);
+}
+
+static void devices_are_written_directly(void **state)
+{
+    (void)state;
+    assert_ok(write_text("/dev/null", "x"));
+    assert_fails(
+        write_text("/dev/full", "x"), LAC_ERR_INVALID,
+        "/dev/full: cannot write: No space left on device");
+}
+
+static void a_pipe_is_read_to_its_end(void **state)
+{
+    (void)state;
+    enum { MANY = 3 << 16 };
+    assert_int_equal(mkfifo("pipe", 0600), 0);
+    FILE *const writer = popen("head -c 196608 /dev/zero > pipe", "w");
+    assert_non_null(writer);
+    uint8_t *data;
+    size_t len;
+    assert_ok(cli_file_read("pipe", &data, &len));
+    assert_int_equal(pclose(writer), 0);
+    assert_int_equal(len, MANY);
+    free(data);
+    assert_int_equal(empty_folder(), 1);
+}
+
+static void what_cannot_be_read_is_named(void **state)
+{
+    (void)state;
+    uint8_t *data;
+    size_t len;
+    assert_fails(
+        cli_file_read("none", &data, &len), LAC_ERR_INVALID,
+        "none: cannot open: No such file or directory");
+    assert_null(data);
+    assert_fails(
+        cli_file_read("/", &data, &len), LAC_ERR_INVALID,
+        "/: cannot read: Is a directory");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_written_is_read),
+        cmocka_unit_test(
+            a_new_file_has_the_usual_mode_and_an_old_one_keeps_its),
+        cmocka_unit_test(a_link_stays_a_link),
+        cmocka_unit_test(failures_leave_nothing_behind),
+        cmocka_unit_test(devices_are_written_directly),
+        cmocka_unit_test(a_pipe_is_read_to_its_end),
+        cmocka_unit_test(what_cannot_be_read_is_named),
+    };
+    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+// The command line of a subcommand: what is understood, and the sentence for
+// what is not.
+#include <string.h>
+
+#include "cli/command.h"
+#include "lac_test.h"
+
+typedef struct settings {
+    const char *text;
+    uint64_t number;
+    double real;
+    bool flag;
+    uint32_t choice;
+} settings;
+
+static const cli_option options[] = {
+    {.name = "text",
+     .type = CLI_OPTION_TEXT,
+     .offset = offsetof(settings, text),
+     .value = "SPEC",
+     .help = "must be given"},
+    {.name = "number",
+     .type = CLI_OPTION_U64,
+     .offset = offsetof(settings, number),
+     .value = "N",
+     .fallback = "5",
+     .min = 2,
+     .max = UINT64_MAX,
+     .help = "a whole number"},
+    {.name = "real",
+     .type = CLI_OPTION_F64,
+     .offset = offsetof(settings, real),
+     .value = "R",
+     .fallback = "0.5",
+     .low = 0,
+     .high = 1,
+     .help = "a number"},
+    {.name = "flag",
+     .type = CLI_OPTION_FLAG,
+     .offset = offsetof(settings, flag),
+     .help = "no value"},
+    {.name = "choice",
+     .type = CLI_OPTION_CHOICE,
+     .offset = offsetof(settings, choice),
+     .value = "WORD",
+     .fallback = "b",
+     .choices = "a|b|see",
+     .help = "a word"},
+    {0},
+};
+
+static const cli_command command = {
+    .name = "try",
+    .arguments = "IN [OUT]",
+    .arguments_min = 1,
+    .arguments_max = 2,
+    .options = options,
+    .settings_size = sizeof(settings),
+};
+
+enum { WORDS_MAX = 16 };
+
+typedef struct outcome {
+    settings settings;
+    char *words[WORDS_MAX];
+    size_t count;
+} outcome;
+
+static char line[256];
+
+// Splits a line at blanks and parses it.
+static lac_status parse(const char *text, outcome *o)
+{
+    int argc = 0;
+    memset(o, 0, sizeof(*o));
+    memcpy(line, text, strlen(text) + 1);
+    for (char *at = line; at != NULL && argc < WORDS_MAX; argc++) {
+        o->words[argc] = at;
+        at = strchr(at, ' ');
+        if (at != NULL) {
+            *at++ = '\0';
+        }
+    }
+    return cli_parse(&command, argc, o->words, &o->settings, &o->count);
+}
+
+static void what_is_not_given_has_its_default(void **state)
+{
+    (void)state;
+    outcome o;
+    assert_ok(parse("--text t in", &o));
+    assert_string_equal(o.settings.text, "t");
+    assert_int_equal(o.settings.number, 5);
+    assert_true(o.settings.real == 0.5);
+    assert_false(o.settings.flag);
+    assert_int_equal(o.settings.choice, 1);
+    assert_int_equal(o.count, 1);
+}
+
+static void options_and_arguments_come_in_any_order(void **state)
+{
+    (void)state;
+    outcome o;
+    assert_ok(parse(
+        "in --choice see --flag --number=18446744073709551615 out "
+        "--real 1e-1 --text=a=b",
+        &o));
+    assert_string_equal(o.settings.text, "a=b");
+    assert_true(o.settings.number == UINT64_MAX);
+    assert_true(o.settings.real == 0.1);
+    assert_true(o.settings.flag);
+    assert_int_equal(o.settings.choice, 2);
+    assert_int_equal(o.count, 2);
+    assert_string_equal(o.words[0], "in");
+    assert_string_equal(o.words[1], "out");
+}
+
+static void the_last_of_an_option_counts(void **state)
+{
+    (void)state;
+    outcome o;
+    assert_ok(parse("--text a in --text b", &o));
+    assert_string_equal(o.settings.text, "b");
+}
+
+static void two_dashes_end_the_options(void **state)
+{
+    (void)state;
+    outcome o;
+    assert_ok(parse("--text t -- --flag -", &o));
+    assert_false(o.settings.flag);
+    assert_int_equal(o.count, 2);
+    assert_string_equal(o.words[0], "--flag");
+}
+
+static void assert_refused(const char *text, const char *sentence)
+{
+    outcome o;
+    assert_fails(parse(text, &o), LAC_ERR_INVALID, sentence);
+}
+
+static void mistakes_are_named(void **state)
+{
+    (void)state;
+    assert_refused("in", "try: --text SPEC is missing");
+    assert_refused("--text t", "try: 0 arguments are given, expected IN [OUT]");
+    assert_refused(
+        "--text t a b c", "try: cannot use \"c\", expected IN [OUT]");
+    assert_refused("--text", "try: --text has no value, expected --text SPEC");
+    assert_refused(
+        "--text --flag in", "try: --text has no value, expected --text SPEC");
+    assert_refused("--flag=yes", "try: --flag takes no value, found \"yes\"");
+    assert_refused(
+        "--nmber 3", "try: there is no option --nmber; did you mean --number?");
+    assert_refused("--elsewhere", "try: there is no option --elsewhere");
+}
+
+static void values_must_be_of_their_type(void **state)
+{
+    (void)state;
+    static const char *const numbers[] = {
+        "--number= --text t in",    "--number=x --text t in",
+        "--number=-3 --text t in",  "--number=3x --text t in",
+        "--number=1 --text t in",   "--number=18446744073709551616 --text t in",
+        "--number=3.5 --text t in", "--number=+3 --text t in",
+    };
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        outcome o;
+        assert_status(parse(numbers[i], &o), LAC_ERR_INVALID);
+    }
+    assert_refused(
+        "--number 1", "--number is \"1\", expected a whole number from 2 to "
+                      "18446744073709551615");
+    assert_refused(
+        "--real 1.5", "--real is \"1.5\", expected a number from 0 to 1");
+    assert_refused(
+        "--real nan", "--real is \"nan\", expected a number from 0 to 1");
+    assert_refused("--choice s", "--choice is \"s\", expected one of a|b|see");
+    assert_refused("--choice=", "--choice is \"\", expected one of a|b|see");
+}
+
+static void near_names_are_found(void **state)
+{
+    (void)state;
+    size_t distance = CLI_CLOSE + 1;
+    assert_false(cli_closer("encode", "bench", &distance));
+    assert_true(cli_closer("encdoe", "encode", &distance));
+    assert_int_equal(distance, 2);
+    assert_false(cli_closer("encdoe", "decode", &distance));
+    assert_true(cli_closer("encode", "encode", &distance));
+    assert_int_equal(distance, 0);
+    distance = CLI_CLOSE + 1;
+    assert_false(cli_closer("", "ab", &distance));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_not_given_has_its_default),
+        cmocka_unit_test(options_and_arguments_come_in_any_order),
+        cmocka_unit_test(the_last_of_an_option_counts),
+        cmocka_unit_test(two_dashes_end_the_options),
+        cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(values_must_be_of_their_type),
+        cmocka_unit_test(near_names_are_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
