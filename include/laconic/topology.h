@@ -34,7 +34,7 @@ typedef struct lac_edge {
 } lac_edge;
 
 /// What the mixing matrix does to disagreement. For a graph that varies, W is
-/// the product over one period. A single worker has gap 1.
+/// the product over one period. A single worker has gap 1 and zeros.
 typedef struct lac_spectrum {
     double lambda2; ///< The second largest eigenvalue of W.
     double lambdan; ///< The smallest eigenvalue of W.
@@ -91,7 +91,8 @@ LAC_API void
 lac_topology_matrix(const lac_topology *t, uint64_t round, double *w);
 
 /// lac_topology_spectrum computes the spectrum, in time workers^3.
-/// Fails with LAC_ERR_UNSUPPORTED in a build without LAPACK, or LAC_ERR_NOMEM.
+/// Fails with LAC_ERR_UNSUPPORTED in a build without LAPACK, for more than
+/// 16,384 workers, or for a product that is not symmetric; or LAC_ERR_NOMEM.
 LAC_FALLIBLE lac_status
 lac_topology_spectrum(const lac_topology *t, lac_spectrum *out);
 

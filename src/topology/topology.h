@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// What a topology is made of, and what the files of the layer share. On the
+// way from a name to weights a network takes three forms: a graph (pairs in
+// any order), rows (the sorted neighbours of each worker) and a round (rows
+// with weights). A plug-in makes the graph; the framework does the rest.
+#ifndef LACONIC_TOPOLOGY_TOPOLOGY_H
+#define LACONIC_TOPOLOGY_TOPOLOGY_H
+
+#include <laconic/random.h>
+#include <laconic/topology.h>
+
+enum {
+    LACI_WORKERS_MAX = 1 << 20, // a path of so many still has a gap of 1e-12
+    LACI_EDGES_MAX = 1 << 26,   // of one graph: about 4 GB while it is made
+    // A random graph that is not connected is drawn again, so many times in
+    // all, or until so many workers and edges were drawn: some seconds.
+    LACI_ATTEMPTS_MAX = 100,
+    LACI_ATTEMPTS_SIZE = 1 << 25,
+};
+
+// Two workers that talk.
+typedef struct laci_pair {
+    uint32_t a;
+    uint32_t b;
+} laci_pair;
+
+// Pairs of workers in any order.
+typedef struct laci_graph {
+    const char *name; // of the topology, for messages
+    uint32_t workers;
+    bool parallel; // pairs added twice count twice; if false, once
+    size_t count;
+    size_t room;
+    laci_pair *pairs;
+} laci_graph;
+
+// laci_graph_reserve makes room for `count` pairs in all. A plug-in that knows
+// their number calls it first, so that a graph that is too large is refused
+// before any work. Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM.
+lac_status laci_graph_reserve(laci_graph *graph, size_t count);
+
+// laci_graph_add connects two different workers, in either order.
+// Fails with LAC_ERR_INVALID if there are too many pairs, or LAC_ERR_NOMEM.
+lac_status laci_graph_add(laci_graph *graph, uint32_t a, uint32_t b);
+
+void laci_graph_fini(laci_graph *graph);
+
+// The neighbours of every worker: those of worker i are
+// peer[start[i]..start[i + 1]) in ascending order, each with the number of
+// parallel edges that lead to it.
+typedef struct laci_rows {
+    uint32_t workers;
+    size_t *start;
+    uint32_t *peer;
+    uint32_t *count;
+} laci_rows;
+
+// laci_rows_init sorts a graph. Fails with LAC_ERR_NOMEM; `rows` is then empty.
+lac_status laci_rows_init(laci_rows *rows, const laci_graph *graph);
+void laci_rows_fini(laci_rows *rows);
+
+// What the state of every topology begins with: its first setting in memory,
+// its last in the table.
+typedef struct laci_weighting {
+    uint32_t kind; // a laci_weights
+} laci_weighting;
+
+typedef enum laci_weights {
+    LACI_WEIGHTS_METROPOLIS = 0, // 1 / (1 + larger degree of the two ends)
+    LACI_WEIGHTS_MAX_DEGREE = 1, // 1 / larger degree of the two ends
+} laci_weights;
+
+// The setting `weights`, for tables of settings.
+#define LACI_WEIGHTS_PARAM                                                     \
+    {                                                                          \
+        .name = "weights", .type = LAC_PARAM_CHOICE, .offset = 0,              \
+        .fallback = "metropolis", .choices = "metropolis|max-degree",          \
+        .help = "of a neighbour: 1/(1 + the larger degree), or 1/the larger",  \
+    }
+
+// A table with this setting only.
+extern const lac_param laci_weights_params[];
+
+// One round: the edges of worker i are edges[start[i]..start[i + 1]).
+typedef struct laci_round {
+    const size_t *start;
+    lac_edge *edges;
+    double *self;
+} laci_round;
+
+// laci_round_init gives weights to rows. `round` owns one block of memory,
+// which begins with `self`. Fails with LAC_ERR_NOMEM; `round` is then empty.
+lac_status laci_round_init(
+    laci_round *round, const laci_rows *rows, laci_weights weights,
+    const char *name);
+void laci_round_fini(laci_round *round);
+
+// Random numbers for a plug-in, one after the other.
+typedef struct laci_dice {
+    lac_key key;
+    uint32_t next;
+} laci_dice;
+
+// laci_dice_draw returns a number in [0, bound).
+static inline uint32_t laci_dice_draw(laci_dice *dice, uint32_t bound)
+{
+    const uint64_t draw = lac_key_draw(&dice->key, dice->next++);
+    return (uint32_t)(draw * bound >> 32);
+}
+
+// The table of a topology. The state holds the settings and begins with a
+// laci_weighting.
+typedef struct laci_topology_ops {
+    lac_plugin plugin;
+    // The graph is drawn, and drawn again if it is not connected.
+    bool random;
+    // After how many rounds the graph repeats, at least 1. It may assume
+    // nothing about `workers`. NULL for 1.
+    uint32_t (*period)(const void *state, uint32_t workers);
+    // Adds the pairs of `round`, which is below the period, to an empty graph.
+    // Only the random ones use the dice. Numbers that decide must come from
+    // integers and + - * / alone: all workers build the same graph, each on
+    // its machine. Fails with LAC_ERR_INVALID, the sentence saying what does
+    // not fit, or forwards the failure of an add.
+    lac_status (*build)(
+        const void *state, uint64_t round, laci_dice *dice, laci_graph *graph);
+} laci_topology_ops;
+
+struct lac_topology {
+    const laci_topology_ops *ops;
+    uint32_t workers;
+    uint32_t period;
+    uint32_t max_degree;
+    laci_rows peers;    // over all rounds
+    laci_rows *varying; // the rows of each round if there are several
+    laci_round *rounds;
+    void *state; // the settings, in the same block as this struct
+};
+
+// laci_topology_open_with opens a topology that is not in the list.
+lac_status laci_topology_open_with(
+    lac_topology **out, const laci_topology_ops *ops, const char *params,
+    uint32_t workers, uint64_t seed);
+
+// laci_topology_mixes tells in `*out` whether disagreement shrinks: the graph
+// of all rounds together is connected and no round leaves a pattern that only
+// changes its sign. The sentence of why not is ready for lac_error_message.
+// Fails with LAC_ERR_NOMEM.
+lac_status laci_topology_mixes(const lac_topology *t, bool *out);
+
+// laci_spectrum is lac_topology_spectrum where there is LAPACK.
+lac_status laci_spectrum(const lac_topology *t, lac_spectrum *out);
+
+// laci_edge_list_parse adds the edges in text[0..len) to a graph: a line an
+// edge with the ranks of two workers between blanks or a comma. Empty lines
+// and what follows a # are passed over; an edge may stand there twice, in
+// either order. Fails with LAC_ERR_INVALID (the sentence names the line).
+lac_status laci_edge_list_parse(
+    const char *text, size_t len, laci_graph *graph);
+
+#endif

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: MIT
+// What every topology owes its callers, and what each one connects.
+#include "lac_test.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static lac_topology *open_topology(const char *spec, uint32_t workers)
+{
+    lac_topology *t;
+    assert_ok(lac_topology_open(&t, spec, workers, 1));
+    return t;
+}
+
+static void assert_refused(
+    const char *spec, uint32_t workers, const char *sentence)
+{
+    lac_topology *t = (void *)1;
+    assert_fails(
+        lac_topology_open(&t, spec, workers, 1), LAC_ERR_INVALID, sentence);
+    assert_null(t);
+}
+
+// Weights are doubles, so the sum of a row of n is off by n roundings of 2^-53
+// when it is made and as many when it is summed here: below 1e-15 * n.
+static void check_matrix(const lac_topology *t, uint64_t round)
+{
+    const uint32_t n = lac_topology_workers(t);
+    double *const w = malloc((size_t)n * n * sizeof(*w));
+    assert_non_null(w);
+    lac_topology_matrix(t, round, w);
+    for (uint32_t i = 0; i < n; i++) {
+        double row = 0;
+        for (uint32_t j = 0; j < n; j++) {
+            assert_true(w[i * n + j] == w[j * n + i]);
+            assert_true(w[i * n + j] >= 0);
+            row += w[i * n + j];
+        }
+        assert_true(fabs(row - 1) <= 1e-15 * n);
+    }
+    free(w);
+}
+
+// Edges and peers in order, without the worker itself, and consistent.
+static void check_queries(const lac_topology *t, uint64_t round)
+{
+    const uint32_t n = lac_topology_workers(t);
+    size_t ends = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const lac_edge *edges;
+        const uint32_t *peers;
+        const uint32_t count = lac_topology_edges(t, i, round, &edges);
+        const uint32_t known = lac_topology_peers(t, i, &peers);
+        assert_true(count <= lac_topology_max_degree(t) && count <= known);
+        uint32_t met = 0;
+        for (uint32_t k = 0; k < known; k++) {
+            assert_true(peers[k] < n && peers[k] != i);
+            assert_true(k == 0 || peers[k] > peers[k - 1]);
+            if (met < count && edges[met].peer == peers[k]) {
+                assert_true(edges[met].weight > 0);
+                met++;
+            }
+        }
+        assert_int_equal(met, count);
+        ends += known;
+    }
+    assert_int_equal(ends, 2 * lac_topology_edge_count(t));
+}
+
+static void every_matrix_is_symmetric_and_stochastic(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {
+        "complete",
+        "star",
+        "path",
+        "ring",
+        "torus",
+        "exponential",
+        "hypercube",
+        "one-peer-exponential",
+        "random-regular",
+        "social",
+        "random-regular:3",
+        "random-regular:degree=7",
+        "erdos-renyi",
+        "erdos-renyi:0.2",
+        "small-world",
+        "small-world:6,probability=1",
+        "complete:max-degree",
+        "star:max-degree",
+        "path:max-degree",
+        "ring:max-degree",
+        "torus:weights=max-degree",
+        "exponential:max-degree",
+        "random-regular:weights=max-degree",
+        "social:max-degree",
+        "erdos-renyi:weights=max-degree",
+    };
+    static const uint32_t sizes[] = {1,  2,  3,  4,  5,  6,  7,   8,  9,
+                                     10, 12, 16, 17, 25, 32, 100, 128};
+    for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
+        uint32_t fit = 0;
+        for (size_t j = 0; j < sizeof(sizes) / sizeof(sizes[0]); j++) {
+            lac_topology *t;
+            if (lac_topology_open(&t, specs[i], sizes[j], 1) != LAC_OK) {
+                continue;
+            }
+            fit++;
+            for (uint32_t round = 0; round < lac_topology_period(t); round++) {
+                check_matrix(t, round);
+                check_queries(t, round);
+            }
+            lac_topology_close(t);
+        }
+        assert_true(fit >= (strncmp(specs[i], "social", 6) == 0 ? 1 : 7));
+    }
+}
+
+static void one_worker_keeps_its_value(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {
+        "complete",       "star",        "path",        "ring",
+        "torus",          "hypercube",   "exponential", "one-peer-exponential",
+        "random-regular", "erdos-renyi", "small-world", "ring:max-degree",
+        "file:/dev/null",
+    };
+    for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
+        lac_topology *const t = open_topology(specs[i], 1);
+        const lac_edge *edges;
+        const uint32_t *peers;
+        assert_int_equal(lac_topology_edges(t, 0, 5, &edges), 0);
+        assert_int_equal(lac_topology_peers(t, 0, &peers), 0);
+        assert_true(lac_topology_self_weight(t, 0, 5) == 1);
+        assert_int_equal(lac_topology_edge_count(t), 0);
+        assert_int_equal(lac_topology_period(t), 1);
+        lac_topology_close(t);
+    }
+}
+
+// Fails unless worker 0 has exactly these neighbours, "1 4 7 ".
+static void assert_neighbours(
+    const char *spec, uint32_t workers, const char *expected)
+{
+    lac_topology *const t = open_topology(spec, workers);
+    const lac_edge *edges;
+    char text[200] = "";
+    const uint32_t count = lac_topology_edges(t, 0, 0, &edges);
+    for (uint32_t k = 0; k < count; k++) {
+        const size_t used = strlen(text);
+        (void)snprintf(text + used, sizeof(text) - used, "%u ", edges[k].peer);
+    }
+    assert_string_equal(text, expected);
+    lac_topology_close(t);
+}
+
+static void neighbours_are_those_of_the_name(void **state)
+{
+    (void)state;
+    assert_neighbours("complete", 4, "1 2 3 ");
+    assert_neighbours("star", 4, "1 2 3 ");
+    assert_neighbours("path", 4, "1 ");
+    assert_neighbours("ring", 6, "1 5 ");
+    assert_neighbours("torus", 12, "1 3 4 8 ");
+    assert_neighbours("torus:rows=2", 12, "1 5 6 ");
+    assert_neighbours("torus:1", 12, "1 11 ");
+    assert_neighbours("torus", 7, "1 6 ");
+    assert_neighbours("hypercube", 16, "1 2 4 8 ");
+    assert_neighbours("exponential", 12, "1 2 4 8 10 11 ");
+    assert_neighbours("exponential", 8, "1 2 4 6 7 ");
+    assert_neighbours("one-peer-exponential", 8, "1 ");
+    assert_neighbours("social", 32, "18 19 20 21 22 23 25 26 ");
+    assert_neighbours("random-regular:4", 5, "1 2 3 4 ");
+    assert_neighbours("erdos-renyi:1", 5, "1 2 3 4 ");
+    assert_neighbours("small-world:4,probability=0", 9, "1 2 7 8 ");
+}
+
+static void weights_are_those_of_the_degrees(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec;
+        uint32_t workers;
+        double first, self; // of worker 0
+    } table[] = {
+        {"ring", 8, 1.0 / 3, 1.0 / 3},
+        {"ring", 2, 0.5, 0.5},
+        {"path", 2, 0.5, 0.5},
+        {"torus", 16, 0.2, 0.2},
+        {"torus:2", 8, 0.2, 0.2},
+        {"torus", 4, 0.4, 0.2},
+        {"star", 5, 0.2, 0.2},
+        {"star:max-degree", 5, 0.25, 0},
+        {"path:max-degree", 5, 0.5, 0.5},
+        {"ring:max-degree", 5, 0.5, 0},
+        {"exponential", 8, 1.0 / 6, 1.0 / 6},
+        {"hypercube", 8, 0.25, 0.25},
+    };
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        lac_topology *const t = open_topology(table[i].spec, table[i].workers);
+        const lac_edge *edges;
+        assert_true(lac_topology_edges(t, 0, 0, &edges) > 0);
+        assert_true(edges[0].weight == table[i].first);
+        const double self = lac_topology_self_weight(t, 0, 0);
+        assert_true(fabs(self - table[i].self) <= DBL_EPSILON);
+        lac_topology_close(t);
+    }
+}
+
+static void parallel_edges_of_a_torus_add_up(void **state)
+{
+    (void)state;
+    lac_topology *const t = open_topology("torus:2", 8);
+    const lac_edge *edges;
+    assert_int_equal(lac_topology_edges(t, 0, 0, &edges), 3);
+    assert_int_equal(edges[2].peer, 4); // the row below, which is that above
+    assert_true(edges[2].weight == 2 * edges[0].weight);
+    assert_int_equal(lac_topology_edge_count(t), 12);
+    assert_int_equal(lac_topology_max_degree(t), 3);
+    lac_topology_close(t);
+}
+
+// Regular graphs with max-degree weights have shares of exactly nothing, even
+// where 1/d summed d times is not 1.
+static void nothing_kept_is_exactly_nothing(void **state)
+{
+    (void)state;
+    for (uint32_t n = 3; n < 70; n++) {
+        lac_topology *const t = open_topology("complete:max-degree", n);
+        for (uint32_t i = 0; i < n; i++) {
+            assert_true(lac_topology_self_weight(t, i, 0) == 0);
+        }
+        lac_topology_close(t);
+    }
+}
+
+static void rounds_of_one_peer_reach_the_exact_mean(void **state)
+{
+    (void)state;
+    enum { N = 16, ROUNDS = 4 };
+    lac_topology *const t = open_topology("one-peer-exponential", N);
+    assert_int_equal(lac_topology_period(t), ROUNDS);
+    assert_int_equal(lac_topology_max_degree(t), 1);
+    assert_int_equal(lac_topology_edge_count(t), N * ROUNDS / 2);
+    double p[N][N], w[N * N];
+    for (int i = 0; i < N * N; i++) {
+        p[i / N][i % N] = i / N == i % N;
+    }
+    for (uint64_t round = 8; round < 8 + ROUNDS; round++) {
+        double next[N][N] = {{0}};
+        lac_topology_matrix(t, round, w);
+        for (int i = 0; i < N * N * N; i++) {
+            next[i / N / N][i % N] += w[i / N] * p[i / N % N][i % N];
+        }
+        memcpy(p, next, sizeof(p));
+    }
+    for (int i = 0; i < N * N; i++) {
+        assert_true(p[i / N][i % N] == 1.0 / N);
+    }
+    const uint32_t *peers;
+    assert_int_equal(lac_topology_peers(t, 5, &peers), ROUNDS);
+    assert_int_equal(peers[0], 1);
+    assert_int_equal(peers[3], 13);
+    lac_topology_close(t);
+}
+
+#define GAP_0                                                                  \
+    ": the gap is 0, for the graph is bipartite and no worker keeps a share "  \
+    "of its own value, expected weights=metropolis"
+
+static void what_does_not_fit_is_refused(void **state)
+{
+    (void)state;
+    assert_refused("ring", 0, "ring: 0 workers, expected 1 to 1048576");
+    assert_refused(
+        "star", 1048577, "star: 1048577 workers, expected 1 to 1048576");
+    assert_refused(
+        "hypercube", 6, "hypercube: 6 workers, expected a power of two");
+    assert_refused(
+        "one-peer-exponential", 12,
+        "one-peer-exponential: 12 workers, expected a power of two");
+    assert_refused(
+        "torus:3", 8, "torus: 3 rows, expected a divisor of 8 workers");
+    assert_refused(
+        "torus:16", 8, "torus: 16 rows, expected a divisor of 8 workers");
+    assert_refused("social", 31, "social: 31 workers, expected 32");
+    assert_refused("social", 1, "social: 1 workers, expected 32");
+    assert_refused(
+        "complete", 100000,
+        "complete: 100000 workers have more than 67108864 edges");
+    assert_refused(
+        "ring:weights=none", 8,
+        "ring: weights is \"none\", expected one of metropolis|max-degree");
+}
+
+static void settings_that_cannot_be_drawn_are_refused(void **state)
+{
+    (void)state;
+    assert_refused(
+        "random-regular:3", 9,
+        "random-regular: degree is 3 with 9 workers, expected one of them to "
+        "be even");
+    assert_refused(
+        "random-regular", 4,
+        "random-regular: degree is 4 with 4 workers, expected less");
+    assert_refused(
+        "random-regular:1", 4,
+        "random-regular: degree is 1 with 4 workers, which are then not "
+        "connected, expected at least 2");
+    assert_refused(
+        "small-world:3", 9,
+        "small-world: neighbours is 3, expected an even number");
+    assert_refused(
+        "small-world", 4,
+        "small-world: neighbours is 4 with 4 workers, expected less");
+    assert_refused(
+        "erdos-renyi:0.01", 64,
+        "erdos-renyi: none of 100 random graphs of 64 workers is connected "
+        "with a gap above 0, expected settings that give more edges");
+    assert_refused(
+        "random-regular:1,weights=max-degree", 2,
+        "random-regular: none of 100 random graphs of 2 workers is connected "
+        "with a gap above 0, expected settings that give more edges");
+}
+
+static void graphs_without_a_gap_are_refused(void **state)
+{
+    (void)state;
+    assert_refused("ring:max-degree", 8, "ring" GAP_0);
+    assert_refused("ring:max-degree", 2, "ring" GAP_0);
+    assert_refused("path:max-degree", 2, "path" GAP_0);
+    assert_refused("torus:weights=max-degree", 16, "torus" GAP_0);
+    assert_refused("hypercube:max-degree", 8, "hypercube" GAP_0);
+    assert_refused(
+        "one-peer-exponential:max-degree", 8, "one-peer-exponential" GAP_0);
+}
+
+static void unknown_names_are_not_found(void **state)
+{
+    (void)state;
+    lac_topology *t = (void *)1;
+    assert_fails(
+        lac_topology_open(&t, "rng:3", 8, 1), LAC_ERR_NOTFOUND,
+        "no topology is named \"rng\"; `laconic list` shows those there are");
+    assert_null(t);
+    lac_topology_close(NULL);
+}
+
+static void every_topology_is_listed_with_its_weights(void **state)
+{
+    (void)state;
+    size_t count;
+    const lac_plugin *const *const plugins = lac_topologies(&count);
+    assert_int_equal(count, 13);
+    for (size_t i = 0; i < count; i++) {
+        const lac_param *param = plugins[i]->params;
+        while (strcmp(param->name, "weights") != 0) {
+            param++;
+            assert_non_null(param->name);
+        }
+        assert_null(param[1].name);
+        assert_non_null(plugins[i]->summary);
+    }
+}
+
+// Each allocation of an open fails in turn.
+static void lack_of_memory_is_reported(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {"ring",          "one-peer-exponential",
+                                        "small-world",   "random-regular",
+                                        "erdos-renyi",   "complete",
+                                        "file:/dev/null"};
+    for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
+        const uint32_t workers = i == 6 ? 1 : 64;
+        lac_status status = LAC_ERR_NOMEM;
+        long allowed = 0;
+        for (; status != LAC_OK; allowed++) {
+            lac_topology *t = (void *)1;
+            test_allocations_left = allowed;
+            status = lac_topology_open(&t, specs[i], workers, 1);
+            test_allocations_left = -1;
+            assert_true(status == LAC_OK || t == NULL);
+            assert_true(status == LAC_OK || status == LAC_ERR_NOMEM);
+            assert_in_range(allowed, 0, 100);
+            lac_topology_close(t);
+        }
+        assert_true(allowed > 6);
+    }
+}
+
+static void a_hundred_thousand_workers_are_no_trouble(void **state)
+{
+    (void)state;
+    lac_topology *const t = open_topology("ring", 100000);
+    const lac_edge *edges;
+    assert_int_equal(lac_topology_edge_count(t), 100000);
+    assert_int_equal(lac_topology_edges(t, 99999, 3, &edges), 2);
+    assert_int_equal(edges[0].peer, 0);
+    assert_int_equal(edges[1].peer, 99998);
+    lac_topology_close(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_matrix_is_symmetric_and_stochastic),
+        cmocka_unit_test(one_worker_keeps_its_value),
+        cmocka_unit_test(neighbours_are_those_of_the_name),
+        cmocka_unit_test(weights_are_those_of_the_degrees),
+        cmocka_unit_test(parallel_edges_of_a_torus_add_up),
+        cmocka_unit_test(nothing_kept_is_exactly_nothing),
+        cmocka_unit_test(rounds_of_one_peer_reach_the_exact_mean),
+        cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(settings_that_cannot_be_drawn_are_refused),
+        cmocka_unit_test(graphs_without_a_gap_are_refused),
+        cmocka_unit_test(unknown_names_are_not_found),
+        cmocka_unit_test(every_topology_is_listed_with_its_weights),
+        cmocka_unit_test(lack_of_memory_is_reported),
+        cmocka_unit_test(a_hundred_thousand_workers_are_no_trouble),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
