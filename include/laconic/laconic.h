@@ -17,5 +17,6 @@
 #include <laconic/compress.h>
 
 #include <laconic/topology.h>
+#include <laconic/transport.h>
 
 #endif
