@@ -16,4 +16,6 @@
 
 #include <laconic/compress.h>
 
+#include <laconic/transport.h>
+
 #endif

@@ -56,14 +56,16 @@ typedef struct lac_receive {
 /// Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM.
 LAC_FALLIBLE lac_status lac_hub_open(lac_hub **out, uint32_t world);
 
-/// lac_hub_close releases `hub` when every worker has left. NULL is allowed.
+/// lac_hub_close releases `hub`. Every worker that joined must have left, and
+/// none may be joining: it does not wait for them. NULL is allowed.
 LAC_API void lac_hub_close(lac_hub *hub);
 
 /// lac_transport_join makes this worker `rank` of `world`. "local" needs the
-/// hub; "mpi" ignores it, and `rank` and `world` may be LAC_RANK_ANY there: MPI
-/// knows. It does not wait for the others.
+/// hub and does not wait for the others; a rank joins a hub once. "mpi" ignores
+/// the hub, `rank` and `world` may be LAC_RANK_ANY there (MPI knows), and it
+/// waits for all workers, at most its setting `timeout`.
 /// Fails with LAC_ERR_NOTFOUND, LAC_ERR_INVALID, LAC_ERR_UNSUPPORTED (no such
-/// MPI here) or LAC_ERR_NOMEM.
+/// MPI here), LAC_ERR_PEER (mpi: somebody did not come) or LAC_ERR_NOMEM.
 LAC_FALLIBLE lac_status lac_transport_join(
     lac_transport **out, const char *spec, lac_hub *hub, uint32_t rank,
     uint32_t world);
@@ -72,7 +74,9 @@ LAC_FALLIBLE lac_status lac_transport_join(
 #define LAC_RANK_ANY UINT32_MAX
 
 /// lac_transport_leave ends the membership and releases `t`. It cannot fail
-/// and does not wait for peers that are gone. NULL is allowed.
+/// and does not wait for peers that are gone; for those that still read what
+/// this worker sent it waits as long as the last exchange was given. NULL is
+/// allowed.
 LAC_API void lac_transport_leave(lac_transport *t);
 
 LAC_API uint32_t lac_transport_rank(const lac_transport *t);
@@ -93,6 +97,16 @@ LAC_FALLIBLE lac_status lac_transport_exchange(
 /// lac_transport_abort makes the exchanges of this worker, and soon those of
 /// its peers, fail with the sentence `why`. Any thread may call it.
 LAC_API void lac_transport_abort(lac_transport *t, const char *why);
+
+/// lac_transport_failed tells whether an exchange of this handle has failed.
+/// An MPI that the transport started is then not finalised by leave, because
+/// that would wait for the dead: end the process, or the job.
+LAC_API bool lac_transport_failed(const lac_transport *t);
+
+/// lac_transport_kill_job ends all processes of the job with `code`, as
+/// MPI_Abort does, after giving the others a moment to report. It returns only
+/// where a transport has no processes of its own ("local").
+LAC_API void lac_transport_kill_job(lac_transport *t, int code);
 
 /// lac_transports returns what can be named, `*count_out` of them.
 LAC_API const lac_plugin *const *lac_transports(size_t *count_out);

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+// Transports by name: join, leave, and what is the same for all of them. Here
+// arguments are checked, and a failure is kept: a handle that has failed once
+// repeats its sentence, and the others are told it.
+#define _POSIX_C_SOURCE 200809L
+#include "transport/transport.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/fail.h"
+#include "base/settings.h"
+
+#define LAC_TRANSPORT(name)                                                    \
+    extern const laci_transport_ops laci_##name##_transport;
+#include "transport/transports.def"
+#undef LAC_TRANSPORT
+
+static const lac_plugin *const plugins[] = {
+#define LAC_TRANSPORT(name) &laci_##name##_transport.plugin,
+#include "transport/transports.def"
+#undef LAC_TRANSPORT
+};
+
+enum {
+    PLUGIN_COUNT = sizeof(plugins) / sizeof(plugins[0]),
+    SENTENCE_SIZE = 512,
+};
+
+struct lac_transport {
+    const laci_transport_ops *ops;
+    void *state;
+    uint32_t rank;
+    uint32_t world;
+    lac_status failure; // of the first exchange that failed
+    char sentence[SENTENCE_SIZE];
+};
+
+static const laci_registry registry = {
+    .kind = "transport",
+    .plugins = plugins,
+    .plugin_count = PLUGIN_COUNT,
+};
+
+const lac_plugin *const *lac_transports(size_t *count_out)
+{
+    *count_out = PLUGIN_COUNT;
+    return plugins;
+}
+
+double laci_monotonic_now(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static const laci_services services = {
+    .fail = lac_fail,
+    .zalloc = laci_zalloc_aligned,
+    .free = laci_free_aligned,
+    .now = laci_monotonic_now,
+};
+
+static lac_status join(
+    lac_transport *t, const laci_spec *spec, char *texts,
+    laci_membership *membership)
+{
+    LAC_TRY(laci_settings_read(spec, t->state, texts));
+    LAC_TRY(t->ops->join(t->state, membership));
+    t->rank = membership->rank;
+    t->world = membership->world;
+    return LAC_OK;
+}
+
+lac_status lac_transport_join(
+    lac_transport **out, const char *spec, lac_hub *hub, uint32_t rank,
+    uint32_t world)
+{
+    *out = NULL;
+    laci_spec found = {0};
+    LAC_TRY(laci_spec_find(&registry, spec, strlen(spec), &found));
+    const laci_transport_ops *const ops = (const void *)found.plugin;
+    const size_t head = laci_aligned(sizeof(lac_transport));
+    const size_t state = laci_aligned(ops->plugin.state_size);
+    unsigned char *const block =
+        laci_zalloc_aligned(head + state + laci_settings_texts_size(&found));
+    if (block == NULL) {
+        return lac_fail(
+            LAC_ERR_NOMEM, "%s: no memory for a handle", found.name);
+    }
+    lac_transport *const t = (void *)block;
+    t->ops = ops;
+    t->state = block + head;
+    laci_membership membership = {&services, hub, rank, world};
+    const lac_status status =
+        join(t, &found, (char *)block + head + state, &membership);
+    if (status != LAC_OK) {
+        laci_free_aligned(block);
+        return status;
+    }
+    *out = t;
+    return LAC_OK;
+}
+
+void lac_transport_leave(lac_transport *t)
+{
+    if (t != NULL) {
+        t->ops->leave(t->state);
+        laci_free_aligned(t);
+    }
+}
+
+uint32_t lac_transport_rank(const lac_transport *t)
+{
+    return t->rank;
+}
+
+uint32_t lac_transport_world(const lac_transport *t)
+{
+    return t->world;
+}
+
+double lac_transport_now(const lac_transport *t)
+{
+    (void)t;
+    return laci_monotonic_now();
+}
+
+bool lac_transport_failed(const lac_transport *t)
+{
+    return t->failure != LAC_OK;
+}
+
+void lac_transport_abort(lac_transport *t, const char *why)
+{
+    t->ops->abort(t->state, why);
+}
+
+void lac_transport_kill_job(lac_transport *t, int code)
+{
+    if (t->ops->kill_job != NULL) {
+        t->ops->kill_job(t->state, code);
+    }
+}
+
+// Keeps the first failure and passes its sentence on.
+static lac_status keep(lac_transport *t, lac_status status)
+{
+    if (status != LAC_OK) {
+        t->failure = status;
+        memcpy(t->sentence, lac_error_message(), SENTENCE_SIZE - 1);
+        t->ops->abort(t->state, t->sentence);
+    }
+    return status;
+}
+
+static lac_status check_peer(
+    const lac_transport *t, uint32_t peer, const char *what)
+{
+    if (peer >= t->world) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: %s names worker %u, expected one below %u",
+            t->ops->plugin.name, what, peer, t->world);
+    }
+    if (peer == t->rank) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: %s names worker %u, which is this one",
+            t->ops->plugin.name, what, peer);
+    }
+    return LAC_OK;
+}
+
+static lac_status check_arguments(
+    const lac_transport *t, const lac_send *sends, size_t send_count,
+    const lac_receive *receives, size_t receive_count)
+{
+    for (size_t i = 0; i < send_count; i++) {
+        LAC_TRY(check_peer(t, sends[i].peer, "a send"));
+        if (sends[i].data == NULL && sends[i].len > 0) {
+            return lac_fail(
+                LAC_ERR_INVALID,
+                "%s: a send of %zu bytes to worker %u has no data",
+                t->ops->plugin.name, sends[i].len, sends[i].peer);
+        }
+    }
+    for (size_t i = 0; i < receive_count; i++) {
+        LAC_TRY(check_peer(t, receives[i].peer, "a receive"));
+    }
+    return LAC_OK;
+}
+
+static lac_status check_deadline(const lac_transport *t, double deadline)
+{
+    if (isnan(deadline)) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: the deadline is not a number",
+            t->ops->plugin.name);
+    }
+    return LAC_OK;
+}
+
+static lac_status check_health(const lac_transport *t)
+{
+    return t->failure == LAC_OK ? LAC_OK
+                                : lac_fail(t->failure, "%s", t->sentence);
+}
+
+lac_status lac_transport_exchange(
+    lac_transport *t, const lac_send *sends, size_t send_count,
+    lac_receive *receives, size_t receive_count, double deadline)
+{
+    LAC_TRY(check_health(t));
+    lac_status status = check_deadline(t, deadline);
+    if (status == LAC_OK) {
+        status = check_arguments(t, sends, send_count, receives, receive_count);
+    }
+    if (status == LAC_OK) {
+        status = t->ops->exchange(
+            t->state, sends, send_count, receives, receive_count, deadline);
+    }
+    return keep(t, status);
+}
+
+bool laci_transport_has_allreduce(const lac_transport *t)
+{
+    return t->ops->allreduce_sum != NULL;
+}
+
+lac_status laci_transport_allreduce(
+    lac_transport *t, float *x, size_t n, double deadline)
+{
+    LAC_TRY(check_health(t));
+    lac_status status = check_deadline(t, deadline);
+    if (status == LAC_OK && t->world > 1 && n > 0) {
+        status = t->ops->allreduce_sum(t->state, x, n, deadline);
+    }
+    return keep(t, status);
+}
