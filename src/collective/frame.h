@@ -10,7 +10,10 @@
 
 #include <laconic/status.h>
 
-enum { LACI_FRAME_SIZE = 64 }; // bytes of header before the body
+enum {
+    LACI_FRAME_SIZE = 64, // bytes of header before the body
+    LACI_FRAME_VERSION = 1,
+};
 
 // What both ends know of a message beforehand.
 typedef struct laci_frame {
@@ -19,7 +22,8 @@ typedef struct laci_frame {
     uint64_t round;
     uint32_t phase; // which exchange of the round
     uint32_t sender;
-    uint32_t receiver; // or LAC_RANK_ANY for all neighbours
+    uint32_t receiver; // or LAC_RANK_ANY for whoever gets it
+    uint16_t step;     // which message of a collective made of several
 } laci_frame;
 
 // laci_frame_write puts the header for the `len` bytes that follow it into
@@ -27,9 +31,11 @@ typedef struct laci_frame {
 void laci_frame_write(const laci_frame *frame, uint8_t *message, size_t len);
 
 // laci_frame_check compares a whole message with what is expected and points
-// `*body_out` at its body. Fails with LAC_ERR_PEER (another session, identity,
-// round, phase, sender, receiver or version) or LAC_ERR_CORRUPT.
-lac_status laci_frame_check(
+// `*body_out` at its body. A message to LAC_RANK_ANY is good for every
+// receiver.
+// Fails with LAC_ERR_PEER (another session, identity, sender, receiver, round,
+// phase, step or version) or LAC_ERR_CORRUPT.
+__attribute__((warn_unused_result)) lac_status laci_frame_check(
     const laci_frame *expected, const uint8_t *message, size_t len,
     const uint8_t **body_out, size_t *body_len_out);
 

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// Opening a group: one block holds the handle, the lists for the transport and
+// both sets of messages, each message at a multiple of 64 so that its body is
+// aligned too. Pages that no message reaches are never touched.
+#include "collective/group.h"
+
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/fail.h"
+#include "collective/wire.h"
+
+// Where the parts of the block are, and how long it is.
+typedef struct plan {
+    uint32_t fan;
+    uint32_t slots;
+    size_t body; // room in a message
+    size_t piece;
+    size_t sends_at;
+    size_t receives_at;
+    size_t partial_at;
+    size_t writers_at[2];
+    size_t messages_at[2];
+    size_t scratch_at[2];
+    size_t total;
+} plan;
+
+// Takes `count` parts of `size` bytes, each aligned; false when that is more
+// than there can be.
+static bool take(plan *p, size_t count, size_t size, size_t *at_out)
+{
+    size_t bytes;
+    *at_out = p->total;
+    return size <= SIZE_MAX - LACI_ALIGNMENT &&
+           laci_mul(count, laci_aligned(size), &bytes) &&
+           laci_add(p->total, bytes, &p->total);
+}
+
+static size_t piece_size(const laci_group_options *options)
+{
+    const size_t most = LACI_SUM_PIECE / sizeof(float);
+    const size_t n = options->sum_max < most ? options->sum_max : most;
+    const size_t size = n * sizeof(float);
+    return size < LACI_SUM_SMALL ? LACI_SUM_SMALL : size;
+}
+
+// A whole piece in one message, or its shares in as many as there can be.
+static size_t scratch_size(size_t piece)
+{
+    const size_t shares = piece / LACI_SUM_SHARE;
+    return piece + shares * 2 * LACI_ALIGNMENT + LACI_FRAME_SIZE;
+}
+
+static bool make_plan(
+    const laci_group_options *options, uint32_t world, plan *p)
+{
+    size_t lengths;
+    *p = (plan){.total = laci_aligned(sizeof(laci_group))};
+    p->fan = options->peers_max < world ? world : options->peers_max;
+    p->slots =
+        options->messages_max > 0 ? options->messages_max : options->peers_max;
+    p->slots += p->slots == 0; // a gather needs one
+    p->piece = piece_size(options);
+    bool fits = laci_mul(options->tensors_max, LACI_LENGTH_SIZE, &lengths) &&
+                laci_add(options->message_max, lengths, &p->body) &&
+                p->body <= SIZE_MAX - LACI_FRAME_SIZE &&
+                take(p, p->fan, sizeof(lac_send), &p->sends_at) &&
+                take(p, p->fan, sizeof(lac_receive), &p->receives_at) &&
+                take(p, 1, p->piece, &p->partial_at);
+    for (int i = 0; fits && i < 2; i++) {
+        fits =
+            take(p, p->slots, sizeof(laci_writer), &p->writers_at[i]) &&
+            take(p, p->slots, LACI_FRAME_SIZE + p->body, &p->messages_at[i]) &&
+            take(p, 1, scratch_size(p->piece), &p->scratch_at[i]);
+    }
+    return fits;
+}
+
+static void lay_out(laci_group *g, const plan *p)
+{
+    uint8_t *const block = (uint8_t *)g;
+    const size_t stride = laci_aligned(LACI_FRAME_SIZE + p->body);
+    g->fan = p->fan;
+    g->slots = p->slots;
+    g->piece = p->piece;
+    g->sends = (void *)(block + p->sends_at);
+    g->receives = (void *)(block + p->receives_at);
+    g->partial = block + p->partial_at;
+    for (int i = 0; i < 2; i++) {
+        laci_set *const set = &g->sets[i];
+        set->writers = (void *)(block + p->writers_at[i]);
+        set->scratch = block + p->scratch_at[i];
+        for (uint32_t k = 0; k < p->slots; k++) {
+            set->writers[k].message = block + p->messages_at[i] + k * stride;
+            set->writers[k].cap = p->body;
+        }
+    }
+}
+
+lac_status laci_group_open(laci_group **out, const laci_group_options *options)
+{
+    *out = NULL;
+    if (isnan(options->timeout) || options->timeout <= 0) {
+        return lac_fail(
+            LAC_ERR_INVALID, "group: the timeout is %g s, expected more than 0",
+            options->timeout);
+    }
+    plan p;
+    const uint32_t world = lac_transport_world(options->transport);
+    laci_group *const g =
+        make_plan(options, world, &p) ? laci_zalloc_aligned(p.total) : NULL;
+    if (g == NULL) {
+        return lac_fail(
+            LAC_ERR_NOMEM,
+            "group: no memory for 2 x %u messages of %zu bytes in %zu payloads",
+            p.slots, options->message_max, options->tensors_max);
+    }
+    g->transport = options->transport;
+    g->kernels = laci_kernels_best();
+    g->rank = lac_transport_rank(options->transport);
+    g->world = world;
+    g->timeout = options->timeout;
+    g->moment = (laci_frame){
+        .session = options->session,
+        .identity = options->identity,
+        .sender = g->rank,
+    };
+    lay_out(g, &p);
+    *out = g;
+    return LAC_OK;
+}
+
+void laci_group_close(laci_group *g)
+{
+    laci_free_aligned(g);
+}
+
+uint32_t laci_group_rank(const laci_group *g)
+{
+    return g->rank;
+}
+
+uint32_t laci_group_world(const laci_group *g)
+{
+    return g->world;
+}
+
+const laci_counts *laci_group_counts(const laci_group *g)
+{
+    return &g->counts;
+}
+
+lac_status laci_group_agree(laci_group *g, lac_status status)
+{
+    if (status != LAC_OK) {
+        lac_transport_abort(g->transport, lac_error_message());
+    }
+    return status;
+}
+
+void laci_group_abort(laci_group *g, const char *why)
+{
+    lac_transport_abort(g->transport, why);
+}

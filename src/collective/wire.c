@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// One exchange of frames. All messages of a group carry the same tag: they
+// arrive in the order they were sent, so that a worker that is elsewhere is
+// found by the frame it sends, at once, and not by waiting for the right one.
+#include "collective/wire.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+#include "base/fail.h"
+
+enum { TAG = 0 };
+
+void laci_wire_start(laci_group *g, uint64_t round, uint32_t phase)
+{
+    g->moment.round = round;
+    g->moment.phase = phase;
+    g->moment.step = 0;
+    g->send_count = 0;
+    g->receive_count = 0;
+}
+
+void laci_wire_frame(
+    const laci_group *g, uint8_t *message, size_t len, uint32_t receiver)
+{
+    laci_frame frame = g->moment;
+    frame.receiver = receiver;
+    laci_frame_write(&frame, message, len);
+}
+
+void laci_wire_send(
+    laci_group *g, uint32_t peer, const uint8_t *message, size_t len)
+{
+    assert(g->send_count < g->fan);
+    g->sends[g->send_count++] = (lac_send){
+        .peer = peer,
+        .tag = TAG,
+        .data = message,
+        .len = LACI_FRAME_SIZE + len,
+    };
+}
+
+void laci_wire_receive(laci_group *g, uint32_t peer)
+{
+    assert(g->receive_count < g->fan);
+    g->receives[g->receive_count++] = (lac_receive){.peer = peer, .tag = TAG};
+}
+
+static lac_status check_frames(const laci_group *g)
+{
+    laci_frame expected = g->moment;
+    expected.receiver = g->rank;
+    for (uint32_t i = 0; i < g->receive_count; i++) {
+        const lac_receive *const r = &g->receives[i];
+        const uint8_t *body;
+        size_t len;
+        expected.sender = r->peer;
+        LAC_TRY(laci_frame_check(&expected, r->data, r->len, &body, &len));
+    }
+    return LAC_OK;
+}
+
+void laci_wire_flip(laci_group *g)
+{
+    g->current ^= 1;
+    laci_set *const set = &g->sets[g->current];
+    for (uint32_t i = 0; i < g->slots; i++) {
+        set->writers[i].len = 0;
+        set->writers[i].payload = 0;
+    }
+}
+
+lac_status laci_wire_run(laci_group *g)
+{
+    const double deadline = lac_transport_now(g->transport) + g->timeout;
+    LAC_TRY(lac_transport_exchange(
+        g->transport, g->sends, g->send_count, g->receives, g->receive_count,
+        deadline));
+    LAC_TRY(laci_group_agree(g, check_frames(g)));
+    g->moment.step++;
+    g->send_count = 0;
+    g->receive_count = 0;
+    laci_wire_flip(g);
+    return LAC_OK;
+}
+
+size_t laci_wire_body(const laci_group *g, uint32_t i, const uint8_t **body_out)
+{
+    *body_out = (const uint8_t *)g->receives[i].data + LACI_FRAME_SIZE;
+    return g->receives[i].len - LACI_FRAME_SIZE;
+}
+
+lac_status laci_wire_expect(
+    laci_group *g, uint32_t i, size_t len, const uint8_t **body_out)
+{
+    const size_t found = laci_wire_body(g, i, body_out);
+    if (found == len) {
+        return LAC_OK;
+    }
+    return laci_group_agree(
+        g, lac_fail(
+               LAC_ERR_PEER,
+               "frame from worker %" PRIu32
+               ": body has %zu bytes, worker %" PRIu32 " expected %zu",
+               g->receives[i].peer, found, g->rank, len));
+}
+
+void laci_wire_count(laci_group *g, size_t payload, size_t body)
+{
+    g->counts.payload += payload;
+    g->counts.wire += LACI_FRAME_SIZE + body;
+    g->counts.messages++;
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// What the patterns of a group share: its memory, and one exchange of frames.
+// An exchange is begun, given what to send and to receive, and run; its frames
+// are then checked and their bodies can be read until the next one.
+#ifndef LACONIC_COLLECTIVE_WIRE_H
+#define LACONIC_COLLECTIVE_WIRE_H
+
+#include "collective/frame.h"
+#include "collective/group.h"
+#include "kernels/kernels.h"
+
+enum {
+    LACI_LENGTH_SIZE = 8, // before every payload
+
+    // Sums up to here go by recursive doubling, which has the fewest steps.
+    LACI_SUM_SMALL = 16 * 1024,
+
+    // Larger ones go in pieces that stay in the cache, split between the
+    // workers, unless that would leave each too little to be worth a message.
+    LACI_SUM_PIECE = 1024 * 1024,
+    LACI_SUM_SHARE = 2 * 1024,
+};
+
+struct laci_writer {
+    uint8_t *message; // frame, then body
+    size_t cap;       // room of the body
+    size_t len;       // of the body
+    size_t payload;   // of these, bytes of payloads
+};
+
+// Messages of one exchange. While the peers read one set, the next is written
+// in the other.
+typedef struct laci_set {
+    laci_writer *writers;
+    uint8_t *scratch; // messages of sums and broadcasts
+} laci_set;
+
+struct laci_group {
+    lac_transport *transport;
+    const laci_kernels *kernels;
+    uint32_t rank;
+    uint32_t world;
+    double timeout;
+    laci_counts counts;
+    laci_frame moment; // all but the receiver
+    laci_set sets[2];
+    unsigned current; // the set that is written
+    uint32_t slots;   // writers of a set
+    uint32_t fan;     // room in sends and receives
+    lac_send *sends;
+    lac_receive *receives;
+    uint32_t send_count;
+    uint32_t receive_count;
+    size_t piece;  // bytes of a sum or broadcast at once
+    void *partial; // sums so far, of up to a piece
+};
+
+// laci_wire_start says which call the next exchanges belong to.
+void laci_wire_start(laci_group *g, uint64_t round, uint32_t phase);
+
+// laci_wire_frame frames the body that stands at message + LACI_FRAME_SIZE.
+void laci_wire_frame(
+    const laci_group *g, uint8_t *message, size_t len, uint32_t receiver);
+
+// laci_wire_send and laci_wire_receive put down what the next run does; `len`
+// is that of the body.
+void laci_wire_send(
+    laci_group *g, uint32_t peer, const uint8_t *message, size_t len);
+void laci_wire_receive(laci_group *g, uint32_t peer);
+
+// laci_wire_run does it, checks what arrived, and turns to the other set. The
+// messages it sent must not be written before the next run has returned.
+LACI_CHECKED lac_status laci_wire_run(laci_group *g);
+
+// laci_wire_body points at the body that receive number i of the last run
+// brought, until one is put down for the next; laci_wire_expect insists on its
+// length.
+size_t laci_wire_body(
+    const laci_group *g, uint32_t i, const uint8_t **body_out);
+LACI_CHECKED lac_status laci_wire_expect(
+    laci_group *g, uint32_t i, size_t len, const uint8_t **body_out);
+
+// laci_wire_count counts one contribution that went out.
+void laci_wire_count(laci_group *g, size_t payload, size_t body);
+
+// laci_wire_flip turns to the other set.
+void laci_wire_flip(laci_group *g);
+
+#endif
