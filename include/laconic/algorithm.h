@@ -68,10 +68,10 @@ typedef struct lac_algorithm_options {
     const lac_layout *layout;
     const lac_topology *topology; ///< Not needed by gradient algorithms.
     lac_transport *transport;
-    uint64_t seed;     ///< Equal on all workers.
-    uint64_t session;  ///< Equal on all workers; tells runs apart.
-    double timeout;    ///< Seconds an exchange may take.
-    bool training;     ///< gamma=auto then takes half of what it finds.
+    uint64_t seed;    ///< Equal on all workers.
+    uint64_t session; ///< Equal on all workers; tells runs apart.
+    double timeout;   ///< Seconds an exchange may take.
+    bool training;    ///< gamma=auto then takes half of what it finds.
     lac_nonfinite nonfinite;
 } lac_algorithm_options;
 
@@ -100,8 +100,8 @@ LAC_API const char *lac_algorithm_warning(const lac_algorithm *a);
 /// lac_algorithm_start begins from the values in `slices`, all tensors of the
 /// layout. Some algorithms exchange them once.
 /// Fails with LAC_ERR_INVALID, LAC_ERR_PEER or LAC_ERR_CORRUPT.
-LAC_FALLIBLE lac_status lac_algorithm_start(
-    lac_algorithm *a, const lac_slice *slices, size_t count);
+LAC_FALLIBLE lac_status
+lac_algorithm_start(lac_algorithm *a, const lac_slice *slices, size_t count);
 
 /// lac_algorithm_begin does what of a round can run beside the computation of
 /// a gradient: it reads `in` and touches nothing but the algorithm's state.

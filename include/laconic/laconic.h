@@ -17,6 +17,9 @@
 #include <laconic/compress.h>
 
 #include <laconic/topology.h>
+
 #include <laconic/transport.h>
+
+#include <laconic/algorithm.h>
 
 #endif

@@ -29,7 +29,7 @@ extern "C" {
     X(LAC_ERR_NOTFOUND, -3, "nothing of that kind has this name")              \
     X(LAC_ERR_SPACE, -4, "the destination buffer is too small")                \
     X(LAC_ERR_CORRUPT, -5, "the bytes are not what the format allows")         \
-    X(LAC_ERR_UNSUPPORTED, -6, "this machine or build cannot do that")        \
+    X(LAC_ERR_UNSUPPORTED, -6, "this machine or build cannot do that")         \
     X(LAC_ERR_PEER, -7, "a worker is gone, silent or speaks of something else")
 
 typedef enum lac_status {

@@ -70,8 +70,8 @@ LAC_API uint32_t lac_topology_edges(
 
 /// lac_topology_self_weight returns the weight that `rank` gives to its own
 /// value in `round`: 1 minus those of its edges.
-LAC_API double
-lac_topology_self_weight(const lac_topology *t, uint32_t rank, uint64_t round);
+LAC_API double lac_topology_self_weight(
+    const lac_topology *t, uint32_t rank, uint64_t round);
 
 /// lac_topology_peers points `*peers_out` at all that `rank` ever talks to, in
 /// order, and returns how many there are.
@@ -87,8 +87,8 @@ LAC_API uint32_t lac_topology_max_degree(const lac_topology *t);
 
 /// lac_topology_matrix writes W of `round` to w[0..workers * workers), row by
 /// row.
-LAC_API void
-lac_topology_matrix(const lac_topology *t, uint64_t round, double *w);
+LAC_API void lac_topology_matrix(
+    const lac_topology *t, uint64_t round, double *w);
 
 /// lac_topology_spectrum computes the spectrum, in time workers^3.
 /// Fails with LAC_ERR_UNSUPPORTED in a build without LAPACK, for more than
