@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// Pure gossip in threads: workers start from different values and mix them for
+// a number of rounds; what is left of their disagreement is measured.
+#ifndef LACONIC_TESTS_CONSENSUS_H
+#define LACONIC_TESTS_CONSENSUS_H
+
+#include "workers.h"
+
+enum { CONSENSUS_WORKERS_MAX = 64 };
+
+typedef struct consensus {
+    const char *algorithm;
+    const char *compressor; // or NULL
+    const char *topology;
+    uint32_t workers;
+    lac_shape shape; // of the one tensor, named "x"
+    uint32_t rounds;
+    uint64_t seed;
+    float *x; // workers * values; the initial ones, then the final ones
+    // Optional: called by every worker after each round (and once before the
+    // first, with round 0), from its own thread.
+    void (*after)(
+        const struct consensus *c, uint32_t rank, uint32_t round,
+        const lac_algorithm *a, const float *x);
+    void *user;
+    double gamma; // set by the run
+    lac_traffic traffic[CONSENSUS_WORKERS_MAX];
+} consensus;
+
+static inline size_t consensus_values(const consensus *c)
+{
+    return c->shape.rows * c->shape.cols;
+}
+
+static inline lac_status consensus_body(test_worker *w)
+{
+    consensus *const c = w->context;
+    const lac_tensor tensor = {.name = "x", .shape = c->shape};
+    float *const x = c->x + w->rank * consensus_values(c);
+    const lac_slice slice = {0, LAC_F32, x, x};
+    lac_layout *layout = NULL;
+    lac_topology *topology = NULL;
+    lac_algorithm *a = NULL;
+    lac_algorithm_options o = lac_algorithm_options_default();
+    lac_status status = lac_layout_open(&layout, &tensor, 1);
+    if (status == LAC_OK) {
+        status = lac_topology_open(&topology, c->topology, c->workers, c->seed);
+    }
+    o.spec = c->algorithm;
+    o.compressor = c->compressor;
+    o.layout = layout;
+    o.topology = topology;
+    o.transport = w->transport;
+    o.seed = c->seed;
+    if (status == LAC_OK) {
+        status = lac_algorithm_open(&a, &o);
+    }
+    if (status == LAC_OK) {
+        status = lac_algorithm_start(a, &slice, 1);
+    }
+    if (status == LAC_OK && c->after != NULL) {
+        c->after(c, w->rank, 0, a, x);
+    }
+    for (uint32_t round = 0; status == LAC_OK && round < c->rounds; round++) {
+        status = lac_algorithm_mix(a, round, &slice, NULL, 1);
+        if (status == LAC_OK && c->after != NULL) {
+            c->after(c, w->rank, round + 1, a, x);
+        }
+    }
+    if (status == LAC_OK) {
+        c->traffic[w->rank] = lac_algorithm_traffic(a);
+        if (w->rank == 0) {
+            c->gamma = lac_algorithm_gamma(a);
+        }
+    }
+    lac_algorithm_close(a);
+    lac_topology_close(topology);
+    lac_layout_close(layout);
+    return status;
+}
+
+static inline void consensus_run(consensus *c)
+{
+    test_worker workers[CONSENSUS_WORKERS_MAX];
+    run_workers(c->workers, consensus_body, c, workers);
+    assert_all_ok(workers, c->workers);
+}
+
+static inline void consensus_fill_normal(consensus *c, uint64_t seed)
+{
+    const lac_key key =
+        lac_key_make(seed, LAC_PURPOSE_DATA, 0, lac_scope_shared(), 0);
+    const size_t total = c->workers * consensus_values(c);
+    for (size_t i = 0; i < total; i++) {
+        c->x[i] = lac_key_normal(&key, (uint32_t)i);
+    }
+}
+
+// Writes the mean of the workers' values.
+static inline void consensus_mean(const consensus *c, double *mean_out)
+{
+    const size_t n = consensus_values(c);
+    for (size_t i = 0; i < n; i++) {
+        mean_out[i] = 0;
+        for (uint32_t k = 0; k < c->workers; k++) {
+            mean_out[i] += (double)c->x[k * n + i] / c->workers;
+        }
+    }
+}
+
+// The mean over workers of the squared distance to `mean`.
+static inline double consensus_error(const consensus *c, const double *mean)
+{
+    const size_t n = consensus_values(c);
+    double error = 0;
+    for (size_t j = 0; j < c->workers * n; j++) {
+        const double d = (double)c->x[j] - mean[j % n];
+        error += d * d / c->workers;
+    }
+    return error;
+}
+
+#endif
