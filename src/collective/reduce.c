@@ -321,8 +321,9 @@ static lac_status sum_all(laci_group *g, float *x, size_t n)
     if (n * sizeof(*x) > LACI_SUM_SMALL &&
         laci_transport_has_allreduce(g->transport)) {
         LAC_TRY(meet(g, n));
-        return laci_transport_allreduce(
-            g->transport, x, n, lac_transport_now(g->transport) + g->timeout);
+        const double deadline = lac_transport_now(g->transport) + g->timeout;
+        return laci_group_agree(
+            g, laci_transport_allreduce(g->transport, x, n, deadline));
     }
     const size_t most = g->piece / sizeof(*x);
     size_t done = 0;
@@ -340,7 +341,7 @@ lac_status laci_group_sum(
     if (g->world == 1) {
         return LAC_OK;
     }
-    laci_wire_start(g, round, phase);
+    LAC_TRY(laci_wire_start(g, round, phase));
     LAC_TRY(sum_all(g, x, n));
     laci_wire_count(g, n * sizeof(*x), n * sizeof(*x));
     return LAC_OK;
@@ -352,7 +353,7 @@ lac_status laci_group_sum_f64(
     if (g->world == 1) {
         return LAC_OK;
     }
-    laci_wire_start(g, round, phase);
+    LAC_TRY(laci_wire_start(g, round, phase));
     const size_t most = g->piece / sizeof(*x);
     size_t done = 0;
     do {
