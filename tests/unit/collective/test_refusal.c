@@ -12,7 +12,7 @@ enum { WORLD = 5, SMALL = 10, LARGE = 50000 };
 typedef struct oddity {
     laci_group_options options; // of the odd one
     uint64_t round_offset;
-    size_t more; // values in its sums
+    size_t more; // values in its sums, bytes in its broadcasts
     uint32_t odd;
     worker_body *call;
     const char *sentence; // what every sentence contains
@@ -59,9 +59,10 @@ static lac_status sum_many(worker *w)
 
 static lac_status hear_from_one(worker *w)
 {
-    char bytes[100] = {0};
-    return laci_group_broadcast(
-        w->group, round_of(w, 6), 0, 1, bytes, sizeof(bytes));
+    char bytes[101] = {0};
+    const oddity *const o = w->shared;
+    const size_t len = 100 + (w->rank == o->odd ? o->more : 0);
+    return laci_group_broadcast(w->group, round_of(w, 6), 0, 1, bytes, len);
 }
 
 static worker_body *const calls[] = {
@@ -142,10 +143,11 @@ static void another_round_fails_on_every_worker(void **state)
     }
 }
 
-static void sums_of_other_lengths_fail_on_every_worker(void **state)
+// Sums and broadcasts: what both ends must know the length of.
+static void another_length_fails_on_every_worker(void **state)
 {
     (void)state;
-    for (size_t i = 2; i <= 3; i++) {
+    for (size_t i = 2; i <= 4; i++) {
         oddity o = {
             .options = default_options,
             .more = 1,
@@ -318,7 +320,7 @@ int main(void)
         cmocka_unit_test(another_algorithm_fails_on_every_worker),
         cmocka_unit_test(another_session_fails_on_every_worker),
         cmocka_unit_test(another_round_fails_on_every_worker),
-        cmocka_unit_test(sums_of_other_lengths_fail_on_every_worker),
+        cmocka_unit_test(another_length_fails_on_every_worker),
         cmocka_unit_test(what_one_cannot_use_all_refuse),
         cmocka_unit_test(a_damaged_body_fails_at_both_ends),
         cmocka_unit_test(who_does_not_come_fails_the_others),
