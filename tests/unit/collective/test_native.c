@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Groups over a transport that sums by itself. The linker puts this one's sum,
 // with a table and barriers, in the place of the transport's.
-#define _POSIX_C_SOURCE 200809L // barriers
 #include "workers.h"
 
 #include "collective/frame.h"
@@ -51,12 +50,14 @@ static lac_status sum_both(worker *w)
         }
         TRY(laci_group_sum(w->group, n, 0, x, n));
         for (size_t i = 0; i < n; i++) {
-            EXPECT(w, x[i] == (float)(WORLD * i + 10));
+            EXPECT(w, x[i] == (float)((size_t)WORLD * i + 10));
         }
     }
     const laci_counts *const counts = laci_group_counts(w->group);
-    EXPECT(w, counts->payload == 4 * (FEW + MANY));
-    EXPECT(w, counts->wire == 4 * (FEW + MANY) + 2 * LACI_FRAME_SIZE);
+    EXPECT(w, counts->payload == (uint64_t)4 * (FEW + MANY));
+    EXPECT(
+        w, counts->wire ==
+               (uint64_t)4 * (FEW + MANY) + (uint64_t)2 * LACI_FRAME_SIZE);
     EXPECT(w, counts->messages == 2);
     return LAC_OK;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // When one worker is elsewhere, sends rubbish or does not come, every worker
 // fails with a sentence that says so, and long before the timeout if it can.
-#define _POSIX_C_SOURCE 200809L // barriers
 #include "workers.h"
 
 #include "collective/frame.h"

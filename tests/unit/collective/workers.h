@@ -31,13 +31,17 @@ struct worker {
 };
 
 // Puts down an expectation that does not hold.
+static inline void put_down(
+    worker *w, bool holds, const char *expression, int line)
+{
+    if (!holds && w->broken == NULL) {
+        w->broken = expression;
+        w->line = line;
+    }
+}
+
 #define EXPECT(worker, expression)                                             \
-    do {                                                                       \
-        if (!(expression) && (worker)->broken == NULL) {                       \
-            (worker)->broken = #expression;                                    \
-            (worker)->line = __LINE__;                                         \
-        }                                                                      \
-    } while (0)
+    put_down((worker), (expression), #expression, __LINE__)
 
 // Returns from a body with the failure of a call.
 #define TRY(expression)                                                        \
