@@ -33,7 +33,7 @@ lac_status laci_group_exchange(
     }
     const laci_writer *const writers = g->sets[g->current].writers;
     assert(same || count <= g->slots);
-    laci_wire_start(g, round, phase);
+    LAC_TRY(laci_wire_start(g, round, phase));
     if (same) {
         laci_wire_frame(g, writers->message, writers->len, LAC_RANK_ANY);
     }
@@ -73,7 +73,7 @@ lac_status laci_group_gather(
         readers_out[0] = own_reader;
         return LAC_OK;
     }
-    laci_wire_start(g, round, phase);
+    LAC_TRY(laci_wire_start(g, round, phase));
     laci_wire_frame(g, own.message, own.len, LAC_RANK_ANY);
     for (uint32_t distance = 1; distance < g->world; distance++) {
         // Everybody begins with another one, so that nobody is flooded.
@@ -159,7 +159,7 @@ lac_status laci_group_broadcast(
     if (g->world == 1) {
         return LAC_OK;
     }
-    laci_wire_start(g, round, phase);
+    LAC_TRY(laci_wire_start(g, round, phase));
     uint8_t *next = bytes;
     size_t left = len;
     for (uint16_t piece = 0; piece == 0 || left > 0; piece++) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Opening a group: one block holds the handle, the lists for the transport and
-// both sets of messages, each message at a multiple of 64 so that its body is
+// all sets of messages, each message at a multiple of 64 so that its body is
 // aligned too. Pages that no message reaches are never touched.
 #include "collective/group.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "base/alloc.h"
 #include "base/fail.h"
@@ -19,9 +20,9 @@ typedef struct plan {
     size_t sends_at;
     size_t receives_at;
     size_t partial_at;
-    size_t writers_at[2];
-    size_t messages_at[2];
-    size_t scratch_at[2];
+    size_t writers_at[LACI_SET_COUNT];
+    size_t messages_at[LACI_SET_COUNT];
+    size_t scratch_at[LACI_SET_COUNT];
     size_t total;
 } plan;
 
@@ -67,11 +68,13 @@ static bool make_plan(
                 take(p, p->fan, sizeof(lac_send), &p->sends_at) &&
                 take(p, p->fan, sizeof(lac_receive), &p->receives_at) &&
                 take(p, 1, p->piece, &p->partial_at);
-    for (int i = 0; fits && i < 2; i++) {
+    for (int i = 0; fits && i < LACI_SET_COUNT; i++) {
         fits =
             take(p, p->slots, sizeof(laci_writer), &p->writers_at[i]) &&
             take(p, p->slots, LACI_FRAME_SIZE + p->body, &p->messages_at[i]) &&
-            take(p, 1, scratch_size(p->piece), &p->scratch_at[i]);
+            take(
+                p, 1, i == LACI_SET_AFTER_FAILURE ? 0 : scratch_size(p->piece),
+                &p->scratch_at[i]);
     }
     return fits;
 }
@@ -86,7 +89,7 @@ static void lay_out(laci_group *g, const plan *p)
     g->sends = (void *)(block + p->sends_at);
     g->receives = (void *)(block + p->receives_at);
     g->partial = block + p->partial_at;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < LACI_SET_COUNT; i++) {
         laci_set *const set = &g->sets[i];
         set->writers = (void *)(block + p->writers_at[i]);
         set->scratch = block + p->scratch_at[i];
@@ -112,7 +115,7 @@ lac_status laci_group_open(laci_group **out, const laci_group_options *options)
     if (g == NULL) {
         return lac_fail(
             LAC_ERR_NOMEM,
-            "group: no memory for 2 x %u messages of %zu bytes in %zu payloads",
+            "group: no memory for 3 x %u messages of %zu bytes in %zu payloads",
             p.slots, options->message_max, options->tensors_max);
     }
     g->transport = options->transport;
@@ -152,8 +155,11 @@ const laci_counts *laci_group_counts(const laci_group *g)
 
 lac_status laci_group_agree(laci_group *g, lac_status status)
 {
-    if (status != LAC_OK) {
-        lac_transport_abort(g->transport, lac_error_message());
+    if (status != LAC_OK && g->failure == LAC_OK) {
+        g->failure = status;
+        (void)snprintf(g->why, sizeof(g->why), "%s", lac_error_message());
+        g->current = LACI_SET_AFTER_FAILURE;
+        lac_transport_abort(g->transport, g->why);
     }
     return status;
 }

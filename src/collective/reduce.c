@@ -225,6 +225,22 @@ static void receive_from_all(laci_group *g)
     }
 }
 
+// Adds up the parts of the own share that have arrived, in the order of ranks.
+static lac_status add_parts(laci_group *g, const float *x, size_t n)
+{
+    const size_t start = share_start(g, g->rank, n);
+    const size_t own = share_start(g, g->rank + 1, n) - start;
+    memset(g->partial, 0, own * sizeof(*x));
+    for (uint32_t k = 0; k < g->rank; k++) {
+        LAC_TRY(add_arrived(g, &f32, k, own));
+    }
+    g->kernels->vector->add(x + start, g->partial, own);
+    for (uint32_t k = g->rank; k + 1 < g->world; k++) {
+        LAC_TRY(add_arrived(g, &f32, k, own));
+    }
+    return LAC_OK;
+}
+
 // Everybody sends everybody its part of their share, and adds up its own.
 static lac_status reduce_shares(laci_group *g, const float *x, size_t n)
 {
@@ -237,16 +253,17 @@ static lac_status reduce_shares(laci_group *g, const float *x, size_t n)
     }
     receive_from_all(g);
     LAC_TRY(laci_wire_run(g));
-    const size_t start = share_start(g, g->rank, n);
-    const size_t own = share_start(g, g->rank + 1, n) - start;
-    memset(g->partial, 0, own * sizeof(*x));
-    for (uint32_t k = 0; k < g->world; k++) {
-        if (k == g->rank) {
-            g->kernels->vector->add(x + start, g->partial, own);
-        } else {
-            LAC_TRY(add_arrived(g, &f32, k - (k > g->rank), own));
-        }
-    }
+    return add_parts(g, x, n);
+}
+
+// Puts the share of worker k, which has arrived, where it belongs.
+static lac_status take_share(laci_group *g, uint32_t k, float *x, size_t n)
+{
+    const size_t start = share_start(g, k, n);
+    const size_t count = share_start(g, k + 1, n) - start;
+    const uint8_t *body;
+    LAC_TRY(laci_wire_expect(g, k - (k > g->rank), count * sizeof(*x), &body));
+    laci_get_floats(body, x + start, count);
     return LAC_OK;
 }
 
@@ -265,15 +282,11 @@ static lac_status gather_shares(laci_group *g, float *x, size_t n)
     receive_from_all(g);
     LAC_TRY(laci_wire_run(g));
     memcpy(x + start, g->partial, own * sizeof(*x));
-    for (uint32_t k = 0; k < g->world; k++) {
-        const uint8_t *body;
-        const size_t at = share_start(g, k, n);
-        const size_t count = share_start(g, k + 1, n) - at;
-        if (k != g->rank) {
-            LAC_TRY(laci_wire_expect(
-                g, k - (k > g->rank), count * sizeof(*x), &body));
-            laci_get_floats(body, x + at, count);
-        }
+    for (uint32_t k = 0; k < g->rank; k++) {
+        LAC_TRY(take_share(g, k, x, n));
+    }
+    for (uint32_t k = g->rank + 1; k < g->world; k++) {
+        LAC_TRY(take_share(g, k, x, n));
     }
     return LAC_OK;
 }
@@ -321,8 +334,9 @@ static lac_status sum_all(laci_group *g, float *x, size_t n)
     if (n * sizeof(*x) > LACI_SUM_SMALL &&
         laci_transport_has_allreduce(g->transport)) {
         LAC_TRY(meet(g, n));
-        return laci_transport_allreduce(
-            g->transport, x, n, lac_transport_now(g->transport) + g->timeout);
+        const double deadline = lac_transport_now(g->transport) + g->timeout;
+        return laci_group_agree(
+            g, laci_transport_allreduce(g->transport, x, n, deadline));
     }
     const size_t most = g->piece / sizeof(*x);
     size_t done = 0;
@@ -340,7 +354,7 @@ lac_status laci_group_sum(
     if (g->world == 1) {
         return LAC_OK;
     }
-    laci_wire_start(g, round, phase);
+    LAC_TRY(laci_wire_start(g, round, phase));
     LAC_TRY(sum_all(g, x, n));
     laci_wire_count(g, n * sizeof(*x), n * sizeof(*x));
     return LAC_OK;
@@ -352,7 +366,7 @@ lac_status laci_group_sum_f64(
     if (g->world == 1) {
         return LAC_OK;
     }
-    laci_wire_start(g, round, phase);
+    LAC_TRY(laci_wire_start(g, round, phase));
     const size_t most = g->piece / sizeof(*x);
     size_t done = 0;
     do {

@@ -11,13 +11,17 @@
 
 enum { TAG = 0 };
 
-void laci_wire_start(laci_group *g, uint64_t round, uint32_t phase)
+lac_status laci_wire_start(laci_group *g, uint64_t round, uint32_t phase)
 {
+    if (g->failure != LAC_OK) {
+        return lac_fail(g->failure, "%s", g->why);
+    }
     g->moment.round = round;
     g->moment.phase = phase;
     g->moment.step = 0;
     g->send_count = 0;
     g->receive_count = 0;
+    return LAC_OK;
 }
 
 void laci_wire_frame(
@@ -62,6 +66,9 @@ static lac_status check_frames(const laci_group *g)
 
 void laci_wire_flip(laci_group *g)
 {
+    if (g->current == LACI_SET_AFTER_FAILURE) {
+        return;
+    }
     g->current ^= 1;
     laci_set *const set = &g->sets[g->current];
     for (uint32_t i = 0; i < g->slots; i++) {
@@ -73,10 +80,13 @@ void laci_wire_flip(laci_group *g)
 lac_status laci_wire_run(laci_group *g)
 {
     const double deadline = lac_transport_now(g->transport) + g->timeout;
-    LAC_TRY(lac_transport_exchange(
+    lac_status status = lac_transport_exchange(
         g->transport, g->sends, g->send_count, g->receives, g->receive_count,
-        deadline));
-    LAC_TRY(laci_group_agree(g, check_frames(g)));
+        deadline);
+    if (status == LAC_OK) {
+        status = check_frames(g);
+    }
+    LAC_TRY(laci_group_agree(g, status));
     g->moment.step++;
     g->send_count = 0;
     g->receive_count = 0;

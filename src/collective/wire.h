@@ -19,6 +19,13 @@ enum {
     // workers, unless that would leave each too little to be worth a message.
     LACI_SUM_PIECE = 1024 * 1024,
     LACI_SUM_SHARE = 2 * 1024,
+
+    // Peers may read what was sent until this worker leaves, once something
+    // has failed. Whatever is written then goes to a third set.
+    LACI_SET_AFTER_FAILURE = 2,
+    LACI_SET_COUNT = 3,
+
+    LACI_SENTENCE_SIZE = 512,
 };
 
 struct laci_writer {
@@ -32,7 +39,7 @@ struct laci_writer {
 // in the other.
 typedef struct laci_set {
     laci_writer *writers;
-    uint8_t *scratch; // messages of sums and broadcasts
+    uint8_t *scratch; // messages of sums and broadcasts; none in the third
 } laci_set;
 
 struct laci_group {
@@ -42,8 +49,10 @@ struct laci_group {
     uint32_t world;
     double timeout;
     laci_counts counts;
+    lac_status failure; // the first
+    char why[LACI_SENTENCE_SIZE];
     laci_frame moment; // all but the receiver
-    laci_set sets[2];
+    laci_set sets[LACI_SET_COUNT];
     unsigned current; // the set that is written
     uint32_t slots;   // writers of a set
     uint32_t fan;     // room in sends and receives
@@ -55,8 +64,10 @@ struct laci_group {
     void *partial; // sums so far, of up to a piece
 };
 
-// laci_wire_start says which call the next exchanges belong to.
-void laci_wire_start(laci_group *g, uint64_t round, uint32_t phase);
+// laci_wire_start says which call the next exchanges belong to. Fails as the
+// group has failed before.
+LACI_CHECKED lac_status
+laci_wire_start(laci_group *g, uint64_t round, uint32_t phase);
 
 // laci_wire_frame frames the body that stands at message + LACI_FRAME_SIZE.
 void laci_wire_frame(
@@ -83,7 +94,7 @@ LACI_CHECKED lac_status laci_wire_expect(
 // laci_wire_count counts one contribution that went out.
 void laci_wire_count(laci_group *g, size_t payload, size_t body);
 
-// laci_wire_flip turns to the other set.
+// laci_wire_flip turns to the other set, if nothing has failed.
 void laci_wire_flip(laci_group *g);
 
 #endif

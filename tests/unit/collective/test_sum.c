@@ -56,27 +56,33 @@ static float whole(uint32_t rank, size_t i)
     return (float)((int)(i % 1000) - 500 + 1000 * (int)rank);
 }
 
+static void expect_whole(const table *t, uint32_t world, const float *sums)
+{
+    const int ranks = (int)(world * (world - 1) / 2);
+    for (size_t i = 0; i < t->n; i++) {
+        const int expected =
+            (int)world * ((int)(i % 1000) - 500) + 1000 * ranks;
+        if (sums[i] != (float)expected) {
+            print_error(
+                "world %u, n %zu, value %zu: %g, expected %d\n", world, t->n, i,
+                (double)sums[i], expected);
+            fail();
+        }
+    }
+}
+
 static void sums_of_whole_numbers_are_exact(void **state)
 {
     (void)state;
     table t;
     table_init(&t);
     t.value = whole;
-    for (size_t k = 0; k < WORLD_COUNT * SIZE_COUNT; k++) {
+    for (size_t k = 0; k < (size_t)WORLD_COUNT * SIZE_COUNT; k++) {
         const uint32_t world = worlds[k / SIZE_COUNT];
         t.n = sizes[k % SIZE_COUNT];
         run_all(world, sum_row, &t);
         for (uint32_t rank = 0; rank < world; rank++) {
-            for (size_t i = 0; i < t.n; i++) {
-                const int expected = (int)world * ((int)(i % 1000) - 500) +
-                                     1000 * (int)(world * (world - 1) / 2);
-                if (t.rows[rank][i] != (float)expected) {
-                    print_error(
-                        "world %u, n %zu, worker %u, value %zu: %g not %d\n",
-                        world, t.n, rank, i, (double)t.rows[rank][i], expected);
-                    fail();
-                }
-            }
+            expect_whole(&t, world, t.rows[rank]);
         }
     }
     table_fini(&t);
@@ -95,7 +101,7 @@ static void all_workers_get_the_same_bits(void **state)
     table t;
     table_init(&t);
     t.value = rough;
-    for (size_t k = 0; k < WORLD_COUNT * SIZE_COUNT; k++) {
+    for (size_t k = 0; k < (size_t)WORLD_COUNT * SIZE_COUNT; k++) {
         const uint32_t world = worlds[k / SIZE_COUNT];
         t.n = sizes[k % SIZE_COUNT];
         run_all(world, sum_row, &t);
@@ -152,7 +158,7 @@ static lac_status sum_doubles(worker *w)
     double x[3000];
     for (size_t n = 0; n <= 3000; n += 1500) {
         for (size_t i = 0; i < n; i++) {
-            x[i] = 0x1p40 + (double)(w->rank * 3000 + i);
+            x[i] = 0x1p40 + (double)(3000 * (size_t)w->rank + i);
         }
         TRY(laci_group_sum_f64(w->group, n, 0, x, n));
         const uint32_t ranks = w->world * (w->world - 1) / 2;

@@ -31,13 +31,17 @@ struct worker {
 };
 
 // Puts down an expectation that does not hold.
+static inline void put_down(
+    worker *w, bool holds, const char *expression, int line)
+{
+    if (!holds && w->broken == NULL) {
+        w->broken = expression;
+        w->line = line;
+    }
+}
+
 #define EXPECT(worker, expression)                                             \
-    do {                                                                       \
-        if (!(expression) && (worker)->broken == NULL) {                       \
-            (worker)->broken = #expression;                                    \
-            (worker)->line = __LINE__;                                         \
-        }                                                                      \
-    } while (0)
+    put_down((worker), (expression), #expression, __LINE__)
 
 // Returns from a body with the failure of a call.
 #define TRY(expression)                                                        \
@@ -52,7 +56,6 @@ typedef struct workers {
     lac_hub *hub;
     uint32_t world;
     worker each[WORKERS_MAX];
-    size_t allocations; // when all was open
 } workers;
 
 static const laci_group_options default_options = {
@@ -72,6 +75,8 @@ static void *run_worker(void *argument)
     if (w->status != LAC_OK) {
         (void)snprintf(w->sentence, SENTENCE_SIZE, "%s", lac_error_message());
     }
+    lac_transport_leave(w->transport);
+    laci_group_close(w->group);
     return NULL;
 }
 
@@ -87,7 +92,6 @@ static void workers_open(
         lac_transport_join(&w->transport, "local", all->hub, rank, all->world));
     own.transport = w->transport;
     assert_ok(laci_group_open(&w->group, &own));
-    all->allocations = test_allocations;
 }
 
 static void workers_init(workers *all, uint32_t world)
@@ -97,7 +101,7 @@ static void workers_init(workers *all, uint32_t world)
     assert_ok(lac_hub_open(&all->hub, world));
 }
 
-// Runs body in every thread, leaves, and closes.
+// Runs body in every thread, which then leaves and closes.
 static void workers_run(workers *all, worker_body *body, void *shared)
 {
     pthread_t threads[WORKERS_MAX];
@@ -109,12 +113,6 @@ static void workers_run(workers *all, worker_body *body, void *shared)
     }
     for (uint32_t i = 0; i < all->world; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
-    }
-    for (uint32_t i = 0; i < all->world; i++) {
-        lac_transport_leave(all->each[i].transport);
-    }
-    for (uint32_t i = 0; i < all->world; i++) {
-        laci_group_close(all->each[i].group);
     }
     lac_hub_close(all->hub);
     for (uint32_t i = 0; i < all->world; i++) {

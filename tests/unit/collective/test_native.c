@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// Groups over a transport that sums by itself. The linker puts this one's sum,
+// with a table and barriers, in the place of the transport's.
+#include "workers.h"
+
+#include "collective/frame.h"
+#include "transport/transport.h"
+
+enum { WORLD = 5, MANY = 5000, FEW = 100 };
+
+static pthread_barrier_t barrier;
+static _Atomic unsigned native_calls;
+static float table[WORLD][MANY];
+
+bool __wrap_laci_transport_has_allreduce(const lac_transport *t);
+lac_status __wrap_laci_transport_allreduce(
+    lac_transport *t, float *x, size_t n, double deadline);
+
+bool __wrap_laci_transport_has_allreduce(const lac_transport *t)
+{
+    (void)t;
+    return true;
+}
+
+lac_status __wrap_laci_transport_allreduce(
+    lac_transport *t, float *x, size_t n, double deadline)
+{
+    native_calls++;
+    if (deadline < lac_transport_now(t)) {
+        return LAC_ERR_PEER;
+    }
+    memcpy(table[lac_transport_rank(t)], x, n * sizeof(*x));
+    (void)pthread_barrier_wait(&barrier);
+    for (size_t i = 0; i < n; i++) {
+        x[i] = 0;
+        for (int k = 0; k < WORLD; k++) {
+            x[i] += table[k][i];
+        }
+    }
+    (void)pthread_barrier_wait(&barrier);
+    return LAC_OK;
+}
+
+static lac_status sum_both(worker *w)
+{
+    static _Thread_local float x[MANY];
+    for (size_t n = FEW; n <= MANY; n += MANY - FEW) {
+        for (size_t i = 0; i < n; i++) {
+            x[i] = (float)(w->rank + i);
+        }
+        TRY(laci_group_sum(w->group, n, 0, x, n));
+        for (size_t i = 0; i < n; i++) {
+            EXPECT(w, x[i] == (float)((size_t)WORLD * i + 10));
+        }
+    }
+    const laci_counts *const counts = laci_group_counts(w->group);
+    EXPECT(w, counts->payload == (uint64_t)4 * (FEW + MANY));
+    EXPECT(
+        w, counts->wire ==
+               (uint64_t)4 * (FEW + MANY) + (uint64_t)2 * LACI_FRAME_SIZE);
+    EXPECT(w, counts->messages == 2);
+    return LAC_OK;
+}
+
+static void large_sums_are_left_to_the_transport(void **state)
+{
+    (void)state;
+    assert_int_equal(pthread_barrier_init(&barrier, NULL, WORLD), 0);
+    native_calls = 0;
+    run_all(WORLD, sum_both, NULL);
+    assert_int_equal(native_calls, WORLD);
+    (void)pthread_barrier_destroy(&barrier);
+}
+
+// Worker 3 sums one value less, or is in another round.
+static lac_status sum_oddly(worker *w)
+{
+    static _Thread_local float x[MANY];
+    const size_t *const odd = w->shared;
+    const size_t fewer = w->rank == 3 ? odd[0] : 0;
+    const uint64_t round = w->rank == 3 ? odd[1] : 0;
+    return laci_group_sum(w->group, round, 0, x, MANY - fewer);
+}
+
+static void expect_refusal(const size_t odd[2], const char *sentence)
+{
+    workers all;
+    workers_init(&all, WORLD);
+    for (uint32_t i = 0; i < WORLD; i++) {
+        workers_open(&all, i, &default_options);
+    }
+    size_t shared[] = {odd[0], odd[1]};
+    native_calls = 0;
+    workers_run(&all, sum_oddly, shared);
+    assert_int_equal(native_calls, 0);
+    for (uint32_t i = 0; i < WORLD; i++) {
+        assert_int_not_equal(all.each[i].status, LAC_OK);
+        assert_non_null(strstr(all.each[i].sentence, sentence));
+    }
+}
+
+static void nobody_enters_unless_all_mean_the_same_sum(void **state)
+{
+    (void)state;
+    expect_refusal((const size_t[]){1, 0}, " values, worker ");
+    expect_refusal((const size_t[]){0, 1}, ": round is ");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(large_sums_are_left_to_the_transport),
+        cmocka_unit_test(nobody_enters_unless_all_mean_the_same_sum),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
