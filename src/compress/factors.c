@@ -143,6 +143,15 @@ static void normalise(float *x, size_t n, double a)
     scale(x, n, norm == 0 ? 0 : a / norm);
 }
 
+// Takes out of x what it has of the direction of the unit vector u.
+static void take_out(float *x, const float *u, size_t n)
+{
+    const double part = wide_dot(x, u, n);
+    for (size_t i = 0; i < n; i++) {
+        x[i] = (float)((double)x[i] - part * (double)u[i]);
+    }
+}
+
 // Gram-Schmidt, twice for each column: what rounding leaves after the first
 // time may be mostly along the columns before, what is left after the second
 // is not.
@@ -151,16 +160,11 @@ static void orthonormalise(float *p, size_t rows, size_t rank)
     for (size_t j = 0; j < rank; j++) {
         float *const column = p + j * rows;
         normalise(column, rows, 1);
-        for (int time = 0; time < 2; time++) {
-            for (size_t k = 0; k < j; k++) {
-                const float *const other = p + k * rows;
-                const double part = wide_dot(column, other, rows);
-                for (size_t i = 0; i < rows; i++) {
-                    column[i] =
-                        (float)((double)column[i] - part * (double)other[i]);
-                }
+        for (size_t k = 0; k < 2 * j; k++) {
+            take_out(column, p + k % j * rows, rows);
+            if (k % j == j - 1) {
+                normalise(column, rows, 1);
             }
-            normalise(column, rows, 1);
         }
     }
 }

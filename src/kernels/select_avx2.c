@@ -23,7 +23,7 @@ static inline uint32_t lanes_of(__m256i lanes)
 static inline uint32_t above(const float *x, __m256i floor)
 {
     uint32_t mask = 0;
-    for (int j = 0; j < GROUP / LANES; j++) {
+    for (size_t j = 0; j < GROUP / LANES; j++) {
         const __m256i larger =
             _mm256_cmpgt_epi32(magnitudes(x + LANES * j), floor);
         mask |= lanes_of(larger) << LANES * j;
