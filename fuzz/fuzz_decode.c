@@ -7,7 +7,10 @@
 
 #include "fuzz.h"
 
-enum { ENCODE = 1, FORM_SHIFT = 1, COLUMNS_MAX = 24 };
+enum { ENCODE = 1, FORM_SHIFT = 1 };
+
+// Mostly few columns: small tensors are many runs a second.
+static const uint8_t columns[] = {1, 2, 1, 3, 1, 4, 1, 0, 1, 8, 1, 16};
 
 // One tensor and where its bytes go.
 typedef struct job {
@@ -165,7 +168,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint8_t what = fuzz_byte(&input);
     job j = {.key = fuzz_key(fuzz_byte(&input))};
     j.shape.rows = fuzz_byte(&input);
-    j.shape.cols = fuzz_byte(&input) % COLUMNS_MAX;
+    j.shape.cols = columns[fuzz_byte(&input) % sizeof(columns)];
     fuzz_spec(&input, spec);
     const lac_form form = (lac_form)((what >> FORM_SHIFT) % 3);
     if (lac_compressor_open(&j.c, spec, form) != LAC_OK) {

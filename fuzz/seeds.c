@@ -9,7 +9,13 @@
 
 #include "fuzz.h"
 
-enum { ROWS = 12, COLUMNS = 4, VALUES = ROWS * COLUMNS, HEAD_MAX = 64 };
+enum {
+    ROWS = 12,
+    COLUMNS = 4,
+    COLUMNS_BYTE = 5, // which the target takes for 4
+    VALUES = ROWS * COLUMNS,
+    HEAD_MAX = 64,
+};
 
 static void write_seed(
     const char *folder, const char *name, const void *bytes, size_t len)
@@ -42,7 +48,7 @@ static size_t put_head(
     const lac_plugin *const plugin = lac_compressors(&count)[index];
     const lac_compressor_ops *const ops = (const void *)plugin;
     const uint8_t head[] = {
-        (uint8_t)encode, scope, ROWS, COLUMNS, (uint8_t)index};
+        (uint8_t)encode, scope, ROWS, COLUMNS_BYTE, (uint8_t)index};
     memcpy(out, head, sizeof(head));
     size_t len = sizeof(head);
     for (size_t i = 0; i < setting_count(plugin) && len < HEAD_MAX - 1; i++) {
@@ -105,7 +111,7 @@ static void write_decode(const char *root)
     }
     for (size_t index = 0; index < count; index++) {
         write_floats(folder, index, x);
-        for (uint8_t pick = 0; pick < 12; pick++) {
+        for (uint8_t pick = 0; pick < 24; pick++) {
             write_payload(folder, index, pick % 3, pick / 3, x);
         }
     }

@@ -17,7 +17,7 @@ run_target() {
     esac
     status=0
     "$folder/fuzz_$1" -max_total_time="$2" -max_len="$length" -timeout=20 \
-        -rss_limit_mb=2048 -print_final_stats=1 \
+        -rss_limit_mb=2048 -use_value_profile=1 -print_final_stats=1 \
         -artifact_prefix="$folder/findings/$1-" "$folder/corpus/$1" \
         "$folder/seeds/$1" "$regressions/$1" >"$folder/$1.log" 2>&1 ||
         status=$?

@@ -42,6 +42,7 @@ unsigned laci_dither_bits(uint32_t levels);
 lac_guarantee laci_dither_guarantee(
     const void *state, lac_shape shape, lac_form form);
 size_t laci_dither_bound(const void *state, lac_shape shape);
+size_t laci_dither_scratch(const void *state, lac_shape shape);
 size_t laci_dither_encode(
     const void *state, const lac_call *call, const float *x, uint8_t *out);
 lac_status laci_dither_check(

@@ -24,6 +24,9 @@ enum {
 #define MOVE       0x1p64f
 #define MOVE_ROOT  0x1p32f
 
+// Of a unit column, what rounding to float may leave of nothing.
+#define NOTHING_LEFT 1e-5
+
 // Value i of a block goes to lane i % 16, lanes are added in pairs, and blocks
 // in double.
 static double dot(const float *a, const float *b, size_t n)
@@ -135,33 +138,45 @@ static void scale(float *x, size_t n, double a)
     }
 }
 
-// Makes |x| = a. A column of zeros stays one: it stands for a direction that
-// the matrix does not have.
-static void normalise(float *x, size_t n, double a)
+// Makes |x| = a and returns what it was. A column of zeros stays one: it stands
+// for a direction that the matrix does not have.
+static double normalise(float *x, size_t n, double a)
 {
     const double norm = sqrt(wide_dot(x, x, n));
     scale(x, n, norm == 0 ? 0 : a / norm);
+    return norm;
+}
+
+// Takes the parts along p[0..j) out of column j.
+static void deflate(float *p, size_t rows, size_t j)
+{
+    float *const column = p + j * rows;
+    for (size_t k = 0; k < j; k++) {
+        const float *const other = p + k * rows;
+        const double part = wide_dot(column, other, rows);
+        for (size_t i = 0; i < rows; i++) {
+            column[i] = (float)((double)column[i] - part * (double)other[i]);
+        }
+    }
 }
 
 // Gram-Schmidt, twice for each column: what rounding leaves after the first
 // time may be mostly along the columns before, what is left after the second
-// is not.
+// is not. A column of which next to nothing is left was a sum of the others
+// but for rounding, and becomes zeros: to blow it up would count a direction
+// twice.
 static void orthonormalise(float *p, size_t rows, size_t rank)
 {
     for (size_t j = 0; j < rank; j++) {
         float *const column = p + j * rows;
         normalise(column, rows, 1);
-        for (int time = 0; time < 2; time++) {
-            for (size_t k = 0; k < j; k++) {
-                const float *const other = p + k * rows;
-                const double part = wide_dot(column, other, rows);
-                for (size_t i = 0; i < rows; i++) {
-                    column[i] =
-                        (float)((double)column[i] - part * (double)other[i]);
-                }
-            }
-            normalise(column, rows, 1);
+        deflate(p, rows, j);
+        if (normalise(column, rows, 1) < NOTHING_LEFT) {
+            memset(column, 0, rows * sizeof(*column));
+            continue;
         }
+        deflate(p, rows, j);
+        normalise(column, rows, 1);
     }
 }
 

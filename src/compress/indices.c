@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "compress/indices.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -226,6 +227,7 @@ static inline void refill(bit_reader *r)
 
 static inline void skip(bit_reader *r, unsigned len)
 {
+    assert(len < 64);
     r->bits >>= len;
     r->count -= len;
 }
@@ -276,6 +278,7 @@ static lac_status get_gaps(
         const unsigned zeros = zeros_of(local.bits);
         uint64_t gap;
         if (zeros + 1 + b <= local.count) {
+            assert(zeros < 64);
             const uint64_t rest = local.bits >> zeros >> 1;
             gap = (uint64_t)zeros << b | (rest & mask);
             local.bits = rest >> b;

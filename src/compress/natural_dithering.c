@@ -62,6 +62,7 @@ const lac_compressor_ops laci_natural_dithering_ops = {
     .configure = natural_dithering_configure,
     .guarantee = laci_dither_guarantee,
     .bound = laci_dither_bound,
+    .scratch = laci_dither_scratch,
     .encode = laci_dither_encode,
     .check = laci_dither_check,
     .decode = laci_dither_decode,

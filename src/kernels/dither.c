@@ -121,8 +121,7 @@ static void natural_encode(
     uint8_t *const out = codes;
     const float top = ldexpf(1, (int)d->levels - 1);
     for (size_t i = 0; i < n; i++) {
-        const float scaled = fabsf(x[i]) / d->norm * top;
-        const float z = scaled < top ? scaled : top;
+        const float z = fabsf(x[i]) / d->norm * top;
         const float w = z + (z < 1 ? 1 : z);
         const uint32_t draw = laci_draw(&d->stream, first + (uint32_t)i);
         const uint32_t carried = laci_bits_of(w) + (draw >> 9);

@@ -7,6 +7,7 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "kernels/draw_avx2.h"
 
 enum {
@@ -24,14 +25,21 @@ typedef struct encoder {
     __m128i sign_shift; // from where it is found to its place in a code
 } encoder;
 
+static inline encoder encoder_of(const laci_dither *d, float scale)
+{
+    encoder e; // an initialiser would clear it first, with a slow instruction
+    e.stream = laci_stream8_of(&d->stream);
+    e.norm = _mm256_set1_ps(d->norm);
+    e.scale = _mm256_set1_ps(scale);
+    return e;
+}
+
 // Asks for values that are soon needed: while codes are made, or between the
 // norm of a bucket and its codes, the processor would not fetch by itself what
 // comes next. The address may lie beyond the values: asking cannot fault.
 static inline void fetch_ahead(const float *x)
 {
-    const uintptr_t address = (uintptr_t)x + AHEAD;
-    _mm_prefetch((const void *)address, _MM_HINT_T0);
-    _mm_prefetch((const void *)(address + 64), _MM_HINT_T0);
+    _mm_prefetch((const void *)((uintptr_t)x + AHEAD), _MM_HINT_T0);
 }
 
 static inline __m256 absolute(__m256 x)
@@ -96,6 +104,7 @@ static size_t bytes_pairs(
     for (; i + 2 * BLOCK <= n; i += 2 * BLOCK) {
         const __m256i next = _mm256_add_epi32(counter, step);
         fetch_ahead(x + i);
+        fetch_ahead(x + i + BLOCK);
         const __m256i codes = bytes_codes(
             e, x + i, bytes_levels(e, x + i, counter),
             bytes_levels(e, x + i + BLOCK, next));
@@ -108,12 +117,9 @@ static size_t bytes_pairs(
 static void bytes_encode(
     const laci_dither *d, const float *x, size_t n, uint32_t first, void *codes)
 {
-    const encoder e = {
-        .stream = laci_stream8_of(&d->stream),
-        .scale = _mm256_set1_ps((float)d->levels / d->norm * 0x1p16f),
-        .levels = _mm256_set1_epi8((char)d->levels),
-        .sign_shift = _mm_cvtsi32_si128((int)(8 - d->bits)),
-    };
+    encoder e = encoder_of(d, (float)d->levels / d->norm * 0x1p16f);
+    e.levels = _mm256_set1_epi8((char)d->levels);
+    e.sign_shift = _mm_cvtsi32_si128((int)(8 - d->bits));
     uint8_t *out = codes;
     while (n > 0) {
         const size_t start = first % BLOCK;
@@ -166,12 +172,9 @@ static inline void words_block(
 static void words_encode(
     const laci_dither *d, const float *x, size_t n, uint32_t first, void *codes)
 {
-    const encoder e = {
-        .stream = laci_stream8_of(&d->stream),
-        .scale = _mm256_set1_ps((float)d->levels / d->norm),
-        .levels = _mm256_set1_epi32((int)d->levels),
-        .sign_shift = _mm_cvtsi32_si128((int)(d->bits - 1)),
-    };
+    encoder e = encoder_of(d, (float)d->levels / d->norm);
+    e.levels = _mm256_set1_epi32((int)d->levels);
+    e.sign_shift = _mm_cvtsi32_si128((int)(d->bits - 1));
     uint32_t *out = codes;
     while (n > 0) {
         const size_t start = first % BLOCK;
@@ -243,6 +246,7 @@ static inline __m256 natural_values(const decoder *e, __m256i codes)
 
 static inline void add_to(float *y, __m256 a, __m256 values)
 {
+    fetch_ahead(y);
     _mm256_storeu_ps(
         y, _mm256_add_ps(_mm256_loadu_ps(y), _mm256_mul_ps(a, values)));
 }
@@ -266,11 +270,8 @@ static void bytes_decode_add(
     const decoder e = decoder_of(d, d->norm / (float)d->levels);
     const __m256 factor = _mm256_set1_ps(a);
     size_t i = 0;
-    for (; i + 32 <= n; i += 32) {
-        fetch_ahead(y + i);
-        for (size_t j = i; j < i + 32; j += 8) {
-            add_to(y + j, factor, uniform_values(&e, load_bytes(in + j)));
-        }
+    for (; i + 8 <= n; i += 8) {
+        add_to(y + i, factor, uniform_values(&e, load_bytes(in + i)));
     }
     laci_dither_portable.bytes.decode_add(d, in + i, n - i, a, y + i);
 }
@@ -331,20 +332,16 @@ static void natural_encode(
 {
     uint8_t *const out = codes;
     const uint32_t top = EXPONENT_BIAS - 1 + d->levels;
-    const encoder e = {
-        .stream = laci_stream8_of(&d->stream),
-        .norm = _mm256_set1_ps(d->norm),
-        .scale =
-            _mm256_castsi256_ps(_mm256_set1_epi32((int)(top << MANTISSA_BITS))),
-        .levels = _mm256_set1_epi8((char)d->levels),
-        .sign_shift = _mm_cvtsi32_si128((int)(8 - d->bits)),
-    };
+    encoder e = encoder_of(d, laci_float_of(top << MANTISSA_BITS));
+    e.levels = _mm256_set1_epi8((char)d->levels);
+    e.sign_shift = _mm_cvtsi32_si128((int)(8 - d->bits));
     const __m256i step = laci_counter8_step(BLOCK);
     __m256i counter = laci_counter8(first);
     size_t i = 0;
     for (; i + 2 * BLOCK <= n; i += 2 * BLOCK) {
         const __m256i next = _mm256_add_epi32(counter, step);
         fetch_ahead(x + i);
+        fetch_ahead(x + i + BLOCK);
         const __m256i some = bytes_codes(
             &e, x + i, natural_levels(&e, x + i, counter),
             natural_levels(&e, x + i + BLOCK, next));

@@ -37,6 +37,7 @@ static inline lac_compressor *open_in(const char *spec, lac_form form)
 {
     lac_compressor *c = NULL;
     assert_ok(lac_compressor_open(&c, spec, form));
+    assert_ok(lac_compressor_reserve(c, shape_of(D)));
     return c;
 }
 
