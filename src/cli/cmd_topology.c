@@ -117,7 +117,8 @@ static void report_table(
 
 static int report(const lac_topology *t, const settings *s, FILE *stream)
 {
-    lac_spectrum spectrum = {NAN, NAN, NAN, NAN};
+    const double unknown = (double)NAN;
+    lac_spectrum spectrum = {unknown, unknown, unknown, unknown};
     const lac_status status = lac_topology_spectrum(t, &spectrum);
     if (status == LAC_ERR_UNSUPPORTED) {
         (void)fprintf(stderr, "laconic: %s\n", lac_error_message());
