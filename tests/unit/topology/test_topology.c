@@ -264,7 +264,7 @@ static void every_topology_is_listed_with_its_weights(void **state)
     (void)state;
     size_t count;
     const lac_plugin *const *const plugins = lac_topologies(&count);
-    assert_int_equal(count, 13);
+    assert_true(count >= 13);
     for (size_t i = 0; i < count; i++) {
         const lac_param *param = plugins[i]->params;
         while (strcmp(param->name, "weights") != 0) {
