@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "compress/compressor.h"
+#include "kernels/vector.h"
 
 static size_t identity_bound(const void *state, lac_shape shape)
 {
@@ -53,10 +54,8 @@ static void identity_decode_add(
 {
     (void)state;
     (void)len;
-    const size_t n = laci_shape_values(call->shape);
-    for (size_t i = 0; i < n; i++) {
-        y[i] += a * laci_get_f32(in + sizeof(float) * i);
-    }
+    call->kernels->vector->add_payload(
+        a, in, y, laci_shape_values(call->shape));
 }
 
 const lac_compressor_ops laci_identity_ops = {

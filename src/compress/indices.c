@@ -232,9 +232,10 @@ static inline void skip(bit_reader *r, unsigned len)
     r->count -= len;
 }
 
+// How many zeros come before a one, or 63, which is as many as can wait.
 static inline unsigned zeros_of(uint64_t bits)
 {
-    return bits == 0 ? 64 : (unsigned)__builtin_ctzll(bits);
+    return bits == 0 ? 63 : (unsigned)__builtin_ctzll(bits);
 }
 
 // Reads a code that does not lie in the waiting bits as a whole. Tells whether
@@ -253,7 +254,8 @@ static bool get_long_gap(bit_reader *r, unsigned b, uint64_t *gap_out)
         zeros = zeros_of(r->bits);
     }
     quotient += zeros;
-    skip(r, zeros + 1);
+    skip(r, zeros);
+    skip(r, 1);
     refill(r);
     if (r->count < b || quotient > UINT32_MAX) {
         *gap_out = UINT64_MAX >> 1;

@@ -21,6 +21,7 @@
 #include "base/bytes.h"
 #include "compress/compressor.h"
 #include "compress/factors.h"
+#include "kernels/vector.h"
 
 typedef struct low_rank_state {
     uint32_t rank;
@@ -148,9 +149,7 @@ static void low_rank_decode_add(
     (void)len;
     const size_t floats = floats_of(state, call->shape);
     if (rank_of(state, call->shape) == 0) {
-        for (size_t i = 0; i < floats; i++) {
-            y[i] += a * laci_get_f32(in + sizeof(float) * i);
-        }
+        call->kernels->vector->add_payload(a, in, y, floats);
         return;
     }
     const laci_factors f = factors_of(state, call);

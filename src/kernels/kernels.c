@@ -9,11 +9,11 @@
 
 #include "base/fail.h"
 #include "kernels/convert.h"
-#include "kernels/natural.h"
-#include "kernels/sign.h"
-#include "kernels/select.h"
 #include "kernels/dither.h"
+#include "kernels/natural.h"
 #include "kernels/pack.h"
+#include "kernels/select.h"
+#include "kernels/sign.h"
 #include "kernels/vector.h"
 
 static const laci_kernels portable = {

@@ -23,7 +23,7 @@ static inline uint32_t lanes_of(__m256i lanes)
 static inline uint32_t above(const float *x, __m256i floor)
 {
     uint32_t mask = 0;
-    for (int j = 0; j < GROUP / LANES; j++) {
+    for (size_t j = 0; j < GROUP / LANES; j++) {
         const __m256i larger =
             _mm256_cmpgt_epi32(magnitudes(x + LANES * j), floor);
         mask |= lanes_of(larger) << LANES * j;
@@ -31,8 +31,9 @@ static inline uint32_t above(const float *x, __m256i floor)
     return mask;
 }
 
-// Which digits are wanted at all is known for eight values at once; after the
-// first digit it is few.
+// Which digits are wanted is known for eight values at once; after the first
+// digit they are few. Long runs of one value, as of zeros, are common enough to
+// be counted in steps of eight.
 static void count(const float *x, size_t n, laci_digit digit, uint32_t *counts)
 {
     uint32_t odd[LACI_DIGITS] = {0};
@@ -49,17 +50,22 @@ static void count(const float *x, size_t n, laci_digit digit, uint32_t *counts)
             continue;
         }
         uint32_t digits[LANES];
-        _mm256_storeu_si256(
-            (void *)digits, _mm256_and_si256(_mm256_srl_epi32(v, shift), mask));
-        if (wanted == 0xff) {
+        const __m256i d = _mm256_and_si256(_mm256_srl_epi32(v, shift), mask);
+        const __m256i first = _mm256_permutevar8x32_epi32(
+            d, _mm256_set1_epi32(__builtin_ctz(wanted)));
+        _mm256_storeu_si256((void *)digits, d);
+        if ((wanted & ~lanes_of(_mm256_cmpeq_epi32(d, first))) == 0) {
+            counts[_mm_cvtsi128_si32(_mm256_castsi256_si128(first))] +=
+                (uint32_t)_mm_popcnt_u32(wanted);
+        } else if (wanted == 0xff) {
             for (int j = 0; j < LANES; j += 2) {
                 counts[digits[j]]++;
                 odd[digits[j + 1]]++;
             }
-            continue;
-        }
-        for (; wanted != 0; wanted &= wanted - 1) {
-            counts[digits[(uint32_t)__builtin_ctz(wanted)]]++;
+        } else {
+            for (; wanted != 0; wanted &= wanted - 1) {
+                counts[digits[__builtin_ctz(wanted)]]++;
+            }
         }
     }
     for (size_t d = 0; d < 1u << digit.bits; d++) {

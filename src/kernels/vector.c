@@ -20,6 +20,13 @@ static void add_scaled(float a, const float *x, float *y, size_t n)
     }
 }
 
+static void add_payload(float a, const uint8_t *x, float *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        y[i] += a * laci_get_f32(x + sizeof(float) * i);
+    }
+}
+
 static float sum_lanes(float lanes[LACI_SUM_LANES])
 {
     for (size_t half = LACI_SUM_LANES / 2; half > 0; half /= 2) {
@@ -73,6 +80,7 @@ static uint32_t max_magnitude(const float *x, size_t n)
 const laci_vector_kernels laci_vector_portable = {
     .add = add,
     .add_scaled = add_scaled,
+    .add_payload = add_payload,
     .sum_magnitudes = sum_magnitudes,
     .sum_squares = sum_squares,
     .max_magnitude = max_magnitude,

@@ -21,6 +21,9 @@ typedef struct laci_vector_kernels {
     // y += a * x, the product rounded before it is added
     void (*add_scaled)(float a, const float *x, float *y, size_t n);
 
+    // y += a * x, for n floats in a payload
+    void (*add_payload)(float a, const uint8_t *x, float *y, size_t n);
+
     // The sum of |x|. Not finite when a lane of a block overflows.
     double (*sum_magnitudes)(const float *x, size_t n);
 

@@ -4,26 +4,45 @@
 
 #include <immintrin.h>
 
+#include "kernels/ahead_avx2.h"
+
 static void add(const float *x, float *y, size_t n)
 {
     size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        _mm256_storeu_ps(
-            y + i,
-            _mm256_add_ps(_mm256_loadu_ps(y + i), _mm256_loadu_ps(x + i)));
+    for (; i + 32 <= n; i += 32) {
+        laci_ask_ahead(x + i);
+        laci_ask_ahead(y + i);
+        for (size_t j = i; j < i + 32; j += 8) {
+            const __m256 sum =
+                _mm256_add_ps(_mm256_loadu_ps(y + j), _mm256_loadu_ps(x + j));
+            _mm256_storeu_ps(y + j, sum);
+        }
     }
     laci_vector_portable.add(x + i, y + i, n - i);
 }
 
-static void add_scaled(float a, const float *x, float *y, size_t n)
+// Payloads and x86 are both little-endian, and loads need no alignment.
+static void add_payload(float a, const uint8_t *x, float *y, size_t n)
 {
     const __m256 factor = _mm256_set1_ps(a);
+    const float *const from = (const void *)x;
     size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        const __m256 product = _mm256_mul_ps(factor, _mm256_loadu_ps(x + i));
-        _mm256_storeu_ps(y + i, _mm256_add_ps(_mm256_loadu_ps(y + i), product));
+    for (; i + 32 <= n; i += 32) {
+        laci_ask_ahead(from + i);
+        laci_ask_ahead(y + i);
+        for (size_t j = i; j < i + 32; j += 8) {
+            const __m256 product =
+                _mm256_mul_ps(factor, _mm256_loadu_ps(from + j));
+            _mm256_storeu_ps(
+                y + j, _mm256_add_ps(_mm256_loadu_ps(y + j), product));
+        }
     }
-    laci_vector_portable.add_scaled(a, x + i, y + i, n - i);
+    laci_vector_portable.add_payload(a, x + i * sizeof(float), y + i, n - i);
+}
+
+static void add_scaled(float a, const float *x, float *y, size_t n)
+{
+    add_payload(a, (const void *)x, y, n);
 }
 
 static inline float sum_lanes(const __m256 lanes[4])
@@ -76,9 +95,12 @@ static uint32_t max_magnitude(const float *x, size_t n)
     const __m256i mask = _mm256_set1_epi32(0x7fffffff);
     __m256i max = _mm256_setzero_si256();
     size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        const __m256i v = _mm256_loadu_si256((const void *)(x + i));
-        max = _mm256_max_epu32(max, _mm256_and_si256(v, mask));
+    for (; i + 32 <= n; i += 32) {
+        laci_ask_ahead(x + i);
+        for (size_t j = i; j < i + 32; j += 8) {
+            const __m256i v = _mm256_loadu_si256((const void *)(x + j));
+            max = _mm256_max_epu32(max, _mm256_and_si256(v, mask));
+        }
     }
     uint32_t lanes[8];
     _mm256_storeu_si256((void *)lanes, max);
@@ -92,6 +114,7 @@ static uint32_t max_magnitude(const float *x, size_t n)
 const laci_vector_kernels laci_vector_avx2 = {
     .add = add,
     .add_scaled = add_scaled,
+    .add_payload = add_payload,
     .sum_magnitudes = sum_magnitudes,
     .sum_squares = sum_squares,
     .max_magnitude = max_magnitude,

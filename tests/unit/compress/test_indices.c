@@ -84,6 +84,17 @@ static void a_list_is_as_documented(void **state)
     assert_memory_equal(payload, expected, sizeof(expected));
 }
 
+// 22 bits of gap make the 5 bytes of a list, 2 bits the 3 bytes of a bitmap.
+static void of_equal_lengths_the_first_mode_is_taken(void **state)
+{
+    (void)state;
+    const uint32_t far[] = {1u << 20}, close[] = {0, 1};
+    assert_int_equal(pass(far, 1, 1u << 24), 5);
+    assert_int_equal(payload[0], 0);
+    assert_int_equal(pass(close, 2, 16), 3);
+    assert_int_equal(payload[0], 1);
+}
+
 static void long_runs_of_zeros_survive(void **state)
 {
     (void)state;
@@ -265,6 +276,7 @@ int main(void)
         cmocka_unit_test(gaps_are_as_documented),
         cmocka_unit_test(a_bitmap_is_as_documented),
         cmocka_unit_test(a_list_is_as_documented),
+        cmocka_unit_test(of_equal_lengths_the_first_mode_is_taken),
         cmocka_unit_test(long_runs_of_zeros_survive),
         cmocka_unit_test(any_indices_survive),
         cmocka_unit_test(the_code_is_near_the_entropy),

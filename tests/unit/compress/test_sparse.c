@@ -20,9 +20,9 @@ typedef struct composition {
     double error; // for N values
 } composition;
 
-// w1 and w2 are 1/k's. Unbiased: w1 w2 + w1 + w2 (natural compression,
-// theorem 5), here 3*1+3+1 and 1*1+1+1. Otherwise a part 1 - w1 of the energy
-// is kept, and w2 of it lost: w1 + (1 - w1) w2.
+// With w1 and w2 the laws of A and B. Unbiased: w1 w2 + w1 + w2 (natural
+// compression, theorem 5), here 3*1+3+1 and 1*1+1+1. Otherwise a part 1 - w1 of
+// the energy is kept, and w2 of it lost: w1 + (1 - w1) w2.
 static const composition compositions[] = {
     {"top-k:0.5+identity", LAC_FORM_PLAIN, false, 0.5},
     {"top-k:0.5+random-k:0.5", LAC_FORM_PLAIN, false, 0.75},

@@ -39,6 +39,10 @@ static void avx2_equals_portable(void **state)
     const laci_vector_kernels *const a = fast->vector;
     const laci_vector_kernels *const b = &laci_vector_portable;
     fill();
+    uint8_t bytes[4 * SIZE_MAX_TESTED + 8];
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        bytes[i] = (uint8_t)(i % 4 == 3 ? 0x3f : 37 * i); // small floats
+    }
     for (size_t n = 0; n <= SIZE_MAX_TESTED; n++) {
         const float *const from = x + n % SHIFTS;
         float left[SIZE_MAX_TESTED], right[SIZE_MAX_TESTED];
@@ -52,6 +56,8 @@ static void avx2_equals_portable(void **state)
         b->add(from, right, n);
         a->add_scaled(0.3f, from, left, n);
         b->add_scaled(0.3f, from, right, n);
+        a->add_payload(-0.7f, bytes + n % 5, left, n);
+        b->add_payload(-0.7f, bytes + n % 5, right, n);
         assert_memory_equal(left, right, sizeof(left));
     }
 }

@@ -1,0 +1,321 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A second decoder, written from docs/format.md alone.
+
+usage: decoder.py LACONIC
+
+Encodes tensors with every compressor in every form, decodes the files with
+this program and with `laconic decode`, and compares the bits.
+"""
+import array
+import ctypes
+import ctypes.util
+import math
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+MASK = 0xFFFFFFFF
+
+
+class Hash128(ctypes.Structure):
+    _fields_ = [("low", ctypes.c_uint64), ("high", ctypes.c_uint64)]
+
+
+XXHASH = ctypes.CDLL(ctypes.util.find_library("xxhash") or "libxxhash.so.0")
+XXHASH.XXH3_64bits.restype = ctypes.c_uint64
+XXHASH.XXH3_64bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+XXHASH.XXH3_128bits.restype = Hash128
+XXHASH.XXH3_128bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+
+
+def f32(x):
+    """Rounds to float, once."""
+    return struct.unpack("<f", struct.pack("<f", x))[0]
+
+
+def make_key(seed, purpose, round_):
+    source = struct.pack("<QQQIIII", seed, round_, 0, purpose, 2, 0, 0)
+    mixed = XXHASH.XXH3_128bits(source, len(source))
+    return mixed.low, mixed.high
+
+
+def draw(key, index):
+    k = (key[0] & MASK, key[0] >> 32, key[1] & MASK, key[1] >> 32)
+    z = (index * 0x9E3779B9 + k[0]) & MASK
+    z = ((z ^ z >> 16) * 0x21F0AAAD + k[1]) & MASK
+    z = ((z ^ z >> 15) * 0x735A2D97 + k[2]) & MASK
+    return z ^ z >> 15 ^ k[3]
+
+
+def stream_bits(data):
+    return [byte >> i & 1 for byte in data for i in range(8)]
+
+
+def codes(data, n, bits):
+    flat = stream_bits(data)
+    return [sum(flat[i * bits + j] << j for j in range(bits))
+            for i in range(n)]
+
+
+def floats(data):
+    return list(struct.unpack("<%df" % (len(data) // 4), data))
+
+
+def power(sign, field):
+    return struct.unpack("<f", struct.pack("<I", sign << 31 | field << 23))[0]
+
+
+def decode_natural(p, data, key, rows, cols):
+    n = rows * cols
+    if p["bits"] == "9":
+        signs = stream_bits(data[n:])
+        return [power(signs[i], data[i]) for i in range(n)]
+    top = data[0]
+    return [power(c >> 7, top - 127 + (c & 127) if c & 127 else 0)
+            for c in data[1:]]
+
+
+def level_bits(levels):
+    return math.ceil(math.log2(levels + 1)) + 1
+
+
+def decode_dithering(p, data, key, rows, cols):
+    n, s = rows * cols, int(p["levels"])
+    bucket = int(p["bucket"]) or n
+    count = -(-n // bucket)
+    norms = floats(data[:4 * count])
+    b = level_bits(s)
+    result = []
+    for i, code in enumerate(codes(data[4 * count:], n, b)):
+        norm = norms[i // bucket]
+        size = f32((code & (1 << b - 1) - 1) * f32(norm / s))
+        result.append(-size if code >> b - 1 else size)
+    return result
+
+
+def decode_natural_dithering(p, data, key, rows, cols):
+    n, s = rows * cols, int(p["levels"])
+    norm = floats(data[:4])[0]
+    b = level_bits(s)
+    result = []
+    for code in codes(data[4:], n, b):
+        level = code & (1 << b - 1) - 1
+        size = f32(norm * 2.0 ** (level - s)) if level else 0.0 * norm
+        result.append(-size if code >> b - 1 else size)
+    return result
+
+
+def decode_sign(p, data, key, rows, cols):
+    scale = floats(data[:4])[0]
+    bits = stream_bits(data[4:])
+    return [-scale if bits[i] else scale for i in range(rows * cols)]
+
+
+def decode_low_rank(p, data, key, rows, cols):
+    r = min(int(p["rank"]), rows, cols)
+    values = floats(data)
+    if r * (rows + cols) >= rows * cols:
+        return values
+    left, right = values[:r * rows], values[r * rows:]
+    result = []
+    for i in range(rows):
+        for j in range(cols):
+            total = f32(left[i] * right[j])
+            for k in range(1, r):
+                term = f32(left[k * rows + i] * right[k * cols + j])
+                total = f32(total + term)
+            result.append(total)
+    return result
+
+
+def kept(p, n, rows, cols):
+    if int(p.get("rank", 0)) > 0:
+        return min(n, int(p["rank"]) * (rows + cols))
+    return max(1, int(float(p["ratio"]) * n))
+
+
+def top_k_indices(data, n, k):
+    """The indices, and how many bytes told them."""
+    if k == n:
+        return list(range(n)), 0
+    if data[0] == 0:
+        return list(struct.unpack("<%dI" % k, data[1:1 + 4 * k])), 1 + 4 * k
+    if data[0] == 2:
+        bits = stream_bits(data[1:1 + -(-n // 8)])
+        return [i for i in range(n) if bits[i]], 1 + -(-n // 8)
+    b, bits, at, last, found = data[1], stream_bits(data[2:]), 0, -1, []
+    for _ in range(k):
+        high = bits.index(1, at) - at
+        at += high + 1
+        low = sum(bits[at + j] << j for j in range(b))
+        at += b
+        last += (high << b | low) + 1
+        found.append(last)
+    return found, 2 + -(-at // 8)
+
+
+def random_k_indices(key, n, k):
+    if k == n:
+        return list(range(n))
+    choice = make_key(key[0], 3, 0)
+    b = max(8, (n - 1).bit_length())
+    high_bits = b // 2
+    low_bits = b - high_bits
+    found = []
+    for j in range(k):
+        value = j
+        while True:
+            low, high = value & (1 << low_bits) - 1, value >> low_bits
+            for t in range(8):
+                if t % 2 == 0:
+                    low ^= draw(choice, t << 16 | high) & (1 << low_bits) - 1
+                else:
+                    high ^= draw(choice, t << 16 | low) & (1 << high_bits) - 1
+            value = high << low_bits | low
+            if value < n:
+                break
+        found.append(value)
+    return found
+
+
+def random_block_indices(key, n, k):
+    start = 0
+    if k < n:
+        start = draw(make_key(key[0], 3, 0), 0) * n >> 32
+    return [(start + j) % n for j in range(k)]
+
+
+DEFAULTS = {
+    "identity": [], "half": [], "bfloat16": [], "sign": [],
+    "natural": [("bits", "9")],
+    "natural-dithering": [("levels", "8"), ("norm", "2")],
+    "dithering": [("levels", "127"), ("norm", "2"), ("bucket", "0")],
+    "top-k": [("ratio", "0.01")],
+    "random-k": [("ratio", "0.01"), ("rank", "0")],
+    "random-block": [("ratio", "0.01"), ("rank", "0")],
+    "low-rank": [("rank", "1"), ("iterations", "1")],
+}
+
+DENSE = {
+    "identity": lambda p, data, key, rows, cols: floats(data),
+    "half": lambda p, data, key, rows, cols: list(
+        struct.unpack("<%de" % (rows * cols), data)),
+    "bfloat16": lambda p, data, key, rows, cols: [
+        struct.unpack("<f", b"\0\0" + data[i:i + 2])[0]
+        for i in range(0, len(data), 2)],
+    "natural": decode_natural,
+    "dithering": decode_dithering,
+    "natural-dithering": decode_natural_dithering,
+    "sign": decode_sign,
+    "low-rank": decode_low_rank,
+}
+
+
+def settings(spec):
+    name, _, rest = spec.partition(":")
+    p = dict(DEFAULTS[name])
+    for i, item in enumerate(rest.split(",") if rest else []):
+        key, equals, value = item.partition("=")
+        p[key if equals else DEFAULTS[name][i][0]] = value if equals else item
+    return name, p
+
+
+def decode_payload(spec, data, key, rows, cols):
+    outer, _, inner = spec.partition("+")
+    name, p = settings(outer)
+    if name in DENSE:
+        return DENSE[name](p, data, key, rows, cols)
+    n = rows * cols
+    k = kept(p, n, rows, cols)
+    used = 0
+    if name == "top-k":
+        indices, used = top_k_indices(data, n, k)
+    elif name == "random-k":
+        indices = random_k_indices(key, n, k)
+    else:
+        indices = random_block_indices(key, n, k)
+    inner_key = make_key(key[0], 2, key[1])
+    values = decode_payload(
+        inner or "identity", data[used:], inner_key, k, 1)
+    result = [0.0] * n
+    for index, value in zip(indices, values):
+        result[index] = value
+    return result
+
+
+def decode_file(data):
+    assert data[:8] == b"\x89LACONIC"
+    (_, head, _, _, low, high, size, dims, chars) = struct.unpack(
+        "<IIIIQQQII", data[8:56])
+    shape = struct.unpack("<%dQ" % dims, data[56:56 + 8 * dims])
+    spec = data[head - chars:head].decode()
+    (checksum,) = struct.unpack("<Q", data[-8:])
+    assert checksum == XXHASH.XXH3_64bits(data[:-8], len(data) - 8)
+    rows = shape[0] if shape else 1
+    cols = math.prod(shape[1:])
+    return decode_payload(
+        spec, data[head:head + size], (low, high), rows, cols)
+
+
+def write_npy(path, shape, values):
+    text = "{'descr': '<f4', 'fortran_order': False, 'shape': %r, }" % (shape,)
+    text += " " * (-(len(text) + 11) % 64) + "\n"
+    with open(path, "wb") as out:
+        out.write(b"\x93NUMPY\x01\0" + struct.pack("<H", len(text)))
+        out.write(text.encode() + array.array("f", values).tobytes())
+
+
+def read_npy(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    (length,) = struct.unpack("<H", data[8:10])
+    return data[10 + length:]
+
+
+SPECS = [
+    "identity", "half", "bfloat16", "sign", "natural", "natural:8",
+    "natural-dithering", "natural-dithering:3,norm=inf", "dithering",
+    "dithering:levels=4,bucket=64", "dithering:1000,norm=inf,bucket=7",
+    "top-k", "top-k:0.3", "top-k:0.9", "top-k:1", "random-k:0.2",
+    "random-k:rank=2", "random-k:1", "random-block:0.3",
+    "random-block:rank=1", "low-rank", "low-rank:rank=3,iterations=2",
+    "top-k:0.1+natural", "random-k:0.3+dithering:levels=15",
+    "top-k:0.5+random-k:0.5+half", "random-block:0.5+sign",
+]
+SHAPES = [(1,), (37,), (12, 31), (5, 6, 7)]
+
+
+def main():
+    laconic = sys.argv[1]
+    random.seed(1)
+    passed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        source, packed, unpacked = (
+            os.path.join(folder, name) for name in ("x.npy", "x.lac", "y.npy"))
+        for shape in SHAPES:
+            values = [random.gauss(0, 1) for _ in range(math.prod(shape))]
+            write_npy(source, shape, values)
+            for spec in SPECS:
+                for form in ("plain", "unbiased", "contractive"):
+                    subprocess.run(
+                        [laconic, "encode", "--compressor", spec, "--form",
+                         form, source, packed],
+                        check=True, stdout=subprocess.DEVNULL)
+                    subprocess.run(
+                        [laconic, "decode", packed, unpacked],
+                        check=True, stdout=subprocess.DEVNULL)
+                    with open(packed, "rb") as file:
+                        mine = decode_file(file.read())
+                    theirs = read_npy(unpacked)
+                    if array.array("f", mine).tobytes() != theirs:
+                        sys.exit(f"{spec}, {form}, {shape}: values differ")
+                    passed += 1
+    print(f"{passed} files decoded alike")
+
+
+if __name__ == "__main__":
+    main()
