@@ -12,6 +12,10 @@ set_target_properties(laconic PROPERTIES
 
 add_library(laconic_static STATIC $<TARGET_OBJECTS:laconic_objects>)
 target_link_libraries(laconic_static INTERFACE PkgConfig::XXHASH m)
+if(LAC_LAPACK)
+    target_link_libraries(laconic_static INTERFACE LAPACK::LAPACK)
+    set(pc_lapack "-llapack -lblas ")
+endif()
 set_target_properties(laconic_static PROPERTIES
     OUTPUT_NAME laconic
     EXPORT_NAME static)
@@ -26,8 +30,9 @@ endforeach()
 install(DIRECTORY include/laconic ${CMAKE_CURRENT_BINARY_DIR}/include/laconic
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h)
 
-# Two export sets: the static library needs xxhash where it is linked, the
-# shared one has it already, and its users must not have to install it.
+# Two export sets: the static library needs xxhash and LAPACK where it is
+# linked, the shared one has them already, and its users must not have to
+# install them.
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/laconic)
 install(TARGETS laconic EXPORT laconicTargets)
 install(TARGETS laconic_static EXPORT laconicStaticTargets)

@@ -5,7 +5,8 @@
 # usage: install_packages.sh build|test|check ...
 set -eu
 
-build="gcc libc6-dev cmake ninja-build pkg-config libxxhash-dev libcjson-dev"
+build="gcc libc6-dev cmake ninja-build pkg-config libxxhash-dev libcjson-dev
+       liblapack-dev"
 test="libcmocka-dev g++ python3"
 check="clang clang-format clang-tidy libclang-rt-dev"
 

@@ -12,7 +12,7 @@ static const cli_kind kinds[] = {
      "A+B sends the values that the sparsifier A keeps through B: "
      "top-k:0.01+natural",
      lac_compressors, lac_compressor_aliases},
-    {"topologies", NULL, NULL, NULL},
+    {"topologies", NULL, lac_topologies, NULL},
     {"transports", NULL, NULL, NULL},
     {"algorithms", NULL, NULL, NULL},
     {"models", NULL, NULL, NULL},
@@ -96,12 +96,16 @@ const char *cli_item_fallback(
 }
 
 // Finds the name nearest to `word`, or NULL: one that is near but not equal.
-static const char *closest_compressor(const char *word)
+static const char *closest_name(const char *kind, const char *word)
 {
+    const cli_kind *which = kinds;
+    while (strcmp(which->name, kind) != 0) {
+        which++;
+    }
     const char *closest = NULL;
     size_t distance = CLI_CLOSE + 1;
     cli_item item;
-    for (size_t i = 0; cli_kind_item(&kinds[0], i, &item); i++) {
+    for (size_t i = 0; cli_kind_item(which, i, &item); i++) {
         if (cli_closer(word, item.name, &distance)) {
             closest = item.name;
         }
@@ -111,6 +115,11 @@ static const char *closest_compressor(const char *word)
 
 int cli_bad_spec(const char *command, const char *spec)
 {
+    return cli_bad_spec_of(command, "compressors", spec);
+}
+
+int cli_bad_spec_of(const char *command, const char *kind, const char *spec)
+{
     (void)cli_failed();
     // Each part of "A:...+B:..." begins with a name.
     while (*spec != '\0') {
@@ -118,7 +127,7 @@ int cli_bad_spec(const char *command, const char *spec)
         const size_t len = strcspn(spec, ":+");
         (void)snprintf(
             word, sizeof(word), "%.*s", (int)(len < 63 ? len : 63), spec);
-        const char *const closest = closest_compressor(word);
+        const char *const closest = closest_name(kind, word);
         if (closest != NULL) {
             (void)fprintf(stderr, "did you mean %s?\n", closest);
             break;

@@ -43,4 +43,7 @@ const char *cli_item_fallback(
 // typed, after opening it failed, and returns CLI_USAGE.
 int cli_bad_spec(const char *command, const char *spec);
 
+// cli_bad_spec_of does the same for a spec of any kind, by its name.
+int cli_bad_spec_of(const char *command, const char *kind, const char *spec);
+
 #endif

@@ -181,14 +181,16 @@ lac_status cli_npy_read(const char *path, cli_npy *out, float **values_out)
     return LAC_OK;
 }
 
-size_t cli_npy_header(
-    const cli_dimensions *dimensions, uint8_t out[CLI_NPY_HEADER_MAX])
+static size_t write_header(
+    const char *descr, const cli_dimensions *dimensions,
+    uint8_t out[CLI_NPY_HEADER_MAX])
 {
     char *const text = (char *)out + PREFIX_MIN;
     const size_t room = CLI_NPY_HEADER_MAX - PREFIX_MIN;
     // 32 sizes of 20 digits and ", " fit, so nothing below is cut.
     size_t used = (size_t)snprintf(
-        text, room, "{'descr': '<f4', 'fortran_order': False, 'shape': (");
+        text, room, "{'descr': '%s', 'fortran_order': False, 'shape': (",
+        descr);
     for (size_t i = 0; i < dimensions->count; i++) {
         const char *const after =
             dimensions->count == 1 || i + 1 < dimensions->count ? "," : "";
@@ -207,6 +209,18 @@ size_t cli_npy_header(
     out[8] = (uint8_t)(total - PREFIX_MIN);
     out[9] = (uint8_t)((total - PREFIX_MIN) >> 8);
     return total;
+}
+
+size_t cli_npy_header(
+    const cli_dimensions *dimensions, uint8_t out[CLI_NPY_HEADER_MAX])
+{
+    return write_header("<f4", dimensions, out);
+}
+
+size_t cli_npy_header_f64(
+    const cli_dimensions *dimensions, uint8_t out[CLI_NPY_HEADER_MAX])
+{
+    return write_header("<f8", dimensions, out);
 }
 
 void cli_npy_put_values(float *values, size_t n)

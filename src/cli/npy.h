@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// NumPy's .npy files of float32 in C order.
+// NumPy's .npy files of float32 in C order; float64 can be written.
 #ifndef LACONIC_CLI_NPY_H
 #define LACONIC_CLI_NPY_H
 
@@ -48,6 +48,10 @@ lac_status cli_npy_read(const char *path, cli_npy *out, float **values_out);
 // returns its length, a multiple of 64; the values follow it.
 enum { CLI_NPY_HEADER_MAX = 1024 };
 size_t cli_npy_header(
+    const cli_dimensions *dimensions, uint8_t out[CLI_NPY_HEADER_MAX]);
+
+// cli_npy_header_f64 does the same for values that are float64.
+size_t cli_npy_header_f64(
     const cli_dimensions *dimensions, uint8_t out[CLI_NPY_HEADER_MAX]);
 
 // cli_npy_put_values turns n values into the bytes of a file, in place.

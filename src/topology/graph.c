@@ -43,11 +43,8 @@ lac_status laci_graph_add(laci_graph *graph, uint32_t a, uint32_t b)
 {
     assert(a < graph->workers && b < graph->workers && a != b);
     if (graph->count == graph->room) {
-        size_t room = graph->room < ROOM_MIN ? ROOM_MIN : 2 * graph->room;
-        if (room > LACI_EDGES_MAX && graph->room < LACI_EDGES_MAX) {
-            room = LACI_EDGES_MAX;
-        }
-        LAC_TRY(laci_graph_reserve(graph, room));
+        LAC_TRY(laci_graph_reserve(
+            graph, graph->room < ROOM_MIN ? ROOM_MIN : 2 * graph->room));
     }
     graph->pairs[graph->count++] = (laci_pair){a, b};
     return LAC_OK;

@@ -18,9 +18,10 @@ static lac_status hypercube_build(
     }
     for (uint32_t i = 0; i < n; i++) {
         for (uint32_t bit = 1; bit < n; bit *= 2) {
-            if ((i & bit) == 0) {
-                LAC_TRY(laci_graph_add(graph, i, i | bit));
+            if ((i & bit) != 0) {
+                continue;
             }
+            LAC_TRY(laci_graph_add(graph, i, i | bit));
         }
     }
     return LAC_OK;

@@ -6,6 +6,8 @@
 // loop or a second edge. This keeps all degrees, so it cannot fail however
 // large they are, and tends to the uniform distribution (Cooper, Dyer and
 // Greenhill, "Sampling regular graphs and a peer-to-peer network", 2007).
+#include <assert.h>
+
 #include "base/alloc.h"
 #include "base/fail.h"
 #include "topology/topology.h"
@@ -121,6 +123,7 @@ static lac_status random_regular_build(
         return LAC_OK;
     }
     LAC_TRY(check(r, graph));
+    assert(r->degree > 0); // the smallest setting is 1
     const size_t edges = (size_t)n * r->degree / 2;
     LAC_TRY(laci_graph_reserve(graph, edges));
     const table t = {n, r->degree, laci_zalloc(2 * edges * sizeof(uint32_t))};

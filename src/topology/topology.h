@@ -75,7 +75,7 @@ typedef enum laci_weights {
     {                                                                          \
         .name = "weights", .type = LAC_PARAM_CHOICE, .offset = 0,              \
         .fallback = "metropolis", .choices = "metropolis|max-degree",          \
-        .help = "of a neighbour: 1/(1 + the larger degree), or 1/the larger",  \
+        .help = "1/(1 + larger degree of the two ends), or 1/larger degree",   \
     }
 
 // A table with this setting only.

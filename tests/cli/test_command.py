@@ -19,7 +19,7 @@ import unittest
 
 LACONIC = os.path.abspath(sys.argv.pop(1))
 GOOD, FAILED, USAGE = 0, 1, 2
-COMMANDS = ("list", "encode", "decode", "bench")
+COMMANDS = ("list", "encode", "decode", "topology", "bench")
 
 
 def npy(shape, values, descr="<f4", order="False", version=1):
@@ -180,11 +180,12 @@ class List(Command):
 
     def test_the_table_names_the_same(self):
         text = self.succeeds("list")
-        for item in json.loads(self.succeeds("list", "--json"))["compressors"]:
+        kinds = json.loads(self.succeeds("list", "--json"))
+        for item in kinds["compressors"] + kinds["topologies"]:
             self.assertRegex(text, r"(?m)^  %s +\S" % re.escape(item["name"]))
             for param in item["params"]:
                 self.assertIn("      %s=" % param["name"], text)
-        self.assertNotIn("topologies", text)
+        self.assertIn("topologies", text)
 
     def test_every_default_can_be_written_out(self):
         for item in json.loads(self.succeeds("list", "--json"))["compressors"]:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 COPIED = ["CMakeLists.txt", "cmake", "include", "src", "tests", "fuzz",
-          "examples", "tools", "Makefile"]
+          "examples", "tools", "docs", "Makefile"]
 BLOCK = re.compile(r"^<!-- (file|line): (\S+) -->\n```c\n(.*?)^```",
                    re.M | re.S)
 TESTS = r"^(conformance|fuzz\.(seeds|decode|spec))"
