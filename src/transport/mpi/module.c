@@ -67,6 +67,10 @@ static lac_status check_place(
     s->rank = (uint32_t)rank;
     s->world = (uint32_t)size;
     if (membership->world != LAC_RANK_ANY && membership->world != s->world) {
+        // All workers find this alike, so none waits here for another.
+        if (s->started) {
+            (void)MPI_Finalize();
+        }
         return s->services->fail(
             LAC_ERR_INVALID, "mpi: the job has %u workers, expected %u",
             s->world, membership->world);
@@ -146,12 +150,12 @@ static lac_status module_join(void *state, laci_membership *membership)
     return status;
 }
 
-// Tells every peer that is still there. What cannot be sent is lost: those
-// peers will notice the silence.
+// Tells every peer, those that have left too: they still listen, until they
+// know that all have. What cannot be sent is lost: silence says it as well.
 static void tell_all(laci_mpi_session *s, laci_mpi_kind kind, const char *text)
 {
     for (uint32_t peer = 0; peer < s->world; peer++) {
-        if (peer != s->rank && !s->peers[peer].left) {
+        if (peer != s->rank) {
             const lac_send send = {peer, s->blamed, text, strlen(text)};
             if (laci_mpi_post(s, kind, &send) != LAC_OK) {
                 return;
@@ -239,12 +243,12 @@ static void module_leave(void *state)
         for (uint32_t i = 0; i < s->world; i++) {
             free_letters(s, s->peers[i].first);
         }
-        s->services->free(s->peers);
         s->services->free(s->scratch);
     }
+    s->services->free(s->peers);
     s->services->free(s->claims);
     (void)pthread_mutex_destroy(&s->lock);
-    if (complete && !failed) {
+    if (complete && !failed && !s->cause_known) {
         (void)MPI_Comm_free(&s->comm);
         if (s->started) {
             (void)MPI_Finalize();

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+"""Runs duties of the conformance suite under mpirun: LIBRARY PROGRAM DUTY.
+
+Every worker must report that it went well. The status of mpirun says nothing:
+after a failure, and most duties bring one about, MPI is not finalised.
+"""
+import subprocess
+import sys
+
+import launch
+
+WORKERS = 4
+
+
+def main(library, program, duty):
+    command = [*launch.launcher(library, WORKERS), program,
+               f"mpi:library={library}"]
+    if duty != "steady":
+        command.append(duty)
+    result = subprocess.run(command, env=launch.environment(), text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            timeout=100, check=False)
+    print(result.stdout, result.stderr)
+    good = all(f"worker {rank} of {WORKERS}: good" in result.stdout
+               for rank in range(WORKERS))
+    if duty == "steady" and result.returncode != 0:
+        good = False
+    return 0 if good and "FAILED" not in result.stderr else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
