@@ -23,7 +23,8 @@ function(lac_mpi_module name package)
     add_library(mpi_${name} INTERFACE)
     target_include_directories(mpi_${name} SYSTEM INTERFACE
         ${MPI_${name}_INCLUDE_DIRS})
-    target_compile_options(mpi_${name} INTERFACE -Wno-stringop-overflow)
+    target_compile_options(mpi_${name} INTERFACE
+        $<$<C_COMPILER_ID:GNU>:-Wno-stringop-overflow>)
     target_link_libraries(mpi_${name} INTERFACE ${MPI_${name}_LINK_LIBRARIES})
     file(GLOB sources CONFIGURE_DEPENDS
          ${PROJECT_SOURCE_DIR}/src/transport/mpi/*.c)
