@@ -135,7 +135,9 @@ lac_status laci_group_open(laci_group **out, const laci_group_options *options)
 
 void laci_group_close(laci_group *g)
 {
-    laci_free_aligned(g);
+    if (g != NULL) {
+        laci_transport_keep(g->transport, &g->kept);
+    }
 }
 
 uint32_t laci_group_rank(const laci_group *g)

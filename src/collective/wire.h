@@ -8,6 +8,7 @@
 #include "collective/frame.h"
 #include "collective/group.h"
 #include "kernels/kernels.h"
+#include "transport/transport.h"
 
 enum {
     LACI_LENGTH_SIZE = 8, // before every payload
@@ -43,6 +44,7 @@ typedef struct laci_set {
 } laci_set;
 
 struct laci_group {
+    laci_kept kept; // must be first: the transport has it in the end
     lac_transport *transport;
     const laci_kernels *kernels;
     uint32_t rank;

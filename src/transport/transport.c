@@ -34,6 +34,7 @@ struct lac_transport {
     void *state;
     uint32_t rank;
     uint32_t world;
+    laci_kept *kept;    // released after leave
     lac_status failure; // of the first exchange that failed
     char sentence[SENTENCE_SIZE];
 };
@@ -107,10 +108,22 @@ lac_status lac_transport_join(
 
 void lac_transport_leave(lac_transport *t)
 {
-    if (t != NULL) {
-        t->ops->leave(t->state);
-        laci_free_aligned(t);
+    if (t == NULL) {
+        return;
     }
+    t->ops->leave(t->state);
+    while (t->kept != NULL) {
+        laci_kept *const block = t->kept;
+        t->kept = block->next;
+        laci_free_aligned(block);
+    }
+    laci_free_aligned(t);
+}
+
+void laci_transport_keep(lac_transport *t, laci_kept *block)
+{
+    block->next = t->kept;
+    t->kept = block;
 }
 
 uint32_t lac_transport_rank(const lac_transport *t)

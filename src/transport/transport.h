@@ -75,6 +75,16 @@ bool laci_transport_has_allreduce(const lac_transport *t);
 lac_status laci_transport_allreduce(
     lac_transport *t, float *x, size_t n, double deadline);
 
+// A block that peers may still be reading when its owner is done with it. It
+// begins with this struct.
+typedef struct laci_kept {
+    struct laci_kept *next;
+} laci_kept;
+
+// laci_transport_keep takes over a block of laci_zalloc_aligned, which is
+// released when this worker has left and nobody reads it any more.
+void laci_transport_keep(lac_transport *t, laci_kept *block);
+
 // laci_monotonic_now returns seconds of CLOCK_MONOTONIC.
 double laci_monotonic_now(void);
 

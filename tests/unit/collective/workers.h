@@ -75,8 +75,8 @@ static void *run_worker(void *argument)
     if (w->status != LAC_OK) {
         (void)snprintf(w->sentence, SENTENCE_SIZE, "%s", lac_error_message());
     }
-    lac_transport_leave(w->transport);
     laci_group_close(w->group);
+    lac_transport_leave(w->transport);
     return NULL;
 }
 
