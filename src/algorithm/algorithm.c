@@ -332,3 +332,12 @@ lac_traffic lac_algorithm_traffic(const lac_algorithm *a)
     const laci_counts *const counts = laci_group_counts(a->worker.group);
     return (lac_traffic){counts->payload, counts->wire, counts->messages};
 }
+
+void laci_algorithm_use_kernels(lac_algorithm *a, const laci_kernels *kernels)
+{
+    a->worker.kernels = kernels;
+    (void)!lac_compressor_use_kernels(a->worker.raw, kernels->name);
+    if (a->worker.compressor != NULL) {
+        (void)!lac_compressor_use_kernels(a->worker.compressor, kernels->name);
+    }
+}

@@ -27,4 +27,8 @@ struct lac_algorithm {
     char warning[LACI_WARNING_SIZE];
 };
 
+// laci_algorithm_use_kernels is for tests, which compare sets of kernels: all
+// give the same bits. `kernels` must be one that this machine can run.
+void laci_algorithm_use_kernels(lac_algorithm *a, const laci_kernels *kernels);
+
 #endif
