@@ -29,11 +29,13 @@ extern "C" {
 //     for (round = 0; ; round++) {
 //         lac_algorithm_mix(a, round, slices, NULL, count);
 //     }
+//     lac_transport_leave(transport);
 //     lac_algorithm_close(a);
 //
 // All workers make the same calls in the same order. Memory: open allocates
-// all of it; what it is given must outlive the handle. Threads: a handle
-// serves one thread at a time.
+// all of it; layout and topology must outlive the handle. The transport is left
+// before the handle is closed: until then peers may read its messages. Threads:
+// a handle serves one thread at a time.
 
 /// The kinds of values a slice may have.
 typedef enum lac_dtype {
@@ -85,7 +87,8 @@ typedef struct lac_algorithm lac_algorithm;
 LAC_FALLIBLE lac_status
 lac_algorithm_open(lac_algorithm **out, const lac_algorithm_options *options);
 
-/// lac_algorithm_close releases `a`. NULL is allowed.
+/// lac_algorithm_close releases `a`, after the transport was left (or when it
+/// never sent anything). NULL is allowed.
 LAC_API void lac_algorithm_close(lac_algorithm *a);
 
 LAC_API lac_family lac_algorithm_family(const lac_algorithm *a);
@@ -107,7 +110,8 @@ lac_algorithm_start(lac_algorithm *a, const lac_slice *slices, size_t count);
 /// a gradient: it reads `in` and touches nothing but the algorithm's state.
 /// lac_algorithm_end finishes the round: `out` becomes the new value of `in`.
 /// `updates`, when not NULL, holds for each slice what the local step adds to
-/// the values, or NULL. Rounds count from 0 and without gaps.
+/// the values, or NULL. Rounds count from 0 and without gaps; a tensor comes
+/// once in a call, and every round of it is begun and ended once.
 /// Both fail with LAC_ERR_INVALID, LAC_ERR_PEER or LAC_ERR_CORRUPT; a failed
 /// round leaves state and values as they were.
 LAC_FALLIBLE lac_status lac_algorithm_begin(
@@ -141,8 +145,9 @@ typedef struct lac_traffic {
 LAC_API lac_traffic lac_algorithm_traffic(const lac_algorithm *a);
 
 /// lac_algorithm_state_size returns the bytes of the saved state.
-/// lac_algorithm_save writes them; lac_algorithm_load takes them up again, in
-/// an algorithm opened with the same settings, and continues bit for bit.
+/// lac_algorithm_save writes them, after the start and between rounds;
+/// lac_algorithm_load takes them up again, in an algorithm opened with the same
+/// settings that was not started, and continues bit for bit.
 /// Load fails, having changed nothing, with LAC_ERR_CORRUPT or LAC_ERR_INVALID
 /// (the sentence says which setting, tensor or worker differs).
 LAC_API size_t lac_algorithm_state_size(const lac_algorithm *a);

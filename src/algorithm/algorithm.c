@@ -72,8 +72,14 @@ static lac_status check_options(
         return lac_fail(
             LAC_ERR_INVALID,
             "%s: its replicas need the same neighbours in every round, "
-            "expected "
-            "a topology that does not vary",
+            "expected a topology that does not vary",
+            name);
+    }
+    if (ops->family == LAC_FAMILY_MODEL && o->nonfinite != LAC_NONFINITE_STOP) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: gossip cannot leave out a round or a tensor, expected to stop "
+            "at values that are not finite",
             name);
     }
     if (o->transport != NULL && o->topology != NULL &&
@@ -177,13 +183,13 @@ static lac_status allocate(lac_algorithm *a)
     w->fields = a->memory.fields;
     w->first_field = a->memory.first;
     a->items = laci_zalloc((tensors + 1) * sizeof(*a->items));
-    a->next_round = laci_zalloc((tensors + 1) * sizeof(*a->next_round));
+    a->progress = laci_zalloc((tensors + 1) * sizeof(*a->progress));
     w->readers = laci_zalloc(((size_t)w->world + 1) * sizeof(*w->readers));
     w->scratch = laci_zalloc_aligned(
         2 * laci_memory_field_size(largest) * sizeof(float));
     w->views = laci_zalloc((views_max(w) + 1) * sizeof(*w->views));
     w->own = laci_zalloc((tensors + 1) * sizeof(*w->own));
-    if (a->items == NULL || a->next_round == NULL || w->readers == NULL ||
+    if (a->items == NULL || a->progress == NULL || w->readers == NULL ||
         w->scratch == NULL || w->views == NULL || w->own == NULL) {
         return lac_fail(
             LAC_ERR_NOMEM, "%s: no memory for %zu tensors", a->ops->plugin.name,
@@ -202,8 +208,10 @@ static lac_status prepare(lac_algorithm **out, const lac_algorithm_options *o)
     LAC_TRY(check_options(o, ops));
     const size_t head = laci_aligned(sizeof(lac_algorithm));
     const size_t state = laci_aligned(ops->plugin.state_size);
+    const size_t texts = laci_settings_texts_size(&spec);
+    const char *const compressor = o->compressor == NULL ? "" : o->compressor;
     lac_algorithm *const a =
-        laci_zalloc_aligned(head + state + laci_settings_texts_size(&spec));
+        laci_zalloc_aligned(head + state + texts + strlen(compressor) + 1);
     if (a == NULL) {
         return lac_fail(LAC_ERR_NOMEM, "%s: no memory for a handle", spec.name);
     }
@@ -216,6 +224,8 @@ static lac_status prepare(lac_algorithm **out, const lac_algorithm_options *o)
     w->kernels = laci_kernels_best();
     w->seed = o->seed;
     w->training = o->training;
+    w->compressor_spec = memcpy(
+        (char *)a + head + state + texts, compressor, strlen(compressor) + 1);
     if (o->transport != NULL) {
         w->rank = lac_transport_rank(o->transport);
         w->world = lac_transport_world(o->transport);
@@ -278,7 +288,7 @@ void lac_algorithm_close(lac_algorithm *a)
     laci_free(a->worker.own);
     laci_memory_fini(&a->memory);
     laci_free(a->items);
-    laci_free(a->next_round);
+    laci_free(a->progress);
     laci_free(a->worker.readers);
     laci_free_aligned(a->worker.scratch);
     laci_free_aligned(a);
@@ -314,11 +324,20 @@ const char *lac_algorithm_warning(const lac_algorithm *a)
 
 double lac_algorithm_gamma(const lac_algorithm *a)
 {
-    return a->ops->gamma == NULL ? (double)NAN : a->ops->gamma(a->state);
+    return a->ops->step == NULL ? (double)NAN : *a->ops->step(a->state);
 }
 
 lac_traffic lac_algorithm_traffic(const lac_algorithm *a)
 {
     const laci_counts *const counts = laci_group_counts(a->worker.group);
     return (lac_traffic){counts->payload, counts->wire, counts->messages};
+}
+
+void laci_algorithm_use_kernels(lac_algorithm *a, const laci_kernels *kernels)
+{
+    a->worker.kernels = kernels;
+    (void)!lac_compressor_use_kernels(a->worker.raw, kernels->name);
+    if (a->worker.compressor != NULL) {
+        (void)!lac_compressor_use_kernels(a->worker.compressor, kernels->name);
+    }
 }

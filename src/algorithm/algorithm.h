@@ -33,6 +33,7 @@ typedef struct laci_worker {
     const lac_topology *topology; // NULL in the gradient family
     laci_group *group;            // NULL while only the cost is wanted
     lac_compressor *compressor;   // NULL where there is none
+    const char *compressor_spec;  // to open another one like it
     lac_compressor *raw;          // the identity
     const laci_kernels *kernels;
     uint32_t rank;
@@ -44,6 +45,7 @@ typedef struct laci_worker {
     laci_reader *readers; // room for one of every peer, or of every worker
     laci_view *views;     // of payloads that arrived: neighbour by neighbour
     laci_view *own;       // of payloads that this worker sent
+    laci_writer *message; // being written by laci_gossip_put
     float *scratch;       // two tensors of the largest size
     laci_field *fields;
     size_t *first_field; // of each tensor
@@ -124,8 +126,9 @@ typedef struct laci_algorithm_ops {
     // What a round costs; memory is the framework's to add.
     void (*cost)(const void *state, const laci_worker *w, lac_cost *out);
 
-    // Optional: the step size in use.
-    double (*gamma)(const void *state);
+    // Optional: where the step size in use is kept, 0 until it is known. It is
+    // saved with the state.
+    double *(*step)(void *state);
 } laci_algorithm_ops;
 
 #endif

@@ -120,10 +120,10 @@ static void choco_cost(const void *state, const laci_worker *w, lac_cost *out)
     laci_gossip_cost(w, w->compressor, 1, out);
 }
 
-static double choco_gamma(const void *state)
+static double *choco_step(void *state)
 {
-    const choco *const c = state;
-    return c->step;
+    choco *const c = state;
+    return &c->step;
 }
 
 const laci_algorithm_ops laci_choco_algorithm = {
@@ -144,5 +144,5 @@ const laci_algorithm_ops laci_choco_algorithm = {
     .begin = choco_begin,
     .end = choco_end,
     .cost = choco_cost,
-    .gamma = choco_gamma,
+    .step = choco_step,
 };

@@ -128,10 +128,10 @@ static void deepsqueeze_cost(
     laci_gossip_cost(w, w->compressor, 1, out);
 }
 
-static double deepsqueeze_gamma(const void *state)
+static double *deepsqueeze_step(void *state)
 {
-    const deepsqueeze *const d = state;
-    return d->step;
+    deepsqueeze *const d = state;
+    return &d->step;
 }
 
 const laci_algorithm_ops laci_deepsqueeze_algorithm = {
@@ -151,5 +151,5 @@ const laci_algorithm_ops laci_deepsqueeze_algorithm = {
     .begin = deepsqueeze_begin,
     .end = deepsqueeze_end,
     .cost = deepsqueeze_cost,
-    .gamma = deepsqueeze_gamma,
+    .step = deepsqueeze_step,
 };

@@ -16,12 +16,14 @@ void laci_gossip_put(
     const lac_key key = own_key(w, round, i);
     const lac_shape shape = round->items[i].shape;
     const size_t bound = lac_compressor_bound(c, shape, LAC_SCOPE_WORKER);
-    laci_writer *const message = laci_group_message(w->group, 0);
-    uint8_t *const out = laci_writer_room(message, bound);
+    if (i == 0) {
+        w->message = laci_group_message(w->group, 0); // empties it
+    }
+    uint8_t *const out = laci_writer_room(w->message, bound);
     size_t len = 0;
     // Sizes were reserved at open: encoding cannot fail.
     (void)!lac_compressor_encode(c, &key, shape, values, out, bound, &len);
-    laci_writer_commit(message, len);
+    laci_writer_commit(w->message, len);
     w->own[i] = (laci_view){out, len};
 }
 

@@ -11,7 +11,8 @@
 
 #include "algorithm/algorithm.h"
 
-// laci_gossip_put encodes the values of item `i` with `c` into the message.
+// laci_gossip_put encodes the values of item `i` with `c` into the message, to
+// be called for every item from 0 on.
 void laci_gossip_put(
     laci_worker *w, lac_compressor *c, const laci_round *round, size_t i,
     const float *values);

@@ -8,15 +8,27 @@
 
 enum { LACI_WARNING_SIZE = 256 };
 
+// How far a tensor is.
+typedef struct laci_progress {
+    uint64_t next_round;
+    bool begun; // next_round was begun and not ended
+    bool named; // already, in what is being looked at
+} laci_progress;
+
 struct lac_algorithm {
     const laci_algorithm_ops *ops;
     void *state; // settings, in the same block as this struct
     laci_worker worker;
     laci_memory memory;
     lac_nonfinite nonfinite;
-    laci_item *items;     // room for the slices of a call
-    uint64_t *next_round; // of each tensor
+    laci_item *items;        // room for the slices of a call
+    laci_progress *progress; // of each tensor
+    bool started;            // or loaded
     char warning[LACI_WARNING_SIZE];
 };
+
+// laci_algorithm_use_kernels is for tests, which compare sets of kernels: all
+// give the same bits. `kernels` must be one that this machine can run.
+void laci_algorithm_use_kernels(lac_algorithm *a, const laci_kernels *kernels);
 
 #endif

@@ -39,6 +39,11 @@ static lac_status check_slice(
             LAC_ERR_INVALID, "%s: slice %zu is of tensor %zu, there are %zu",
             name, index, slice->tensor, lac_layout_count(a->worker.layout));
     }
+    if (a->progress[slice->tensor].named) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: %s was given twice", name,
+            name_of(a, slice->tensor));
+    }
     const lac_shape shape =
         lac_layout_tensor(a->worker.layout, slice->tensor)->shape;
     if (slice->dtype != LAC_F32) {
@@ -52,13 +57,41 @@ static lac_status check_slice(
             LAC_ERR_INVALID, "%s: the values of %s are NULL", name,
             name_of(a, slice->tensor));
     }
-    if (a->next_round[slice->tensor] != round) {
+    if (a->progress[slice->tensor].next_round != round) {
         return lac_fail(
             LAC_ERR_INVALID, "%s: round of %s is %llu, expected %llu", name,
             name_of(a, slice->tensor), (unsigned long long)round,
-            (unsigned long long)a->next_round[slice->tensor]);
+            (unsigned long long)a->progress[slice->tensor].next_round);
     }
     return LAC_OK;
+}
+
+// Fills a->items from the slices and returns how many were taken before one
+// was refused.
+static size_t fill_items(
+    lac_algorithm *a, uint64_t round, const lac_slice *slices,
+    const float *const *updates, size_t count, lac_status *status_out)
+{
+    *status_out = LAC_OK;
+    for (size_t i = 0; i < count; i++) {
+        *status_out = check_slice(a, &slices[i], i, round);
+        if (*status_out != LAC_OK) {
+            return i;
+        }
+        const size_t tensor = slices[i].tensor;
+        const lac_shape shape =
+            lac_layout_tensor(a->worker.layout, tensor)->shape;
+        a->progress[tensor].named = true;
+        a->items[i] = (laci_item){
+            .tensor = tensor,
+            .shape = shape,
+            .n = shape.rows * shape.cols,
+            .in = slices[i].in,
+            .out = slices[i].out,
+            .update = updates == NULL ? NULL : updates[i],
+        };
+    }
+    return count;
 }
 
 // Fills a->items from the slices. A tensor may come once in a call.
@@ -71,20 +104,12 @@ static lac_status take_slices(
             LAC_ERR_INVALID, "%s: %zu slices were given of %zu tensors",
             a->ops->plugin.name, count, lac_layout_count(a->worker.layout));
     }
-    for (size_t i = 0; i < count; i++) {
-        LAC_TRY(check_slice(a, &slices[i], i, round));
-        const lac_tensor *const tensor =
-            lac_layout_tensor(a->worker.layout, slices[i].tensor);
-        a->items[i] = (laci_item){
-            .tensor = slices[i].tensor,
-            .shape = tensor->shape,
-            .n = tensor->shape.rows * tensor->shape.cols,
-            .in = slices[i].in,
-            .out = slices[i].out,
-            .update = updates == NULL ? NULL : updates[i],
-        };
+    lac_status status;
+    const size_t taken = fill_items(a, round, slices, updates, count, &status);
+    for (size_t i = 0; i < taken; i++) {
+        a->progress[a->items[i].tensor].named = false;
     }
-    return LAC_OK;
+    return status;
 }
 
 // Gossip has no one to vote with but neighbours: a worker whose values are not
@@ -122,10 +147,39 @@ static lac_status expect_family(const lac_algorithm *a, lac_family family)
     return LAC_OK;
 }
 
+static lac_status expect_started(const lac_algorithm *a)
+{
+    if (!a->started) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: rounds come after start or load",
+            a->ops->plugin.name);
+    }
+    return LAC_OK;
+}
+
+// Every round of a tensor is begun once and then ended once.
+static lac_status expect_begun(
+    const lac_algorithm *a, size_t count, bool expected)
+{
+    for (size_t i = 0; i < count; i++) {
+        const laci_progress *const p = &a->progress[a->items[i].tensor];
+        if (p->begun != expected) {
+            return lac_fail(
+                LAC_ERR_INVALID, "%s: round %llu of %s was %s",
+                a->ops->plugin.name, (unsigned long long)p->next_round,
+                name_of(a, a->items[i].tensor),
+                expected ? "ended before it was begun" : "begun twice");
+        }
+    }
+    return LAC_OK;
+}
+
 static void advance(lac_algorithm *a, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        a->next_round[a->items[i].tensor]++;
+        laci_progress *const p = &a->progress[a->items[i].tensor];
+        p->next_round++;
+        p->begun = false;
     }
 }
 
@@ -139,11 +193,36 @@ lac_status lac_algorithm_start(
             a->ops->plugin.name, lac_layout_count(a->worker.layout), count);
     }
     LAC_TRY(stop_on_nonfinite(a, count));
-    if (a->ops->start == NULL) {
-        return LAC_OK;
+    if (a->ops->start != NULL) {
+        const laci_round round = {0, a->items, count};
+        LAC_TRY(a->ops->start(a->state, &a->worker, &round));
     }
-    const laci_round round = {0, a->items, count};
-    return a->ops->start(a->state, &a->worker, &round);
+    a->started = true;
+    return LAC_OK;
+}
+
+// Begins the round of a->items, which were taken but not looked at.
+static lac_status begin_items(lac_algorithm *a, uint64_t number, size_t count)
+{
+    LAC_TRY(expect_started(a));
+    LAC_TRY(expect_begun(a, count, false));
+    LAC_TRY(stop_on_nonfinite(a, count));
+    if (a->ops->begin != NULL) {
+        const laci_round round = {number, a->items, count};
+        LAC_TRY(a->ops->begin(a->state, &a->worker, &round));
+    }
+    for (size_t i = 0; i < count; i++) {
+        a->progress[a->items[i].tensor].begun = true;
+    }
+    return LAC_OK;
+}
+
+static lac_status end_items(lac_algorithm *a, uint64_t number, size_t count)
+{
+    const laci_round round = {number, a->items, count};
+    LAC_TRY(a->ops->end(a->state, &a->worker, &round));
+    advance(a, count);
+    return LAC_OK;
 }
 
 lac_status lac_algorithm_begin(
@@ -151,10 +230,7 @@ lac_status lac_algorithm_begin(
 {
     LAC_TRY(expect_family(a, LAC_FAMILY_MODEL));
     LAC_TRY(take_slices(a, number, slices, NULL, count));
-    LAC_TRY(stop_on_nonfinite(a, count));
-    const laci_round round = {number, a->items, count};
-    return a->ops->begin == NULL ? LAC_OK
-                                 : a->ops->begin(a->state, &a->worker, &round);
+    return begin_items(a, number, count);
 }
 
 lac_status lac_algorithm_end(
@@ -163,21 +239,22 @@ lac_status lac_algorithm_end(
 {
     LAC_TRY(expect_family(a, LAC_FAMILY_MODEL));
     LAC_TRY(take_slices(a, number, slices, updates, count));
+    LAC_TRY(expect_begun(a, count, true));
     if (updates != NULL) {
         LAC_TRY(stop_on_nonfinite(a, count));
     }
-    const laci_round round = {number, a->items, count};
-    LAC_TRY(a->ops->end(a->state, &a->worker, &round));
-    advance(a, count);
-    return LAC_OK;
+    return end_items(a, number, count);
 }
 
+// Looks at the updates before anything is sent, which begin cannot do.
 lac_status lac_algorithm_mix(
-    lac_algorithm *a, uint64_t round, const lac_slice *slices,
+    lac_algorithm *a, uint64_t number, const lac_slice *slices,
     const float *const *updates, size_t count)
 {
-    LAC_TRY(lac_algorithm_begin(a, round, slices, count));
-    return lac_algorithm_end(a, round, slices, updates, count);
+    LAC_TRY(expect_family(a, LAC_FAMILY_MODEL));
+    LAC_TRY(take_slices(a, number, slices, updates, count));
+    LAC_TRY(begin_items(a, number, count));
+    return end_items(a, number, count);
 }
 
 lac_status lac_algorithm_reduce(

@@ -6,6 +6,7 @@
 //     u32       version, 1
 //     u32       rank, u32 world
 //     text      algorithm (u32 length, then the characters)
+//     u64       bits of its step size, a double; 0 where there is none
 //     u32       number of tensors; for each
 //       text      name
 //       u64       rows, u64 columns, u64 next round
@@ -27,7 +28,7 @@
 
 static const char magic[8] = {'L', 'A', 'C', 'S', 'T', 'A', 'T', 'E'};
 
-enum { VERSION = 1, SHOWN_MAX = 60 };
+enum { VERSION = 1, SHOWN_MAX = 60, STEP_MAX = 2 };
 
 // Writes, or only counts while `out` is NULL.
 typedef struct writer {
@@ -85,7 +86,7 @@ static void put_tensor(writer *w, const lac_algorithm *a, size_t index)
     put_text(w, tensor->name);
     put_u64(w, tensor->shape.rows);
     put_u64(w, tensor->shape.cols);
-    put_u64(w, a->next_round[index]);
+    put_u64(w, a->progress[index].next_round);
     put_u32(w, saved);
     for (size_t i = a->memory.first[index]; i < a->memory.first[index + 1];
          i++) {
@@ -93,6 +94,18 @@ static void put_tensor(writer *w, const lac_algorithm *a, size_t index)
             put_field(w, &a->memory.fields[i]);
         }
     }
+}
+
+static double step_of(const lac_algorithm *a)
+{
+    return a->ops->step == NULL ? 0 : *a->ops->step(a->state);
+}
+
+static uint64_t double_bits(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof(bits));
+    return bits;
 }
 
 static void put_state(writer *w, const lac_algorithm *a)
@@ -103,6 +116,7 @@ static void put_state(writer *w, const lac_algorithm *a)
     put_u32(w, a->worker.rank);
     put_u32(w, a->worker.world);
     put_text(w, a->ops->plugin.name);
+    put_u64(w, double_bits(step_of(a)));
     put_u32(w, (uint32_t)tensors);
     for (size_t t = 0; t < tensors; t++) {
         put_tensor(w, a, t);
@@ -178,15 +192,45 @@ static int shown(text t)
     return (int)(t.len < SHOWN_MAX ? t.len : SHOWN_MAX);
 }
 
+// A step size that was set or found here must be the saved one; gamma=auto
+// takes it over.
+static lac_status get_step(reader *r, const lac_algorithm *a, bool apply)
+{
+    const uint64_t bits = get_u64(r);
+    const double here = step_of(a);
+    double step;
+    memcpy(&step, &bits, sizeof(step));
+    if (a->ops->step == NULL) {
+        return bits == 0
+                   ? LAC_OK
+                   : lac_fail(
+                         LAC_ERR_CORRUPT, "state: gamma is %g, %s has none",
+                         step, a->ops->plugin.name);
+    }
+    if (!(step > 0 && step <= STEP_MAX)) {
+        return lac_fail(
+            LAC_ERR_CORRUPT, "state: gamma is %g, expected in (0, %d]", step,
+            STEP_MAX);
+    }
+    if (here > 0 && bits != double_bits(here)) {
+        return lac_fail(
+            LAC_ERR_INVALID, "state: gamma is %.17g, expected %.17g", step,
+            here);
+    }
+    if (apply) {
+        *a->ops->step(a->state) = step;
+    }
+    return LAC_OK;
+}
+
 // Reads the head up to the number of tensors.
-static lac_status get_head(reader *r, const lac_algorithm *a)
+static lac_status get_head(reader *r, const lac_algorithm *a, bool apply)
 {
     const uint8_t *const found = get_bytes(r, sizeof(magic));
     const uint32_t version = get_u32(r);
     const uint32_t rank = get_u32(r);
     const uint32_t world = get_u32(r);
     const text name = get_text(r);
-    const uint32_t tensors = get_u32(r);
     if (found == NULL || memcmp(found, magic, sizeof(magic)) != 0) {
         return lac_fail(LAC_ERR_CORRUPT, "state: is not one of laconic");
     }
@@ -205,6 +249,8 @@ static lac_status get_head(reader *r, const lac_algorithm *a)
             LAC_ERR_INVALID, "state: is of worker %u of %u, expected %u of %u",
             rank, world, a->worker.rank, a->worker.world);
     }
+    LAC_TRY(get_step(r, a, apply));
+    const uint32_t tensors = get_u32(r);
     if (tensors != lac_layout_count(a->worker.layout)) {
         return lac_fail(
             LAC_ERR_INVALID, "state: has %u tensors, expected %zu", tensors,
@@ -284,9 +330,15 @@ static lac_status get_tensor(reader *r, lac_algorithm *a, bool apply)
     }
     const size_t index =
         (size_t)(tensor - lac_layout_tensor(a->worker.layout, 0));
+    if (a->progress[index].named) {
+        return lac_fail(
+            LAC_ERR_CORRUPT, "state: %s is there twice", tensor->name);
+    }
+    a->progress[index].named = true;
     LAC_TRY(get_fields(r, a, index, tensor->name, apply));
     if (apply) {
-        a->next_round[index] = round;
+        a->progress[index].next_round = round;
+        a->progress[index].begun = false;
     }
     return LAC_OK;
 }
@@ -295,10 +347,13 @@ static lac_status get_state(
     lac_algorithm *a, const uint8_t *in, size_t len, bool apply)
 {
     reader r = {in, in + len, false};
-    lac_status status = get_head(&r, a);
+    lac_status status = get_head(&r, a, apply);
     for (size_t t = 0;
          status == LAC_OK && t < lac_layout_count(a->worker.layout); t++) {
         status = get_tensor(&r, a, apply);
+    }
+    for (size_t t = 0; t < lac_layout_count(a->worker.layout); t++) {
+        a->progress[t].named = false;
     }
     if (r.cut || (status == LAC_OK && r.next != r.end)) {
         return lac_fail(
@@ -318,5 +373,7 @@ lac_status lac_algorithm_load(lac_algorithm *a, const uint8_t *in, size_t len)
             len);
     }
     LAC_TRY(get_state(a, in, len - 8, false));
-    return get_state(a, in, len - 8, true);
+    LAC_TRY(get_state(a, in, len - 8, true));
+    a->started = true;
+    return LAC_OK;
 }

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+// What the conformance tests of model algorithms share: every registered one
+// with several compressors, played by threads on a layout with odd tensors.
+#ifndef LACONIC_TESTS_GOSSIP_H
+#define LACONIC_TESTS_GOSSIP_H
+
+#include "workers.h"
+
+#include "algorithm/algorithm.h"
+
+enum { WORLD_MAX = 8, TENSORS = 5, VALUES = 7 * 5 + 13 + 1 + 9 };
+
+static const lac_tensor tensors[TENSORS] = {
+    {.name = "weight", .shape = {7, 5}}, {.name = "empty", .shape = {0, 3}},
+    {.name = "bias", .shape = {13, 1}},  {.name = "one", .shape = {1, 1}},
+    {.name = "row", .shape = {1, 9}},
+};
+
+typedef struct player player;
+
+// One performance of an algorithm.
+typedef struct play {
+    const char *algorithm;
+    const char *compressor; // or NULL
+    const char *topology;
+    uint32_t world;
+    lac_status (*script)(player *p);
+    // What one worker may have otherwise than the others.
+    uint32_t odd; // its rank; LAC_RANK_ANY for none
+    lac_algorithm_options odd_options;
+    double timeout;
+    const char *kernels; // or NULL
+    float x[WORLD_MAX][VALUES];
+    uint8_t *states[WORLD_MAX]; // saved by scripts
+    size_t lens[WORLD_MAX];
+} play;
+
+// One worker of it.
+struct player {
+    play *piece;
+    uint32_t rank;
+    lac_layout *layout;
+    lac_topology *topology;
+    lac_algorithm *a;
+    lac_transport *transport;
+    float *x;
+    lac_slice slices[TENSORS];
+};
+
+#define TRY(expression)                                                        \
+    do {                                                                       \
+        const lac_status try_status = (expression);                            \
+        if (try_status != LAC_OK) {                                            \
+            return try_status;                                                 \
+        }                                                                      \
+    } while (0)
+
+static inline lac_algorithm_options player_options(const player *p)
+{
+    lac_algorithm_options o = lac_algorithm_options_default();
+    o.spec = p->piece->algorithm;
+    o.compressor = p->piece->compressor;
+    o.layout = p->layout;
+    o.topology = p->topology;
+    o.transport = p->transport;
+    o.timeout = p->piece->timeout > 0 ? p->piece->timeout : 30;
+    if (p->rank == p->piece->odd) {
+        const lac_algorithm_options *const odd = &p->piece->odd_options;
+        o.spec = odd->spec != NULL ? odd->spec : o.spec;
+        o.compressor = odd->compressor != NULL ? odd->compressor : o.compressor;
+        o.layout = odd->layout != NULL ? odd->layout : o.layout;
+        o.seed = odd->seed != 0 ? odd->seed : o.seed;
+    }
+    return o;
+}
+
+static inline lac_status player_open(player *p)
+{
+    const lac_algorithm_options o = player_options(p);
+    return lac_algorithm_open(&p->a, &o);
+}
+
+static inline lac_status player_start(player *p)
+{
+    return lac_algorithm_start(p->a, p->slices, TENSORS);
+}
+
+// What the local step adds in odd rounds, to every other tensor.
+static inline const float *const *player_updates(
+    const player *p, uint64_t round, const float **room)
+{
+    static const float steps[VALUES] = {0.25f, -0.5f, 0.125f, 1, 0.75f};
+    for (size_t t = 0; t < TENSORS; t++) {
+        room[t] = (t + p->rank) % 2 == 0 ? steps : NULL;
+    }
+    return round % 2 == 1 ? room : NULL;
+}
+
+static inline lac_status player_mix(player *p, uint64_t round)
+{
+    const float *room[TENSORS];
+    return lac_algorithm_mix(
+        p->a, round, p->slices, player_updates(p, round, room), TENSORS);
+}
+
+static inline void player_save(player *p)
+{
+    play *const piece = p->piece;
+    free(piece->states[p->rank]);
+    piece->lens[p->rank] = lac_algorithm_state_size(p->a);
+    piece->states[p->rank] = malloc(piece->lens[p->rank]);
+    if (piece->states[p->rank] != NULL) {
+        lac_algorithm_save(p->a, piece->states[p->rank]);
+    }
+}
+
+static inline lac_status play_body(test_worker *w)
+{
+    play *const piece = w->context;
+    player p = {
+        .piece = piece,
+        .rank = w->rank,
+        .transport = w->transport,
+        .x = piece->x[w->rank],
+    };
+    lac_status status = lac_layout_open(&p.layout, tensors, TENSORS);
+    if (status == LAC_OK) {
+        status = lac_topology_open(&p.topology, piece->topology, w->world, 3);
+    }
+    for (size_t t = 0; status == LAC_OK && t < TENSORS; t++) {
+        float *const x = p.x + lac_layout_tensor(p.layout, t)->offset;
+        p.slices[t] = (lac_slice){t, LAC_F32, x, x};
+    }
+    if (status == LAC_OK) {
+        status = piece->script(&p);
+    }
+    lac_transport_leave(w->transport);
+    w->transport = NULL;
+    lac_algorithm_close(p.a);
+    lac_topology_close(p.topology);
+    lac_layout_close(p.layout);
+    return status;
+}
+
+static inline void play_fill(play *piece)
+{
+    const lac_key key =
+        lac_key_make(11, LAC_PURPOSE_DATA, 0, lac_scope_shared(), 0);
+    for (uint32_t i = 0; i < WORLD_MAX * VALUES; i++) {
+        piece->x[i / VALUES][i % VALUES] = lac_key_normal(&key, i);
+    }
+}
+
+static inline void play_free(play *piece)
+{
+    for (uint32_t rank = 0; rank < WORLD_MAX; rank++) {
+        free(piece->states[rank]);
+        piece->states[rank] = NULL;
+    }
+}
+
+// Performs it and returns what became of every worker.
+static inline void play_run(play *piece, test_worker *workers_out)
+{
+    run_workers(piece->world, play_body, piece, workers_out);
+}
+
+static inline void play_well(play *piece)
+{
+    test_worker workers[WORLD_MAX];
+    play_run(piece, workers);
+    assert_all_ok(workers, piece->world);
+}
+
+// A duty is called with a play whose algorithm, compressor, topology (a ring)
+// and world (5) are set and may be changed.
+typedef void duty(play *piece);
+
+static const char *const compressors[] = {
+    "identity", "sign",     "top-k:0.3", "random-k:0.5", "dithering:levels=31",
+    "natural",  "low-rank",
+};
+
+static inline bool has_param(const lac_plugin *plugin, const char *name)
+{
+    for (const lac_param *p = plugin->params; p != NULL && p->name; p++) {
+        if (strcmp(p->name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static inline void run_duty(
+    const lac_plugin *plugin, const char *compressor, duty *run)
+{
+    char spec[128];
+    (void)snprintf(
+        spec, sizeof(spec), "%s%s", plugin->name,
+        has_param(plugin, "gamma") ? ":gamma=0.3" : "");
+    play piece = {
+        .algorithm = spec,
+        .compressor = compressor,
+        .topology = "ring",
+        .world = 5,
+        .odd = LAC_RANK_ANY,
+    };
+    print_message("%s, %s\n", spec, compressor ? compressor : "alone");
+    play_fill(&piece);
+    run(&piece);
+    play_free(&piece);
+}
+
+static inline void for_all_models(duty *run)
+{
+    size_t count;
+    const lac_plugin *const *const table = lac_algorithms(&count);
+    for (size_t i = 0; i < count; i++) {
+        // The plug-in is the first member of its ops.
+        const laci_algorithm_ops *const ops = (const void *)table[i];
+        if (ops->family != LAC_FAMILY_MODEL) {
+            continue;
+        }
+        if (!ops->takes_compressor) {
+            run_duty(table[i], NULL, run);
+            continue;
+        }
+        for (size_t c = 0; c < sizeof(compressors) / sizeof(*compressors);
+             c++) {
+            run_duty(table[i], compressors[c], run);
+        }
+    }
+}
+
+static inline const laci_algorithm_ops *ops_of(const play *piece)
+{
+    size_t count;
+    const lac_plugin *const *const table = lac_algorithms(&count);
+    const size_t len = strcspn(piece->algorithm, ":");
+    for (size_t i = 0; i < count; i++) {
+        if (strlen(table[i]->name) == len &&
+            strncmp(table[i]->name, piece->algorithm, len) == 0) {
+            return (const void *)table[i];
+        }
+    }
+    return NULL;
+}
+
+#endif
