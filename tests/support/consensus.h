@@ -73,6 +73,9 @@ static inline lac_status consensus_body(test_worker *w)
             c->gamma = lac_algorithm_gamma(a);
         }
     }
+    // Peers may read this worker's last message until it has left.
+    lac_transport_leave(w->transport);
+    w->transport = NULL;
     lac_algorithm_close(a);
     lac_topology_close(topology);
     lac_layout_close(layout);
