@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "kernels/gossip.h"
 #include "kernels/convert.h"
 #include "kernels/dither.h"
+#include "kernels/gossip.h"
+#include "kernels/matrix.h"
 #include "kernels/natural.h"
 #include "kernels/pack.h"
 #include "kernels/select.h"
@@ -27,6 +28,7 @@ static const laci_kernels portable = {
     .select = &laci_select_portable,
     .dither = &laci_dither_portable,
     .pack = &laci_pack_portable,
+    .matrix = &laci_matrix_portable,
 };
 
 #ifdef LACI_HAVE_AVX2
@@ -40,6 +42,7 @@ static const laci_kernels avx2 = {
     .select = &laci_select_avx2,
     .dither = &laci_dither_avx2,
     .pack = &laci_pack_avx2,
+    .matrix = &laci_matrix_avx2,
 };
 
 // Not every compiler's __builtin_cpu_supports knows f16c.

@@ -17,6 +17,7 @@ typedef struct laci_kernels {
     const struct laci_select_kernels *select;
     const struct laci_dither_kernels *dither;
     const struct laci_pack_kernels *pack;
+    const struct laci_matrix_kernels *matrix;
 } laci_kernels;
 
 // laci_kernels_best returns the fastest set this machine can run.

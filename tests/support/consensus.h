@@ -73,8 +73,6 @@ static inline lac_status consensus_body(test_worker *w)
             c->gamma = lac_algorithm_gamma(a);
         }
     }
-    lac_transport_leave(w->transport); // peers may still read what it sent
-    w->transport = NULL;
     lac_algorithm_close(a);
     lac_topology_close(topology);
     lac_layout_close(layout);

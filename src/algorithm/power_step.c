@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: MIT
+#include "algorithm/power_step.h"
+
+#include <string.h>
+
+#include "algorithm/subspace.h"
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "kernels/matrix.h"
+#include "kernels/vector.h"
+
+enum {
+    BATCH = 64,           // columns that meet a part of X at a time
+    PART_VALUES = 0x8000, // of X, to stay in cache
+    EXPONENT_ALL_ONES = 0x7f800000,
+};
+
+// An edge in a step.
+typedef struct use {
+    uint32_t peer;
+    uint32_t slot; // of the peer among all that this worker ever has
+    uint64_t number;
+    bool odd;
+} use;
+
+// What an edge holds of a matrix in a step. Columns lie one after the other.
+typedef struct factors {
+    size_t rank;
+    size_t in_n; // values of a column
+    size_t out_n;
+    float *saved; // `out` of the last round
+    float *in;
+    float *out;
+} factors;
+
+size_t laci_power_rank(const laci_power_settings *s, lac_shape shape)
+{
+    const size_t least = shape.rows < shape.cols ? shape.rows : shape.cols;
+    return s->rank < least ? s->rank : least;
+}
+
+static size_t larger_side(lac_shape shape)
+{
+    return shape.rows > shape.cols ? shape.rows : shape.cols;
+}
+
+// The fields of a matrix are `saved` of each peer; then `in` and `out` of each,
+// twice if there are several iterations, since the last one's are still needed;
+// then X between iterations.
+static size_t buffers_of(const laci_power_settings *s)
+{
+    return s->iterations > 1 ? 4 : 2;
+}
+
+void laci_power_plan(
+    const laci_power_settings *s, const laci_worker *w, size_t tensor,
+    laci_plan *plan)
+{
+    const lac_shape shape = lac_layout_tensor(w->layout, tensor)->shape;
+    const size_t n = laci_power_rank(s, shape) * larger_side(shape);
+    for (uint32_t k = 0; k < w->peer_count; k++) {
+        laci_plan_field(plan, "factor", w->peers[k], n);
+    }
+    for (size_t i = 0; i < w->peer_count * buffers_of(s); i++) {
+        laci_plan_field(plan, NULL, LAC_RANK_ANY, n);
+    }
+    if (s->iterations > 1) {
+        laci_plan_field(plan, NULL, LAC_RANK_ANY, shape.rows * shape.cols);
+    }
+}
+
+static float *kept_matrix(const laci_power_step *t, const laci_item *item)
+{
+    const size_t before = t->w->peer_count * (1 + buffers_of(t->settings));
+    return laci_fields(t->w, item->tensor)[before].values;
+}
+
+laci_power_step laci_power_step_of(
+    const laci_power_settings *s, const laci_worker *w, uint64_t round,
+    uint32_t iteration)
+{
+    laci_power_step t = {
+        .settings = s, .w = w, .round = round, .iteration = iteration};
+    t.edge_count = laci_worker_edges(w, round, &t.edges);
+    return t;
+}
+
+static bool has_edge(const laci_worker *w, uint64_t round, uint32_t peer)
+{
+    const lac_edge *edges;
+    const uint32_t count = laci_worker_edges(w, round, &edges);
+    for (uint32_t k = 0; k < count; k++) {
+        if (edges[k].peer == peer) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// In how many rounds before this one the edge was used.
+static uint64_t earlier_rounds(
+    const laci_worker *w, uint64_t round, uint32_t peer)
+{
+    const uint64_t period = lac_topology_period(w->topology);
+    if (period == 1) {
+        return round;
+    }
+    uint64_t in_period = 0, in_rest = 0;
+    for (uint64_t i = 0; i < period; i++) {
+        const bool used = has_edge(w, i, peer);
+        in_period += used;
+        in_rest += used && i < round % period;
+    }
+    return round / period * in_period + in_rest;
+}
+
+static use use_of(const laci_power_step *t, uint32_t k)
+{
+    use u = {.peer = t->edges[k].peer, .slot = k};
+    while (t->w->peers[u.slot] != u.peer) {
+        u.slot++; // both are in the order of ranks
+    }
+    u.number =
+        earlier_rounds(t->w, t->round, u.peer) * t->settings->iterations +
+        t->iteration + 1;
+    u.odd = u.number % 2 == 1;
+    return u;
+}
+
+static factors factors_of(
+    const laci_power_step *t, const laci_item *item, const use *u)
+{
+    const laci_field *const fields = laci_fields(t->w, item->tensor);
+    const size_t buffer = t->w->peer_count + u->slot * buffers_of(t->settings) +
+                          2 * (size_t)(t->iteration % 2);
+    return (factors){
+        .rank = laci_power_rank(t->settings, item->shape),
+        .in_n = u->odd ? item->shape.cols : item->shape.rows,
+        .out_n = u->odd ? item->shape.rows : item->shape.cols,
+        .saved = fields[u->slot].values,
+        .in = fields[buffer].values,
+        .out = fields[buffer + 1].values,
+    };
+}
+
+// Makes `in` of all edges for a matrix, and zeros of `out`.
+static void prepare(const laci_power_step *t, const laci_item *item)
+{
+    const uint64_t name =
+        lac_layout_tensor(t->w->layout, item->tensor)->name_hash;
+    for (uint32_t k = 0; k < t->edge_count; k++) {
+        const use u = use_of(t, k);
+        const factors f = factors_of(t, item, &u);
+        const lac_key key = lac_key_make(
+            t->w->seed, LAC_PURPOSE_FACTOR, u.number,
+            lac_scope_edge(t->w->rank, u.peer), name);
+        if (!t->settings->warm_start || u.number == 1) {
+            laci_subspace_draw(&key, f.in, f.in_n, f.rank);
+        } else {
+            const float *last = f.saved;
+            if (t->iteration > 0) {
+                laci_power_step before = *t;
+                before.iteration--;
+                last = factors_of(&before, item, &u).out;
+            }
+            memcpy(f.in, last, f.rank * f.in_n * sizeof(*last));
+        }
+        laci_subspace_orthonormalise(&key, f.in, f.in_n, f.rank);
+        memset(f.out, 0, f.rank * f.out_n * sizeof(*f.out));
+    }
+}
+
+// Some rows of a matrix.
+typedef struct part {
+    size_t first;
+    lac_shape shape;
+} part;
+
+// The part from row `first` on. Cuts do not change the order of any sum.
+static part part_of(lac_shape shape, size_t first)
+{
+    size_t rows = PART_VALUES / shape.cols / LACI_MATRIX_ROWS;
+    rows = (rows == 0 ? 1 : rows) * LACI_MATRIX_ROWS;
+    rows = rows < shape.rows - first ? rows : shape.rows - first;
+    return (part){first, {rows, shape.cols}};
+}
+
+static void multiply(
+    const laci_worker *w, const part *p, const float *x, bool odd,
+    const laci_column *columns, size_t count)
+{
+    if (odd) {
+        w->kernels->matrix->multiply(x, p->shape, columns, count);
+    } else {
+        w->kernels->matrix->multiply_transposed(x, p->shape, columns, count);
+    }
+}
+
+// Adds what part `p` of the matrix contributes to `out` of all edges whose use
+// is odd, or even.
+static void multiply_part(
+    const laci_power_step *t, const laci_item *item, const part *p,
+    const float *x, bool odd)
+{
+    laci_column columns[BATCH];
+    size_t count = 0;
+    for (uint32_t k = 0; k < t->edge_count; k++) {
+        const use u = use_of(t, k);
+        const factors f = factors_of(t, item, &u);
+        for (size_t c = 0; u.odd == odd && c < f.rank; c++) {
+            columns[count++] = (laci_column){
+                f.in + c * f.in_n + (odd ? 0 : p->first),
+                f.out + c * f.out_n + (odd ? p->first : 0),
+            };
+            if (count == BATCH) {
+                multiply(t->w, p, x, odd, columns, count);
+                count = 0;
+            }
+        }
+    }
+    if (count > 0) {
+        multiply(t->w, p, x, odd, columns, count);
+    }
+}
+
+// Writes part `p` of X with the corrections of step `t`, and of the update, to
+// y. It is given as `x`.
+static void correct_part(
+    const laci_power_step *t, const laci_item *item, const part *p,
+    const float *x, const float *update, float *y)
+{
+    const laci_matrix_kernels *const matrix = t->w->kernels->matrix;
+    laci_outer terms[BATCH];
+    size_t count = 0;
+    for (uint32_t k = 0; k < t->edge_count; k++) {
+        const use u = use_of(t, k);
+        const factors f = factors_of(t, item, &u);
+        const float weight = (float)(t->settings->rate * t->edges[k].weight);
+        for (size_t c = 0; c < f.rank; c++) {
+            const float *const in = f.in + c * f.in_n;
+            const float *const out = f.out + c * f.out_n;
+            if (count == BATCH) {
+                matrix->add_outer(x, p->shape, terms, count, NULL, y);
+                x = y;
+                count = 0;
+            }
+            terms[count++] = (laci_outer){
+                .factor = t->w->rank > u.peer ? -weight : weight,
+                .left = (u.odd ? out : in) + p->first,
+                .right = u.odd ? in : out,
+            };
+        }
+    }
+    matrix->add_outer(x, p->shape, terms, count, update, y);
+}
+
+void laci_power_multiply(const laci_power_step *t, const laci_item *item)
+{
+    prepare(t, item);
+    for (size_t i = 0; i < item->shape.rows;) {
+        const part p = part_of(item->shape, i);
+        const size_t offset = i * item->shape.cols;
+        const float *x = item->in + offset;
+        if (t->iteration > 0) {
+            float *const kept = kept_matrix(t, item) + offset;
+            laci_power_step before = *t;
+            before.iteration--;
+            correct_part(
+                &before, item, &p, t->iteration == 1 ? x : kept, NULL, kept);
+            x = kept;
+        }
+        multiply_part(t, item, &p, x, true);
+        multiply_part(t, item, &p, x, false);
+        i += p.shape.rows;
+    }
+}
+
+const float *laci_power_product(
+    const laci_power_step *t, const laci_item *item, uint32_t k, size_t *n_out)
+{
+    const use u = use_of(t, k);
+    const factors f = factors_of(t, item, &u);
+    *n_out = f.rank * f.out_n;
+    return f.out;
+}
+
+lac_status laci_power_meet(
+    const laci_power_step *t, const laci_item *item, uint32_t k,
+    const uint8_t *bytes)
+{
+    const use u = use_of(t, k);
+    const factors f = factors_of(t, item, &u);
+    const size_t n = f.rank * f.out_n;
+    for (size_t i = 0; i < n; i++) {
+        const float theirs = laci_get_f32(bytes + sizeof(float) * i);
+        f.out[i] = t->w->rank > u.peer ? f.out[i] - theirs : theirs - f.out[i];
+    }
+    if (t->w->kernels->vector->max_magnitude(f.out, n) >= EXPONENT_ALL_ONES) {
+        const lac_scope ends = lac_scope_edge(t->w->rank, u.peer);
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "powergossip: %s differs by more than a float holds between "
+            "workers %u and %u",
+            lac_layout_tensor(t->w->layout, item->tensor)->name, ends.low,
+            ends.high);
+    }
+    return LAC_OK;
+}
+
+void laci_power_finish(const laci_power_step *t, const laci_item *item)
+{
+    for (size_t i = 0; i < item->shape.rows;) {
+        const part p = part_of(item->shape, i);
+        const size_t offset = i * item->shape.cols;
+        const float *const x =
+            t->iteration > 0 ? kept_matrix(t, item) : item->in;
+        correct_part(
+            t, item, &p, x + offset,
+            item->update == NULL ? NULL : item->update + offset,
+            item->out + offset);
+        i += p.shape.rows;
+    }
+    for (uint32_t k = 0; k < t->edge_count; k++) {
+        const use u = use_of(t, k);
+        const factors f = factors_of(t, item, &u);
+        memcpy(f.saved, f.out, f.rank * f.out_n * sizeof(*f.out));
+    }
+}
