@@ -18,6 +18,14 @@ function(lac_mpi_module name package)
         endif()
         return()
     endif()
+    # Others' headers are not held to our warnings; MPICH declares
+    # MPI_STATUSES_IGNORE so that gcc takes it for an array too short.
+    add_library(mpi_${name} INTERFACE)
+    target_include_directories(mpi_${name} SYSTEM INTERFACE
+        ${MPI_${name}_INCLUDE_DIRS})
+    target_compile_options(mpi_${name} INTERFACE
+        $<$<C_COMPILER_ID:GNU>:-Wno-stringop-overflow>)
+    target_link_libraries(mpi_${name} INTERFACE ${MPI_${name}_LINK_LIBRARIES})
     file(GLOB sources CONFIGURE_DEPENDS
          ${PROJECT_SOURCE_DIR}/src/transport/mpi/*.c)
     set(target laconic_mpi_${name})
@@ -26,11 +34,7 @@ function(lac_mpi_module name package)
         LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include
         ${PROJECT_BINARY_DIR}/include ${PROJECT_SOURCE_DIR}/src)
-    # Others' headers are not held to our warnings.
-    target_include_directories(${target} SYSTEM PRIVATE
-        ${MPI_${name}_INCLUDE_DIRS})
-    target_link_libraries(${target} PRIVATE
-        ${MPI_${name}_LINK_LIBRARIES} Threads::Threads)
+    target_link_libraries(${target} PRIVATE mpi_${name} Threads::Threads)
     include(GNUInstallDirs)
     install(TARGETS ${target} DESTINATION ${CMAKE_INSTALL_LIBDIR}/laconic)
     set_property(GLOBAL APPEND PROPERTY LAC_MPI_MODULES ${name})

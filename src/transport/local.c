@@ -25,6 +25,10 @@
 #define FIRST_NAP 1e-3
 #define LAST_NAP  64e-3
 
+// Workers along a chain wait for one another and run out of time together. A
+// peer that waits itself gets this long to say who keeps it.
+#define LISTEN_SECONDS 0.1
+
 // Leave gives a reader at least this long, however short the deadlines were.
 #define LEAST_PATIENCE 1.0
 
@@ -139,6 +143,7 @@ static lac_status await_messages(
     lac_status status = LAC_OK;
     size_t missing = 0;
     uint32_t silent = 0;
+    bool heard = false;
     (void)pthread_mutex_lock(&slot->lock);
     for (;;) {
         status = claim(state, receives, count, &missing, &silent);
@@ -147,7 +152,11 @@ static lac_status await_messages(
         }
         status = check_causes(state);
         const double now = laci_monotonic_now();
-        if (status == LAC_OK && now >= deadline) {
+        if (status == LAC_OK && now >= deadline && !heard &&
+            atomic_load(&state->hub->slots[silent].waiting)) {
+            heard = true;
+            deadline = now + LISTEN_SECONDS;
+        } else if (status == LAC_OK && now >= deadline) {
             status = lac_fail(
                 LAC_ERR_PEER,
                 "worker %u was silent for %.1f seconds in an exchange of "

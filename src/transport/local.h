@@ -55,10 +55,10 @@ typedef struct laci_slot {
     laci_parcel *returned; // this worker's parcels that came back
     size_t lent[2];        // its parcels still out, by parity
     size_t wanted;         // it sleeps until so many more parcels came
-    bool waiting;          // it is inside an exchange and sleeps
     bool joined;
     char why[LACI_WHY_SIZE]; // written once, before `aborted` is set
     // Written under the lock, read by all:
+    atomic_bool waiting; // it is inside an exchange and sleeps
     atomic_bool left;
     atomic_bool aborted;
     // Of the worker's own thread:

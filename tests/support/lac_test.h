@@ -40,8 +40,8 @@ static inline void check_status(
 
 // Every allocation passes here. The one that finds `test_allocations_left` at
 // 0 fails, and so do all after it; -1 lets all of them succeed.
-static size_t test_allocations;
-static long test_allocations_left = -1;
+static _Atomic size_t test_allocations;
+static _Atomic long test_allocations_left = -1;
 
 void *__real_calloc(size_t count, size_t size);
 void *__wrap_calloc(size_t count, size_t size);

@@ -4,6 +4,7 @@
 // MPI, so a peer that is stopped or dead is noticed at the deadline.
 #define _POSIX_C_SOURCE 200809L
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -14,18 +15,6 @@ enum { EAGER_POLLS = 64, NAP_NANOSECONDS = 100000 };
 
 // After this long without news, polling sleeps instead of yielding.
 #define NAP_AFTER_SECONDS 2e-3
-
-lac_status laci_mpi_check_causes(const laci_mpi_session *s)
-{
-    if (atomic_load(&s->aborted)) {
-        return s->services->fail(LAC_ERR_PEER, "%s", s->why);
-    }
-    if (s->cause_known) {
-        return s->services->fail(
-            LAC_ERR_PEER, "worker %u gave up: %s", s->cause_rank, s->cause);
-    }
-    return LAC_OK;
-}
 
 void laci_mpi_rest(laci_mpi_session *s, double now)
 {
@@ -123,23 +112,26 @@ static lac_status check_silent(laci_mpi_session *s, uint32_t *silent_out)
 static lac_status check_wait(laci_mpi_session *s, double now, double deadline)
 {
     uint32_t silent = s->rank;
+    char sentence[LACI_MPI_WHY];
     LAC_TRY(laci_mpi_check_causes(s));
     LAC_TRY(check_silent(s, &silent));
     if (now < deadline) {
         return LAC_OK;
     }
     if (s->missing > 0) {
-        s->blamed = silent;
-        return s->services->fail(
-            LAC_ERR_PEER,
+        (void)snprintf(
+            sentence, sizeof(sentence),
             "worker %u was silent for %.1f seconds in an exchange of worker %u",
             silent, now - s->entered, s->rank);
+        return laci_mpi_blame(s, silent, sentence);
     }
-    s->blamed = s->sent[!s->parity]->peer;
-    return s->services->fail(
-        LAC_ERR_PEER,
-        "worker %u did not take a message of worker %u for %.1f seconds",
-        s->blamed, s->rank, now - s->entered);
+    const uint32_t holder = s->sent[!s->parity]->peer;
+    (void)snprintf(
+        sentence, sizeof(sentence),
+        "worker %u was silent for %.1f seconds and did not take a message of "
+        "worker %u",
+        holder, now - s->entered, s->rank);
+    return laci_mpi_blame(s, holder, sentence);
 }
 
 static lac_status await(laci_mpi_session *s, double deadline)

@@ -264,16 +264,23 @@ static lac_status accept_message(
     return LAC_OK;
 }
 
+// Keeps the sentence of who gave up. One that blames a worker which has given
+// up as well, and so was not the first to fail, makes way for a better one.
 static void accept_sentence(laci_mpi_session *s, laci_mpi_letter *letter)
 {
-    if (!s->cause_known) {
+    const uint32_t accused = letter->tag;
+    const bool doubtful = s->cause_known && s->cause_blamed < s->world &&
+                          s->peers[s->cause_blamed].gave_up;
+    const bool sound = accused >= s->world || !s->peers[accused].gave_up;
+    s->peers[letter->peer].gave_up = true;
+    if (!s->cause_known || (doubtful && sound)) {
         const size_t most = LACI_MPI_WHY - 1;
         const size_t len = letter->len < most ? letter->len : most;
         memcpy(s->cause, letter->block + LACI_MPI_HEAD, len);
         s->cause[len] = '\0';
         s->cause_known = true;
         s->cause_rank = letter->peer;
-        s->blamed = letter->tag;
+        s->cause_blamed = accused;
     }
     laci_mpi_recycle(s, letter);
 }

@@ -7,7 +7,6 @@
 // goodbye. After a failure nothing is finalised or freed that could wait for
 // the dead, and memory that MPI may still write to is left to the process.
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -67,6 +66,10 @@ static lac_status check_place(
     s->rank = (uint32_t)rank;
     s->world = (uint32_t)size;
     if (membership->world != LAC_RANK_ANY && membership->world != s->world) {
+        // All workers find this alike, so none waits here for another.
+        if (s->started) {
+            (void)MPI_Finalize();
+        }
         return s->services->fail(
             LAC_ERR_INVALID, "mpi: the job has %u workers, expected %u",
             s->world, membership->world);
@@ -133,6 +136,7 @@ static lac_status module_join(void *state, laci_membership *membership)
     s->services = membership->services;
     s->owner = pthread_self();
     s->blamed = LAC_RANK_ANY;
+    s->cause_blamed = LAC_RANK_ANY;
     LAC_TRY(start(s));
     LAC_TRY(find_parent(s, &parent));
     LAC_TRY(check_place(s, parent, membership));
@@ -146,40 +150,6 @@ static lac_status module_join(void *state, laci_membership *membership)
     return status;
 }
 
-// Tells every peer that is still there. What cannot be sent is lost: those
-// peers will notice the silence.
-static void tell_all(laci_mpi_session *s, laci_mpi_kind kind, const char *text)
-{
-    for (uint32_t peer = 0; peer < s->world; peer++) {
-        if (peer != s->rank && !s->peers[peer].left) {
-            const lac_send send = {peer, s->blamed, text, strlen(text)};
-            if (laci_mpi_post(s, kind, &send) != LAC_OK) {
-                return;
-            }
-        }
-    }
-}
-
-static void module_abort(void *state, const char *why)
-{
-    laci_mpi_session *const s = state;
-    (void)pthread_mutex_lock(&s->lock);
-    if (!atomic_load(&s->aborted)) {
-        (void)snprintf(s->why, sizeof(s->why), "%s", why);
-        atomic_store(&s->aborted, true);
-    }
-    (void)pthread_mutex_unlock(&s->lock);
-    // Only the owner may call MPI; from another thread the flag is enough,
-    // the owner's next exchange or its leave tells the others. Those know
-    // already when one of them was the first to give up.
-    if (pthread_equal(s->owner, pthread_self()) && !s->told) {
-        s->told = true;
-        if (!s->cause_known) {
-            tell_all(s, LACI_MPI_GAVE_UP, s->why);
-        }
-    }
-}
-
 static bool all_sent(laci_mpi_session *s)
 {
     return laci_mpi_reap(s, 0) == LAC_OK && laci_mpi_reap(s, 1) == LAC_OK &&
@@ -191,7 +161,7 @@ static bool all_sent(laci_mpi_session *s)
 static bool say_goodbye(laci_mpi_session *s, double patience)
 {
     const double until = s->services->now() + patience;
-    tell_all(s, LACI_MPI_LEFT, "");
+    laci_mpi_tell_all(s, LACI_MPI_LEFT, "");
     for (;;) {
         const bool sent = all_sent(s);
         if (laci_mpi_progress(s) != LAC_OK) {
@@ -200,10 +170,10 @@ static bool say_goodbye(laci_mpi_session *s, double patience)
         if (sent && s->left_count == s->world - 1) {
             return true;
         }
-        const bool blamed_left =
-            s->blamed < s->world && s->peers[s->blamed].left;
         const bool failed = atomic_load(&s->aborted) || s->cause_known;
-        const uint32_t excepted = s->blamed < s->world && !blamed_left;
+        const uint32_t blamed = s->cause_known ? s->cause_blamed : s->blamed;
+        const uint32_t excepted =
+            blamed < s->world && blamed != s->rank && !s->peers[blamed].left;
         const double now = s->services->now();
         if ((failed && s->left_count + excepted >= s->world - 1) ||
             now >= until) {
@@ -228,7 +198,7 @@ static void module_leave(void *state)
     laci_mpi_session *const s = state;
     const bool failed = atomic_load(&s->aborted);
     if (failed) {
-        module_abort(s, s->why);
+        laci_mpi_abort(s, s->why);
     }
     const bool complete =
         say_goodbye(s, failed ? FAILED_GRACE_SECONDS : s->settings.timeout);
@@ -239,12 +209,12 @@ static void module_leave(void *state)
         for (uint32_t i = 0; i < s->world; i++) {
             free_letters(s, s->peers[i].first);
         }
-        s->services->free(s->peers);
         s->services->free(s->scratch);
     }
+    s->services->free(s->peers);
     s->services->free(s->claims);
     (void)pthread_mutex_destroy(&s->lock);
-    if (complete && !failed) {
+    if (complete && !failed && !s->cause_known) {
         (void)MPI_Comm_free(&s->comm);
         if (s->started) {
             (void)MPI_Finalize();
@@ -271,7 +241,7 @@ static const laci_transport_ops ops = {
     .join = module_join,
     .leave = module_leave,
     .exchange = laci_mpi_exchange,
-    .abort = module_abort,
+    .abort = laci_mpi_abort,
     .kill_job = module_kill_job,
     .allreduce_sum = laci_mpi_allreduce,
 };

@@ -8,6 +8,7 @@
 // differ in bit j swap their sums and add. Both compute the same two numbers'
 // sum, and a + b = b + a in every bit, so all end with the same bits. The
 // workers from p on first give their vectors to rank - p, and get the result.
+#include <stdio.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -52,11 +53,12 @@ static lac_status look(laci_mpi_session *s, wait_state *wait, double now)
             "seconds",
             s->rank, now - s->entered);
     }
-    s->blamed = wait->peer;
-    return s->services->fail(
-        LAC_ERR_PEER,
+    char sentence[LACI_MPI_WHY];
+    (void)snprintf(
+        sentence, sizeof(sentence),
         "worker %u was silent for %.1f seconds in a sum of worker %u",
         wait->peer, now - s->entered, s->rank);
+    return laci_mpi_blame(s, wait->peer, sentence);
 }
 
 static lac_status await(

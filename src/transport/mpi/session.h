@@ -56,6 +56,7 @@ typedef struct laci_mpi_peer {
     laci_mpi_letter *first; // came before they were asked for
     laci_mpi_letter *last;
     bool left;
+    bool gave_up;
 } laci_mpi_peer;
 
 typedef struct laci_mpi_session {
@@ -75,7 +76,8 @@ typedef struct laci_mpi_session {
     bool cause_known; // another worker gave up: who, and its sentence
     uint32_t cause_rank;
     char cause[LACI_MPI_WHY];
-    uint32_t blamed; // nobody waits for this one any more
+    uint32_t cause_blamed;
+    uint32_t blamed; // by this worker, or LAC_RANK_ANY
 
     laci_mpi_peer *peers;
     uint32_t left_count;
@@ -120,6 +122,19 @@ void laci_mpi_recycle(laci_mpi_session *s, laci_mpi_letter *letter);
 
 // laci_mpi_check_causes fails when this worker was aborted or another gave up.
 lac_status laci_mpi_check_causes(const laci_mpi_session *s);
+
+// laci_mpi_blame gives up because of `peer`, with the sentence that
+// services->fail just recorded, and tells the others. If it turns out that the
+// peer lives and gave up because of another, the sentence becomes that one's.
+lac_status laci_mpi_blame(
+    laci_mpi_session *s, uint32_t peer, const char *sentence);
+
+// laci_mpi_abort as in the table of the transport.
+void laci_mpi_abort(void *state, const char *why);
+
+// laci_mpi_tell_all sends a notice to everybody.
+void laci_mpi_tell_all(
+    laci_mpi_session *s, laci_mpi_kind kind, const char *text);
 
 // laci_mpi_rest yields the processor, the longer the less has moved.
 void laci_mpi_rest(laci_mpi_session *s, double now);

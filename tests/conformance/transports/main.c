@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// Runs the duties of transports:
+//
+//     test_conformance_transports              threads, worlds of 1 to 8
+//     test_conformance_transports SPEC         this process is a worker: the
+//                                              duties that end well
+//     test_conformance_transports SPEC DUTY    one duty that ends the group
+#define _POSIX_C_SOURCE 200809L
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker.h"
+
+static _Atomic size_t allocation_count;
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    allocation_count++;
+    return __real_calloc(count, size);
+}
+
+size_t allocations(void)
+{
+    return allocation_count;
+}
+
+typedef struct job {
+    worker w;
+    lac_hub *hub;
+    const duty *duty;
+} job;
+
+static void *run_thread(void *raw)
+{
+    job *const j = raw;
+    worker *const w = &j->w;
+    if (lac_transport_join(&w->t, "local", j->hub, w->rank, w->world) !=
+        LAC_OK) {
+        (void)snprintf(
+            w->failure, sizeof(w->failure), "join: %s", lac_error_message());
+        return NULL;
+    }
+    j->duty->run(w);
+    if (w->failure[0] != '\0') {
+        lac_transport_abort(w->t, "the test failed");
+    }
+    lac_transport_leave(w->t);
+    return NULL;
+}
+
+static int report(const duty *d, const worker *w)
+{
+    const bool good = w->failure[0] == '\0';
+    if (!good) {
+        (void)fprintf(
+            stderr, "FAILED %s, worker %u of %u: %s\n", d->name, w->rank,
+            w->world, w->failure);
+    }
+    return good ? 0 : 1;
+}
+
+static int run_threads(const duty *d, uint32_t world)
+{
+    static job jobs[WORLD_MAX];
+    pthread_t threads[WORLD_MAX];
+    pthread_barrier_t barrier;
+    lac_hub *hub = NULL;
+    int failures = 0;
+    if (lac_hub_open(&hub, world) != LAC_OK) {
+        return 1;
+    }
+    (void)pthread_barrier_init(&barrier, NULL, world);
+    for (uint32_t i = 0; i < world; i++) {
+        jobs[i] = (job){
+            .w = {.rank = i, .world = world, .barrier = &barrier},
+            .hub = hub,
+            .duty = d,
+        };
+        if (pthread_create(&threads[i], NULL, run_thread, &jobs[i]) != 0) {
+            abort();
+        }
+    }
+    for (uint32_t i = 0; i < world; i++) {
+        (void)pthread_join(threads[i], NULL);
+        failures += report(d, &jobs[i].w);
+    }
+    lac_hub_close(hub);
+    (void)pthread_barrier_destroy(&barrier);
+    return failures;
+}
+
+static int run_local(void)
+{
+    static const uint32_t worlds[] = {1, 2, 3, 5, 8};
+    int failures = 0;
+    for (size_t i = 0; i < sizeof(worlds) / sizeof(worlds[0]); i++) {
+        for (const duty *d = steady_duties; d->name != NULL; d++) {
+            failures += run_threads(d, worlds[i]);
+        }
+        for (const duty *d = fatal_duties; d->name != NULL; d++) {
+            failures += run_threads(d, worlds[i]);
+        }
+    }
+    return failures;
+}
+
+// One line a worker tells the script how it went.
+static int run_process(const char *spec, const char *name)
+{
+    static worker w;
+    int failures = 0;
+    if (lac_transport_join(&w.t, spec, NULL, LAC_RANK_ANY, LAC_RANK_ANY) !=
+        LAC_OK) {
+        (void)fprintf(stderr, "FAILED to join: %s\n", lac_error_message());
+        return 1;
+    }
+    w.rank = lac_transport_rank(w.t);
+    w.world = lac_transport_world(w.t);
+    const duty *d = name == NULL ? steady_duties : fatal_duties;
+    for (; d->name != NULL && failures == 0; d++) {
+        if (name == NULL || strcmp(name, d->name) == 0) {
+            d->run(&w);
+            failures += report(d, &w);
+        }
+    }
+    if (failures == 0) {
+        (void)printf("worker %u of %u: good\n", w.rank, w.world);
+        (void)fflush(stdout);
+    }
+    lac_transport_leave(w.t);
+    return failures;
+}
+
+int main(int argc, char **argv)
+{
+    const int failures = argc < 2
+                             ? run_local()
+                             : run_process(argv[1], argc < 3 ? NULL : argv[2]);
+    return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

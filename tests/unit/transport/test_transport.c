@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+// Transports by name, what join refuses, and lack of memory.
+#include "lac_test.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "transport/transport.h"
+
+static void transports_can_be_listed(void **state)
+{
+    (void)state;
+    size_t count = 0;
+    const lac_plugin *const *const plugins = lac_transports(&count);
+    assert_int_equal(count, 2);
+    assert_string_equal(plugins[0]->name, "local");
+    assert_string_equal(plugins[1]->name, "mpi");
+    assert_string_equal(plugins[1]->params[0].name, "library");
+}
+
+static void unknown_names_and_settings_are_refused(void **state)
+{
+    (void)state;
+    lac_transport *t = (void *)&t;
+    assert_fails(
+        lac_transport_join(&t, "pigeon", NULL, 0, 1), LAC_ERR_NOTFOUND,
+        "no transport is named \"pigeon\"; `laconic list` shows those there "
+        "are");
+    assert_null(t);
+    assert_status(
+        lac_transport_join(&t, "mpi:library=lam", NULL, 0, 1), LAC_ERR_INVALID);
+    assert_status(
+        lac_transport_join(&t, "mpi:timeout=0", NULL, 0, 1), LAC_ERR_INVALID);
+    assert_status(
+        lac_transport_join(&t, "mpi:comm=here", NULL, 0, 1), LAC_ERR_INVALID);
+}
+
+static void join_checks_its_place(void **state)
+{
+    (void)state;
+    lac_hub *hub;
+    lac_transport *t, *u;
+    assert_fails(
+        lac_hub_open(&hub, 0), LAC_ERR_INVALID,
+        "local: a hub of 0 workers, expected 1 or more");
+    assert_ok(lac_hub_open(&hub, 2));
+    assert_fails(
+        lac_transport_join(&t, "local", NULL, 0, 2), LAC_ERR_INVALID,
+        "local: no hub, expected one");
+    assert_fails(
+        lac_transport_join(&t, "local", hub, 0, 3), LAC_ERR_INVALID,
+        "local: a world of 3, expected the hub's 2");
+    assert_fails(
+        lac_transport_join(&t, "local", hub, 2, 2), LAC_ERR_INVALID,
+        "local: rank 2, expected one below 2");
+    assert_ok(lac_transport_join(&t, "local", hub, 1, LAC_RANK_ANY));
+    assert_int_equal(lac_transport_rank(t), 1);
+    assert_int_equal(lac_transport_world(t), 2);
+    assert_fails(
+        lac_transport_join(&u, "local", hub, 1, 2), LAC_ERR_INVALID,
+        "local: worker 1 has joined this hub already");
+    assert_null(u);
+    lac_transport_leave(t);
+    lac_hub_close(hub);
+}
+
+static void a_worker_alone_needs_nobody(void **state)
+{
+    (void)state;
+    lac_hub *hub;
+    lac_transport *t;
+    assert_ok(lac_hub_open(&hub, 1));
+    assert_ok(lac_transport_join(&t, "local", hub, 0, 1));
+    assert_ok(lac_transport_exchange(t, NULL, 0, NULL, 0, 0));
+    assert_false(lac_transport_failed(t));
+    lac_transport_kill_job(t, 1); // threads have no job to kill
+    lac_transport_leave(t);
+    lac_hub_close(hub);
+}
+
+static void bad_arguments_are_refused_for_good(void **state)
+{
+    (void)state;
+    lac_hub *hub;
+    lac_transport *t;
+    const lac_send nothing = {1, 0, NULL, 5};
+    assert_ok(lac_hub_open(&hub, 2));
+    assert_ok(lac_transport_join(&t, "local", hub, 0, 2));
+    assert_fails(
+        lac_transport_exchange(t, &nothing, 1, NULL, 0, 1), LAC_ERR_INVALID,
+        "local: a send of 5 bytes to worker 1 has no data");
+    assert_fails(
+        lac_transport_exchange(t, NULL, 0, NULL, 0, (double)NAN),
+        LAC_ERR_INVALID, "local: a send of 5 bytes to worker 1 has no data");
+    lac_transport_leave(t);
+    lac_hub_close(hub);
+    assert_ok(lac_hub_open(&hub, 1));
+    assert_ok(lac_transport_join(&t, "local", hub, 0, 1));
+    assert_fails(
+        lac_transport_exchange(t, NULL, 0, NULL, 0, (double)NAN),
+        LAC_ERR_INVALID, "local: the deadline is not a number");
+    lac_transport_leave(t);
+    lac_hub_close(hub);
+}
+
+static lac_status talk(lac_transport *from, lac_transport *to)
+{
+    const lac_send send = {1, 0, "abc", 3};
+    lac_receive wish = {.peer = 0};
+    const lac_status status =
+        lac_transport_exchange(from, &send, 1, NULL, 0, INFINITY);
+    return status != LAC_OK
+               ? status
+               : lac_transport_exchange(to, NULL, 0, &wish, 1, INFINITY);
+}
+
+// Opens a hub, joins twice and sends a message; allocation `allowed` fails.
+static lac_status run_with(long allowed)
+{
+    lac_hub *hub = NULL;
+    lac_transport *t = NULL, *u = NULL;
+    test_allocations_left = allowed;
+    lac_status status = lac_hub_open(&hub, 2);
+    if (status == LAC_OK) {
+        status = lac_transport_join(&t, "local", hub, 0, 2);
+    }
+    if (status == LAC_OK) {
+        status = lac_transport_join(&u, "local", hub, 1, 2);
+    }
+    if (status == LAC_OK) {
+        status = talk(t, u);
+    }
+    test_allocations_left = -1;
+    lac_transport_leave(u);
+    lac_transport_leave(t);
+    lac_hub_close(hub);
+    return status;
+}
+
+static void lack_of_memory_is_reported(void **state)
+{
+    (void)state;
+    long allowed = 0;
+    for (; run_with(allowed) != LAC_OK; allowed++) {
+        assert_status(run_with(allowed), LAC_ERR_NOMEM);
+        assert_in_range(allowed, 0, 100);
+    }
+    assert_true(allowed >= 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(transports_can_be_listed),
+        cmocka_unit_test(unknown_names_and_settings_are_refused),
+        cmocka_unit_test(join_checks_its_place),
+        cmocka_unit_test(a_worker_alone_needs_nobody),
+        cmocka_unit_test(bad_arguments_are_refused_for_good),
+        cmocka_unit_test(lack_of_memory_is_reported),
+    };
+    return cmocka_run_group_tests_name("transport", tests, NULL, NULL);
+}
