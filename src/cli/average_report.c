@@ -99,8 +99,12 @@ static void report_errors(const cli_average_result *r, cli_table *t)
     cli_table_add(t, "error at last");
     if (isfinite(r->final_error)) {
         cli_table_add(t, "%.4g", r->final_error);
-        cli_table_add(
-            t, "%.3g times the first", r->final_error / r->initial_error);
+        if (r->initial_error > 0) {
+            cli_table_add(
+                t, "%.3g times the first", r->final_error / r->initial_error);
+        } else {
+            cli_table_add(t, "%s", "");
+        }
         cli_table_add(t, "mean moved by");
         cli_table_add(t, "%.4g", r->mean_drift);
         cli_table_add(t, "squared");

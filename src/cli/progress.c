@@ -9,7 +9,7 @@
 // When a bar or a line is due first, and then again.
 #define BAR_FIRST  2.0
 #define BAR_AGAIN  0.1
-#define LINE_FIRST 10.0
+#define LINE_FIRST 2.0
 #define LINE_AGAIN 30.0
 
 enum { BAR_WIDTH = 40 };
