@@ -148,19 +148,21 @@ static lac_status run_round(cli_average_worker *w, uint64_t round)
     return lac_algorithm_mix(w->algorithm, round, &slice, NULL, 1);
 }
 
+// Magnitudes of floats are ordered as their bits are, NaN beyond infinity.
 static double magnitude(const float *x, size_t n)
 {
-    float most = 0;
+    const uint32_t infinity = 0x7f800000, all_but_sign = 0x7fffffff;
+    uint32_t most = 0;
     for (size_t i = 0; i < n; i++) {
-        const float size = fabsf(x[i]);
-        if (!(size <= most)) { // also when it is NaN
-            most = size;
-        }
-        if (isnan(most)) {
-            return INFINITY;
-        }
+        uint32_t bits;
+        memcpy(&bits, &x[i], sizeof(bits));
+        bits &= all_but_sign;
+        most = bits > most ? bits : most;
     }
-    return (double)most;
+    most = most > infinity ? infinity : most;
+    float value;
+    memcpy(&value, &most, sizeof(value));
+    return (double)value;
 }
 
 // The mean over workers of the squared distance to the initial mean, and the

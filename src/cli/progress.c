@@ -6,10 +6,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-// When a bar or a line is due first, and then again.
-#define BAR_FIRST  2.0
+// When something is due first, and then a bar or a line again.
+#define FIRST      2.0
 #define BAR_AGAIN  0.1
-#define LINE_FIRST 2.0
 #define LINE_AGAIN 30.0
 
 enum { BAR_WIDTH = 40 };
@@ -21,7 +20,7 @@ cli_progress cli_progress_begin(const char *what, uint64_t total, double now)
         .what = what,
         .total = total,
         .begun = now,
-        .next = now + (terminal ? BAR_FIRST : LINE_FIRST),
+        .next = now + FIRST,
         .terminal = terminal,
     };
 }

@@ -2,7 +2,7 @@
 // Crews as threads: everybody works once, and a failure is told by the one who
 // knows it while nobody waits for the timeout.
 #include <stdatomic.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "cli/command.h"
 #include "cli/crew_threads.h"

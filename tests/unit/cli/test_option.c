@@ -104,6 +104,7 @@ static void what_is_not_given_has_its_default(void **state)
     assert_true(o.settings.real == 0.5);
     assert_false(o.settings.flag);
     assert_int_equal(o.settings.choice, 1);
+    assert_int_equal(o.settings.count, 0);
     assert_int_equal(o.count, 1);
 }
 
