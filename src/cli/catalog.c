@@ -13,8 +13,8 @@ static const cli_kind kinds[] = {
      "top-k:0.01+natural",
      lac_compressors, lac_compressor_aliases},
     {"topologies", NULL, lac_topologies, NULL},
-    {"transports", NULL, NULL, NULL},
-    {"algorithms", NULL, NULL, NULL},
+    {"transports", NULL, lac_transports, NULL},
+    {"algorithms", NULL, lac_algorithms, NULL},
     {"models", NULL, NULL, NULL},
     {"datasets", NULL, NULL, NULL},
 };

@@ -25,7 +25,8 @@ typedef struct cli_option {
     size_t offset;
     const char *value;    // what the help calls it: "SPEC"; NULL for a flag
     const char *fallback; // the default as a user would write it; NULL for a
-                          // flag, and for an option that must be given
+                          // flag, and for an option that must be given; ""
+                          // for a number that is 0 unless it is given
     uint64_t min, max;    // of CLI_OPTION_U64
     double low, high;     // of CLI_OPTION_F64
     const char *choices;  // of CLI_OPTION_CHOICE, separated by '|'

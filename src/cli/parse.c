@@ -85,13 +85,15 @@ static lac_status store_fallbacks(
                 LAC_ERR_INVALID, "%s: more than %d options", command->name,
                 OPTIONS_MAX);
         }
-        if (o->fallback != NULL) {
+        const bool none = o->fallback != NULL && *o->fallback == '\0' &&
+                          o->type != CLI_OPTION_TEXT;
+        if (o->fallback != NULL && !none) {
             const lac_status status =
                 cli_option_store(o, o->fallback, settings);
             if (status != LAC_OK) {
                 return status;
             }
-        } else if (o->type != CLI_OPTION_FLAG) {
+        } else if (o->type != CLI_OPTION_FLAG && !none) {
             *needed_out |= (uint64_t)1 << i;
         }
     }

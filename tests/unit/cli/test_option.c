@@ -12,6 +12,7 @@ typedef struct settings {
     double real;
     bool flag;
     uint32_t choice;
+    uint64_t count;
 } settings;
 
 static const cli_option options[] = {
@@ -47,6 +48,14 @@ static const cli_option options[] = {
      .fallback = "b",
      .choices = "a|b|see",
      .help = "a word"},
+    {.name = "count",
+     .type = CLI_OPTION_U64,
+     .offset = offsetof(settings, count),
+     .value = "N",
+     .fallback = "",
+     .min = 1,
+     .max = 9,
+     .help = "0 unless it is given"},
     {0},
 };
 
@@ -95,6 +104,7 @@ static void what_is_not_given_has_its_default(void **state)
     assert_true(o.settings.real == 0.5);
     assert_false(o.settings.flag);
     assert_int_equal(o.settings.choice, 1);
+    assert_int_equal(o.settings.count, 0);
     assert_int_equal(o.count, 1);
 }
 

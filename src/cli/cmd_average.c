@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT
+// laconic average: workers with different values try to agree on their mean;
+// how far they get, and what it costs.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/average.h"
+#include "cli/average_report.h"
+#include "cli/catalog.h"
+#include "cli/command.h"
+#include "cli/file.h"
+#include "cli/npy.h"
+#include "cli/report.h"
+
+typedef struct settings {
+    const char *algorithm;
+    const char *compressor;
+    const char *topology;
+    uint64_t rounds;
+    const char *input;
+    uint64_t dimension;
+    const char *output;
+    const char *trace;
+    uint64_t seed;
+    cli_launch_options launch;
+    bool json;
+} settings;
+
+enum { DIMENSION_DEFAULT = 1000, DIMENSION_MAX = 1000000000 };
+
+static const cli_option options[] = {
+    {.name = "algorithm",
+     .type = CLI_OPTION_TEXT,
+     .offset = offsetof(settings, algorithm),
+     .value = "SPEC",
+     .help = "such as choco:gamma=0.04; see `laconic list`"},
+    {.name = "compressor",
+     .type = CLI_OPTION_TEXT,
+     .offset = offsetof(settings, compressor),
+     .value = "SPEC",
+     .fallback = "",
+     .help = "such as top-k:0.01, where the algorithm takes one"},
+    {.name = "topology",
+     .type = CLI_OPTION_TEXT,
+     .offset = offsetof(settings, topology),
+     .value = "SPEC",
+     .fallback = "ring",
+     .help = "who talks to whom"},
+    {.name = "rounds",
+     .type = CLI_OPTION_U64,
+     .offset = offsetof(settings, rounds),
+     .value = "N",
+     .fallback = "100",
+     .max = UINT32_MAX,
+     .help = "how often they talk"},
+    {.name = "input",
+     .type = CLI_OPTION_TEXT,
+     .offset = offsetof(settings, input),
+     .value = "X.npy",
+     .fallback = "",
+     .help = "what they start from; else it is drawn"},
+    {.name = "dimension",
+     .type = CLI_OPTION_U64,
+     .offset = offsetof(settings, dimension),
+     .value = "D",
+     .fallback = "",
+     .min = 1,
+     .max = DIMENSION_MAX,
+     .help = "how many values to draw for each worker (1000)"},
+    {.name = "output",
+     .type = CLI_OPTION_TEXT,
+     .offset = offsetof(settings, output),
+     .value = "Y.npy",
+     .fallback = "",
+     .help = "where to write what they end with"},
+    {.name = "trace",
+     .type = CLI_OPTION_TEXT,
+     .offset = offsetof(settings, trace),
+     .value = "T.csv",
+     .fallback = "",
+     .help = "where to write how every round went"},
+    CLI_OPTION_SEED(settings),
+    CLI_OPTIONS_LAUNCH(settings),
+    CLI_OPTION_JSON(settings),
+    {0},
+};
+
+// One run of the command. Everything is NULL or owned by it.
+typedef struct job {
+    const settings *s;
+    cli_average average;
+    cli_dimensions dimensions;
+    float *input;
+    lac_layout *layout;
+    lac_topology *topology;
+    float *values_out;
+    char *trace_text;
+    size_t trace_len;
+} job;
+
+static const char *given_or_null(const char *text)
+{
+    return *text == '\0' ? NULL : text;
+}
+
+// Reads X, or decides on its shape.
+static lac_status take_input(job *j, uint32_t world)
+{
+    const settings *const s = j->s;
+    if (*s->input == '\0') {
+        const uint64_t d = s->dimension == 0 ? DIMENSION_DEFAULT : s->dimension;
+        j->dimensions = (cli_dimensions){2, {world, d}};
+        return LAC_OK;
+    }
+    cli_npy npy;
+    const lac_status status = cli_npy_read(s->input, &npy, &j->input);
+    if (status != LAC_OK) {
+        return status;
+    }
+    const cli_dimensions *const found = &npy.dimensions;
+    char text[CLI_DIMENSIONS_SIZE];
+    if (found->count != 2 && found->count != 3) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: has %zu dimensions, expected workers x values or workers x "
+            "rows x columns",
+            s->input, found->count);
+    }
+    if (found->size[0] != world) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: is %s, expected its first dimension to be the %u workers",
+            s->input, cli_dimensions_text(found, text), world);
+    }
+    j->dimensions = *found;
+    return LAC_OK;
+}
+
+// X_i is one tensor: a vector, or a matrix if X has three dimensions.
+static lac_status open_layout(job *j)
+{
+    const cli_dimensions *const d = &j->dimensions;
+    const lac_tensor tensor = {
+        .name = "x",
+        .shape = {(size_t)d->size[1], d->count == 3 ? (size_t)d->size[2] : 1},
+    };
+    return lac_layout_open(&j->layout, &tensor, 1);
+}
+
+static lac_status allocate(job *j, uint32_t world)
+{
+    cli_average *const a = &j->average;
+    const size_t n = lac_layout_values(j->layout);
+    a->workers = calloc(world, sizeof(cli_average_worker *));
+    bool good = a->workers != NULL;
+    if (*j->s->output != '\0') {
+        j->values_out = calloc(n == 0 ? 1 : n, world * sizeof(float));
+        good = good && j->values_out != NULL;
+    }
+    if (*j->s->trace != '\0') {
+        a->trace = open_memstream(&j->trace_text, &j->trace_len);
+        good = good && a->trace != NULL &&
+               fputs("round,error,mean_drift,payload_bytes\n", a->trace) >= 0;
+    }
+    a->values_out = j->values_out;
+    a->input = j->input;
+    a->world = world;
+    a->topology = j->s->topology;
+    a->rounds = j->s->rounds;
+    return good ? LAC_OK
+                : lac_fail(
+                      LAC_ERR_NOMEM, "no memory for %u workers of %zu values",
+                      world, n);
+}
+
+static bool is_usage(lac_status status)
+{
+    return status == LAC_ERR_INVALID || status == LAC_ERR_NOTFOUND;
+}
+
+// Whatever the user typed is looked at before any worker begins.
+static int prepare(void *context, uint32_t world)
+{
+    job *const j = context;
+    const settings *const s = j->s;
+    lac_algorithm_options *const o = &j->average.algorithm;
+    lac_status status =
+        lac_topology_open(&j->topology, s->topology, world, s->seed);
+    if (status != LAC_OK) {
+        return is_usage(status) ? cli_misused("average") : cli_failed();
+    }
+    if (take_input(j, world) != LAC_OK || open_layout(j) != LAC_OK) {
+        return cli_failed();
+    }
+    *o = lac_algorithm_options_default();
+    o->spec = s->algorithm;
+    o->compressor = given_or_null(s->compressor);
+    o->layout = j->layout;
+    o->topology = j->topology;
+    o->seed = s->seed;
+    o->timeout = s->launch.timeout;
+    lac_cost cost;
+    status = lac_algorithm_cost(o, &cost);
+    if (status != LAC_OK) {
+        return is_usage(status) ? cli_misused("average") : cli_failed();
+    }
+    return allocate(j, world) == LAC_OK ? CLI_GOOD : cli_failed();
+}
+
+static lac_status work(void *context, lac_transport *transport)
+{
+    job *const j = context;
+    return cli_average_work(&j->average, transport);
+}
+
+static void release(void *context, uint32_t rank)
+{
+    job *const j = context;
+    cli_average_release(&j->average, rank);
+}
+
+static const cli_crew crew = {prepare, work, release};
+
+static lac_status write_trace(job *j)
+{
+    const int closed = fclose(j->average.trace);
+    j->average.trace = NULL;
+    if (closed != 0) {
+        return lac_fail(
+            LAC_ERR_NOMEM, "%s: no memory for the trace", j->s->trace);
+    }
+    return cli_file_write(
+        j->s->trace, (const uint8_t *)j->trace_text, j->trace_len);
+}
+
+static lac_status write_values(job *j)
+{
+    uint8_t header[CLI_NPY_HEADER_MAX];
+    const size_t offset = cli_npy_header(&j->dimensions, header);
+    const size_t n = lac_layout_values(j->layout) * j->average.world;
+    uint8_t *const file = malloc(offset + n * sizeof(float));
+    if (file == NULL) {
+        return lac_fail(
+            LAC_ERR_NOMEM, "%s: no memory for %zu values", j->s->output, n);
+    }
+    cli_npy_put_values(j->values_out, n);
+    memcpy(file, header, offset);
+    memcpy(file + offset, j->values_out, n * sizeof(float));
+    const lac_status status =
+        cli_file_write(j->s->output, file, offset + n * sizeof(float));
+    free(file);
+    return status;
+}
+
+// What worker 0 has to say and to write.
+static int report(job *j)
+{
+    const settings *const s = j->s;
+    const char *const warning = j->average.result.warning;
+    const bool to_stdout =
+        (*s->output != '\0' && cli_file_is_stdout(s->output)) ||
+        (*s->trace != '\0' && cli_file_is_stdout(s->trace));
+    if (*warning != '\0') {
+        (void)fprintf(stderr, "laconic: %s\n", warning);
+    }
+    if ((*s->output != '\0' && write_values(j) != LAC_OK) ||
+        (*s->trace != '\0' && write_trace(j) != LAC_OK)) {
+        return cli_failed();
+    }
+    FILE *const stream = to_stdout ? stderr : stdout;
+    if (s->json) {
+        return cli_json_print(cli_average_json(&j->average), stream);
+    }
+    cli_average_table(&j->average, stream);
+    return CLI_GOOD;
+}
+
+static void clear(job *j)
+{
+    if (j->average.trace != NULL) {
+        (void)fclose(j->average.trace);
+    }
+    free(j->trace_text);
+    free(j->values_out);
+    free(j->average.workers);
+    lac_topology_close(j->topology);
+    lac_layout_close(j->layout);
+    free(j->input);
+}
+
+static int run(const void *given, size_t count, char *const *arguments)
+{
+    (void)count;
+    (void)arguments;
+    const settings *const s = given;
+    if (*s->input != '\0' && s->dimension != 0) {
+        (void)!lac_fail(
+            LAC_ERR_INVALID,
+            "average: --input and --dimension were given, expected one");
+        return cli_misused("average");
+    }
+    job j = {.s = s};
+    int code = cli_launch("average", &s->launch, &crew, &j);
+    if (code == CLI_GOOD && j.average.result.here) {
+        code = report(&j);
+    }
+    clear(&j);
+    return code;
+}
+
+const cli_command cmd_average = {
+    .name = "average",
+    .summary = "let workers agree on the mean of their values",
+    .arguments = "",
+    .details =
+        "Workers start from the rows of X (workers x values, or workers x\n"
+        "rows x columns; float32, C order) or from standard normal values,\n"
+        "run an algorithm for some rounds, and report how far they are from\n"
+        "their mean then and what they sent. They are threads, or under\n"
+        "mpirun its processes. A model algorithm gossips; a gradient\n"
+        "algorithm gets the same X in every round, and a worker's value is\n"
+        "the mean of the results so far. A run that diverges is stopped, and\n"
+        "its error is reported as null. The trace has a line a round: round,\n"
+        "error, mean_drift, payload_bytes so far.",
+    .options = options,
+    .settings_size = sizeof(settings),
+    .run = run,
+};

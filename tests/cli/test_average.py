@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: MIT
+"""laconic average with threads: what it computes, prints, writes and refuses.
+
+usage: test_average.py LACONIC
+"""
+import json
+import math
+import os
+import struct
+import subprocess
+import unittest
+
+from test_command import Command, FAILED, GOOD, LACONIC, USAGE
+from test_command import npy, values_of
+
+KEYS = ("rounds", "initial_error", "final_error", "mean_drift",
+        "payload_bytes", "wire_bytes", "messages", "seconds")
+
+
+def single(x):
+    """x as a float32."""
+    return struct.unpack("f", struct.pack("f", x))[0]
+
+
+class Average(Command):
+    def average(self, *words):
+        return json.loads(self.succeeds("average", "--json", *words))
+
+    def refused(self, code, sentence, *words):
+        self.fails(code, sentence, "average", *words)
+
+    def write_rows(self, name, rows):
+        self.write(name, npy((len(rows), len(rows[0])),
+                             [value for row in rows for value in row]))
+
+    def trace(self, name):
+        header, *lines = self.read(name).decode().split("\n")
+        self.assertEqual(header, "round,error,mean_drift,payload_bytes")
+        self.assertEqual(lines.pop(), "")
+        return [[float(cell) for cell in line.split(",")] for line in lines]
+
+
+class Results(Average):
+    def test_json_has_the_promised_keys(self):
+        told = self.average("--algorithm", "dpsgd", "--rounds", "3")
+        self.assertLessEqual(set(KEYS), set(told))
+        self.assertNotIn("gamma", told)
+        # Ring of 8: two neighbours, three rounds, 1000 floats.
+        self.assertEqual(told["messages"], 8 * 2 * 3)
+        self.assertEqual(told["payload_bytes"], 8 * 2 * 3 * 4000)
+        self.assertGreater(told["wire_bytes"], told["payload_bytes"])
+        self.assertEqual(told["rounds"], 3)
+        self.assertFalse(told["diverged"])
+
+    def test_gamma_is_told_where_there_is_one(self):
+        told = self.average("--algorithm", "choco:gamma=0.25", "--compressor",
+                            "sign", "--rounds", "1")
+        self.assertEqual(told["gamma"], 0.25)
+        self.assertEqual(told["compressor"], "sign")
+
+    def test_drawn_values_are_nearly_normal(self):
+        told = self.average("--algorithm", "dpsgd", "--rounds", "0",
+                            "--dimension", "20000")
+        # Variance 1 less that of a mean of 8. The squares of 160,000 values
+        # have a standard deviation of sqrt(2): 5 of them are 0.018.
+        self.assertAlmostEqual(told["initial_error"] / 20000, 7 / 8,
+                               delta=0.018)
+        self.assertEqual(told["final_error"], told["initial_error"])
+        self.assertEqual(told["payload_bytes"], 0)
+
+    def test_gossip_on_a_ring_contracts_by_lambda2_squared(self):
+        # The slowest mode of the ring of 8, an eigenvector of W.
+        self.write_rows("x.npy", [[math.cos(math.pi * i / 4)] * 3
+                                  for i in range(8)])
+        self.average("--algorithm", "dpsgd", "--rounds", "20", "--input",
+                     "x.npy", "--trace", "t.csv")
+        lambda2 = (1 + 2 * math.cos(math.pi / 4)) / 3
+        rows = self.trace("t.csv")
+        self.assertEqual([row[0] for row in rows], list(range(21)))
+        for done, error, drift, payload in rows:
+            # A round adds at most some 2e-7 to values that have shrunk to
+            # lambda2^20 = 0.013: 20 of them are 3e-4 of it, squared twice.
+            self.assertAlmostEqual(error / rows[0][1] / lambda2**(2 * done), 1,
+                                   delta=6e-4)
+            self.assertLess(drift, 1e-12)
+            self.assertEqual(payload, done * 8 * 2 * 12)
+
+    def test_one_round_of_a_complete_graph_gives_the_mean(self):
+        rows = [[single(value) for value in self.values[5 * i:5 * i + 5]]
+                for i in range(6)]
+        self.write_rows("x.npy", rows)
+        self.average("--algorithm", "dpsgd", "--topology", "complete",
+                     "--workers", "6", "--rounds", "1", "--input", "x.npy",
+                     "--output", "y.npy")
+        shape, values = values_of(self.read("y.npy"))
+        self.assertEqual(shape, (6, 5))
+        for i, value in enumerate(values):
+            mean = sum(row[i % 5] for row in rows) / 6
+            self.assertAlmostEqual(value, mean, delta=1e-6)
+
+    def test_errors_are_distances_to_the_initial_mean(self):
+        self.write_rows("x.npy", [[1, 0], [3, 4]])
+        told = self.average("--algorithm", "dpsgd", "--rounds", "0",
+                            "--workers", "2", "--input", "x.npy")
+        self.assertEqual(told["initial_error"], 1 + 4)
+        self.assertEqual(told["mean_drift"], 0)
+
+    def test_matrices_keep_their_shape(self):
+        self.write("x.npy", npy((4, 5, 6), self.values[:120]))
+        self.average("--algorithm", "dpsgd", "--rounds", "0", "--workers", "4",
+                     "--input", "x.npy", "--output", "y.npy")
+        shape, values = values_of(self.read("y.npy"))
+        self.assertEqual(shape, (4, 5, 6))
+        self.assertEqual(values, tuple(map(single, self.values[:120])))
+
+    def test_one_worker_sends_nothing(self):
+        for words in (["dpsgd"], ["choco:gamma=0.5", "--compressor", "sign"]):
+            told = self.average("--workers", "1", "--rounds", "4",
+                                "--algorithm", *words)
+            self.assertEqual(told["messages"], 0)
+            self.assertEqual(told["wire_bytes"], 0)
+            self.assertEqual(told["initial_error"], 0)
+
+    def test_the_same_seed_gives_the_same_bytes(self):
+        outputs = []
+        for seed in ("5", "5", "6"):
+            self.average("--algorithm", "choco:gamma=0.1", "--compressor",
+                         "random-k:0.1", "--rounds", "20", "--seed", seed,
+                         "--output", "y.npy")
+            outputs.append(self.read("y.npy"))
+        self.assertEqual(outputs[0], outputs[1])
+        self.assertNotEqual(outputs[0], outputs[2])
+
+    def test_a_trace_does_not_change_the_result(self):
+        words = ("--algorithm", "dcd", "--compressor", "natural", "--rounds",
+                 "30", "--output", "y.npy")
+        plain = self.average(*words)
+        output = self.read("y.npy")
+        traced = self.average(*words, "--trace", "t.csv")
+        self.assertEqual(self.read("y.npy"), output)
+        rows = self.trace("t.csv")
+        self.assertEqual(len(rows), 31)
+        self.assertEqual(rows[0][1], plain["initial_error"])
+        self.assertEqual(rows[-1][1:], [plain[key] for key in
+                                        ("final_error", "mean_drift",
+                                         "payload_bytes")])
+        for told in (plain, traced):
+            told.pop("seconds")
+        self.assertEqual(plain, traced)
+
+    def test_the_mean_that_compressed_gossip_keeps_is_told(self):
+        told = self.average("--algorithm", "choco:gamma=0.2", "--compressor",
+                            "top-k:0.1", "--rounds", "50")
+        self.assertLess(told["mean_drift"], 1e-8)
+        moved = self.average("--algorithm", "naive", "--compressor",
+                             "natural", "--rounds", "50")
+        self.assertGreater(moved["mean_drift"], 1)
+
+    def test_divergence_is_a_result_and_the_same_each_time(self):
+        words = ("--algorithm", "choco:gamma=2", "--compressor", "top-k:0.01",
+                 "--rounds", "5000", "--output", "y.npy")
+        told = [self.average(*words) for _ in range(2)]
+        for one in told:
+            self.assertTrue(one["diverged"])
+            self.assertIsNone(one["final_error"])
+            self.assertIsNone(one["mean_drift"])
+            self.assertLess(one["rounds"], 5000)
+            one.pop("seconds")
+        self.assertEqual(told[0], told[1])
+        shape, values = values_of(self.read("y.npy"))
+        self.assertEqual(shape, (8, 1000))
+        self.assertGreater(max(map(abs, values)), 1e30)
+        text = self.succeeds("average", *words)
+        self.assertIn("it diverges", text)
+
+    def test_the_table_is_for_people(self):
+        text = self.succeeds("average", "--algorithm", "choco:gamma=0.3",
+                             "--compressor", "top-k:0.1", "--workers", "4")
+        for word in ("choco:gamma=0.3", "top-k:0.1", "ring of 1,000 values",
+                     "error at first", "error at last", "fewer bytes",
+                     "gamma", "rounds", "time"):
+            self.assertIn(word, text)
+
+    def test_warnings_go_to_stderr(self):
+        done = self.run_laconic("average", "--algorithm", "dcd",
+                                "--compressor", "sign", "--rounds", "1")
+        self.assertEqual(done.returncode, GOOD)
+        self.assertIn("unbiased", done.stderr)
+
+    def test_a_hundred_workers_are_no_trouble(self):
+        told = self.average("--algorithm", "dpsgd", "--workers", "100",
+                            "--topology", "torus", "--rounds", "20",
+                            "--dimension", "10")
+        self.assertLess(told["final_error"], told["initial_error"])
+
+
+class Refusals(Average):
+    DPSGD = ("--algorithm", "dpsgd")
+
+    def test_usage(self):
+        for sentence, *words in (
+                ("average: --algorithm SPEC is missing",),
+                ("dpsgd: compressor sign was given, but it takes none",
+                 *self.DPSGD, "--compressor", "sign"),
+                ("choco: a compressor is needed, such as top-k",
+                 "--algorithm", "choco:gamma=0.1"),
+                ('no algorithm is named "chocco"; `laconic list` shows those '
+                 "there are", "--algorithm", "chocco"),
+                ("hypercube: 6 workers, expected a power of two", *self.DPSGD,
+                 "--topology", "hypercube", "--workers", "6"),
+                ('--workers is "0", expected a whole number from 1 to 16384',
+                 *self.DPSGD, "--workers", "0"),
+                ("average: --input and --dimension were given, expected one",
+                 *self.DPSGD, "--input", "x.npy", "--dimension", "4"),
+                ('no transport is named "pigeon"; `laconic list` shows those '
+                 "there are", *self.DPSGD, "--transport", "pigeon")):
+            self.refused(USAGE, sentence, *words)
+
+    def test_another_number_of_workers_than_the_job_has_is_usage(self):
+        self.fails(USAGE, "average: --workers is 8, but the job has 4",
+                   "average", *self.DPSGD, "--workers", "8",
+                   env={**os.environ, "OMPI_COMM_WORLD_SIZE": "4"})
+
+    def test_a_batch_system_alone_is_no_launcher(self):
+        done = self.run_laconic("average", *self.DPSGD, "--rounds", "1",
+                                env={**os.environ, "SLURM_NTASKS": "4",
+                                     "SLURM_PROCID": "0"})
+        self.assertEqual((done.returncode, done.stderr), (GOOD, ""))
+
+    def test_rows_that_do_not_fit_fail(self):
+        self.write("x.npy", npy((3, 2), range(6)))
+        self.refused(FAILED, "x.npy: is 3 x 2, expected its first dimension "
+                     "to be the 4 workers", *self.DPSGD, "--input", "x.npy",
+                     "--workers", "4")
+        self.write("x.npy", npy((4,), range(4)))
+        self.refused(FAILED, "x.npy: has 1 dimensions, expected workers x "
+                     "values or workers x rows x columns", *self.DPSGD,
+                     "--input", "x.npy", "--workers", "4")
+
+    def test_values_that_are_not_finite_fail(self):
+        for value in (math.nan, math.inf):
+            self.write_rows("x.npy", [[0, 1], [2, 3], [4, value], [5, 6]])
+            self.refused(FAILED, "dpsgd: worker 2 has a value in x that is "
+                         "not finite", *self.DPSGD, "--input", "x.npy",
+                         "--workers", "4", "--output", "y.npy")
+
+    def test_a_failure_leaves_no_files(self):
+        self.refused(FAILED, "none/y.npy: cannot create a file beside it: No "
+                     "such file or directory", *self.DPSGD, "--rounds", "1",
+                     "--output", "none/y.npy", "--trace", "t.csv")
+
+
+class Streams(Average):
+    def test_results_go_to_a_pipe(self):
+        done = subprocess.run(
+            [LACONIC, "average", "--algorithm", "dpsgd", "--rounds", "1",
+             "--output", "/dev/stdout", "--dimension", "3"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+        self.assertEqual(values_of(done.stdout)[0], (8, 3))
+        self.assertIn(b"error at last", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

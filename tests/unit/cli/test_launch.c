@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// Crews as threads: everybody works once, and a failure is told by the one who
+// knows it while nobody waits for the timeout.
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "cli/command.h"
+#include "cli/crew_threads.h"
+#include "lac_test.h"
+
+enum { WORLD = 6 };
+
+typedef struct record {
+    _Atomic(uint32_t) worked, released;
+    uint32_t failing; // who fails, or WORLD
+} record;
+
+static int prepare(void *context, uint32_t world)
+{
+    (void)context;
+    return world == WORLD ? CLI_GOOD : CLI_USAGE;
+}
+
+// Worker 0 hears from everybody, who hear from nobody. The message outlives
+// the call: it is borrowed until the worker has left.
+static lac_status work(void *context, lac_transport *t)
+{
+    static const char hello[] = "hello";
+    record *const r = context;
+    const uint32_t rank = lac_transport_rank(t);
+    const double deadline = lac_transport_now(t) + 60;
+    (void)atomic_fetch_add(&r->worked, 1);
+    if (rank == r->failing) {
+        return lac_fail(LAC_ERR_INVALID, "worker %u stumbled", rank);
+    }
+    if (rank > 0) {
+        const lac_send send = {0, 0, hello, sizeof(hello)};
+        return lac_transport_exchange(t, &send, 1, NULL, 0, deadline);
+    }
+    lac_receive receives[WORLD - 1] = {{0}};
+    for (uint32_t i = 0; i < WORLD - 1; i++) {
+        receives[i].peer = i + 1;
+    }
+    return lac_transport_exchange(t, NULL, 0, receives, WORLD - 1, deadline);
+}
+
+static void release(void *context, uint32_t rank)
+{
+    record *const r = context;
+    (void)rank;
+    (void)atomic_fetch_add(&r->released, 1);
+}
+
+static const cli_crew crew = {prepare, work, release};
+
+static void everybody_works_and_is_released_once(void **state)
+{
+    (void)state;
+    record r = {.failing = WORLD};
+    assert_ok(cli_crew_threads(&crew, &r, "local", WORLD));
+    assert_int_equal(r.worked, WORLD);
+    assert_int_equal(r.released, WORLD);
+}
+
+static void the_sentence_is_that_of_the_worker_that_failed(void **state)
+{
+    (void)state;
+    for (uint32_t failing = 0; failing < WORLD; failing++) {
+        char expected[64];
+        record r = {.failing = failing};
+        (void)snprintf(
+            expected, sizeof(expected), "worker %u stumbled", failing);
+        assert_int_equal(
+            cli_crew_threads(&crew, &r, "local", WORLD), LAC_ERR_INVALID);
+        assert_string_equal(lac_error_message(), expected);
+        assert_int_equal(r.released, WORLD);
+    }
+}
+
+static void a_transport_that_does_not_exist_fails(void **state)
+{
+    (void)state;
+    record r = {.failing = WORLD};
+    assert_int_equal(
+        cli_crew_threads(&crew, &r, "smoke", WORLD), LAC_ERR_NOTFOUND);
+    assert_int_equal(r.worked, 0);
+    assert_int_equal(r.released, 0);
+}
+
+static void a_crew_that_is_not_prepared_does_not_work(void **state)
+{
+    (void)state;
+    record r = {.failing = WORLD};
+    const cli_launch_options options = {WORLD + 1, "local", 60};
+    assert_int_equal(cli_launch("try", &options, &crew, &r), CLI_USAGE);
+    assert_int_equal(r.worked, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everybody_works_and_is_released_once),
+        cmocka_unit_test(the_sentence_is_that_of_the_worker_that_failed),
+        cmocka_unit_test(a_transport_that_does_not_exist_fails),
+        cmocka_unit_test(a_crew_that_is_not_prepared_does_not_work),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
