@@ -39,7 +39,8 @@ def measure(laconic, kernels, runs, specs):
     results = [
         json.loads(subprocess.run(
             [laconic, "bench", "--json", "--kernels", kernels, "--runs",
-             str(runs), *specs], check=True, capture_output=True, text=True).stdout)
+             str(runs), *specs],
+            check=True, capture_output=True, text=True).stdout)
         for _ in range(3)]
     merged = results[0]
     merged["memcpy_gbps"] = sorted(r["memcpy_gbps"] for r in results)[1]
