@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Removes a file when a signal ends the program. A handler may look at little
+// and call little: one pointer, unlink and raise.
+#include "cli/cleanup.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <unistd.h>
+
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+enum { SIGNAL_COUNT = sizeof(signals) / sizeof(signals[0]) };
+
+static const char *volatile doomed;
+static struct sigaction before[SIGNAL_COUNT];
+
+// SA_RESETHAND has put the default action back by now, and the signal is held
+// back until this returns: raised again, it then ends the program.
+static void remove_and_end(int number)
+{
+    if (doomed != NULL) {
+        (void)unlink(doomed);
+    }
+    (void)raise(number);
+}
+
+void cli_cleanup_begin(const char *path)
+{
+    struct sigaction action = {.sa_handler = remove_and_end};
+    action.sa_flags = (int)SA_RESETHAND;
+    (void)sigemptyset(&action.sa_mask);
+    doomed = path;
+    for (size_t i = 0; i < SIGNAL_COUNT; i++) {
+        (void)sigaction(signals[i], NULL, &before[i]);
+        if (before[i].sa_handler != SIG_IGN) {
+            (void)sigaction(signals[i], &action, NULL);
+        }
+    }
+}
+
+void cli_cleanup_end(void)
+{
+    for (size_t i = 0; i < SIGNAL_COUNT; i++) {
+        (void)sigaction(signals[i], &before[i], NULL);
+    }
+    doomed = NULL;
+}
+
+static void mask_signals(int how)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    for (size_t i = 0; i < SIGNAL_COUNT; i++) {
+        (void)sigaddset(&set, signals[i]);
+    }
+    (void)sigprocmask(how, &set, NULL);
+}
+
+void cli_cleanup_hold(void)
+{
+    mask_signals(SIG_BLOCK);
+}
+
+void cli_cleanup_release(void)
+{
+    mask_signals(SIG_UNBLOCK);
+}
