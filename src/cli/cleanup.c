@@ -13,6 +13,7 @@ enum { SIGNAL_COUNT = sizeof(signals) / sizeof(signals[0]) };
 
 static const char *volatile doomed;
 static struct sigaction before[SIGNAL_COUNT];
+static sigset_t mask_before;
 
 // SA_RESETHAND has put the default action back by now, and the signal is held
 // back until this returns: raised again, it then ends the program.
@@ -46,22 +47,17 @@ void cli_cleanup_end(void)
     doomed = NULL;
 }
 
-static void mask_signals(int how)
+void cli_cleanup_hold(void)
 {
     sigset_t set;
     (void)sigemptyset(&set);
     for (size_t i = 0; i < SIGNAL_COUNT; i++) {
         (void)sigaddset(&set, signals[i]);
     }
-    (void)sigprocmask(how, &set, NULL);
-}
-
-void cli_cleanup_hold(void)
-{
-    mask_signals(SIG_BLOCK);
+    (void)sigprocmask(SIG_BLOCK, &set, &mask_before);
 }
 
 void cli_cleanup_release(void)
 {
-    mask_signals(SIG_UNBLOCK);
+    (void)sigprocmask(SIG_SETMASK, &mask_before, NULL);
 }

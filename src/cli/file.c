@@ -165,8 +165,7 @@ static char *name_beside(const char *path, const char *name)
 static char *follow_links(const char *path)
 {
     char link[LINK_SIZE];
-    char *at = name_beside(
-        path, strrchr(path, '/') == NULL ? path : strrchr(path, '/') + 1);
+    char *at = name_beside("", path);
     for (int i = 0; at != NULL; i++) {
         const ssize_t len = readlink(at, link, sizeof(link) - 1);
         if (len < 0) {
