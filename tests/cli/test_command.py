@@ -8,6 +8,7 @@ Needs the standard library only; .npy files are made by hand.
 import json
 import math
 import os
+import pty
 import random
 import re
 import resource
@@ -20,6 +21,9 @@ import unittest
 LACONIC = os.path.abspath(sys.argv.pop(1))
 GOOD, FAILED, USAGE = 0, 1, 2
 COMMANDS = ("list", "encode", "decode", "bench")
+DETERMINISTIC = ("identity", "half", "bfloat16", "sign", "top-k")
+RANDOM = ("natural", "natural-dithering", "dithering", "qsgd", "terngrad",
+          "random-k", "random-block")
 
 
 def npy(shape, values, descr="<f4", order="False", version=1):
@@ -42,6 +46,15 @@ def values_of(data):
     body = data[10 + length:]
     return (tuple(int(d) for d in shape.split(",") if d.strip()),
             struct.unpack("<%df" % (len(body) // 4), body))
+
+
+def lac_of(values, checksum):
+    """101 bytes that are so many values through random-k:1e-9. The standard
+    library has no XXH3, so the checksum is given."""
+    spec = b"random-k:1e-9"
+    return (b"\x89LACONIC" + struct.pack("<4I", 1, 64 + len(spec), 9, 0)
+            + bytes(16) + struct.pack("<QIIQ", 16, 1, len(spec), values)
+            + spec + bytes(16) + struct.pack("<Q", checksum))
 
 
 class Command(unittest.TestCase):
@@ -106,10 +119,20 @@ class Words(Command):
             text = self.succeeds(name, "--help")
             usage, _, rest = text.partition("\n")
             self.assertTrue(usage.startswith("usage: laconic %s " % name))
-            for option in re.findall(r"--[a-z]+", usage) + ["--help"]:
+            for option in re.findall(r"--[a-z-]+", usage) + ["--help"]:
                 self.assertRegex(rest, r"\n  %s .* \w" % option)
         self.assertIn("(25557032)", self.succeeds("bench", "--help"))
         self.assertIn("(must be given)", self.succeeds("encode", "--help"))
+
+    def test_help_can_be_asked_for_in_other_words(self):
+        self.assertEqual(self.succeeds("help"), self.succeeds("--help"))
+        self.assertEqual(self.succeeds("-h"), self.succeeds("--help"))
+        for name in COMMANDS:
+            text = self.succeeds(name, "--help")
+            self.assertEqual(self.succeeds("help", name), text)
+            self.assertEqual(self.succeeds(name, "-h"), text)
+        self.fails(USAGE, 'no command is named "encdoe"; did you mean encode?',
+                   "help", "encdoe")
 
     def test_no_word_is_usage(self):
         done = self.run_laconic()
@@ -128,6 +151,9 @@ class Words(Command):
                    "encode", "x.npy", "x.lac")
         self.fails(USAGE, "decode: 1 argument is given, expected IN.lac "
                    "OUT.npy", "decode", "x.lac")
+        self.fails(USAGE, "encode: argument 2 is empty, expected IN.npy "
+                   "OUT.lac", "encode", "--compressor", "identity", "x.npy",
+                   "")
         self.fails(USAGE, '--form is "odd", expected one of '
                    "plain|unbiased|contractive", "encode", "--form", "odd")
         self.fails(USAGE, '--seed is "-1", expected a whole number from 0 to '
@@ -241,8 +267,12 @@ class Files(Command):
             for file, seed in (("a", "7"), ("b", "7"), ("c", "8")):
                 self.succeeds("encode", "--compressor", name, "--seed", seed,
                               "x.npy", file)
+                self.succeeds("decode", file, file + ".npy")
             self.assertEqual(self.read("a"), self.read("b"))
-            self.assertNotEqual(self.read("a"), self.read("c"))
+            # The key stands in the file, so files of two seeds differ anyway.
+            same = self.read("a.npy") == self.read("c.npy")
+            if name in RANDOM + DETERMINISTIC:
+                self.assertEqual(same, name in DETERMINISTIC, name)
 
     def test_all_shapes_round_trip(self):
         for shape in ((), (1,), (0,), (5, 0, 2), (2, 3), (1,) * 31 + (2,)):
@@ -255,6 +285,12 @@ class Files(Command):
             self.succeeds("decode", "s.lac", "t.npy")
             self.assertEqual(values_of(self.read("t.npy")),
                              values_of(self.read("s.npy")))
+
+    def test_no_values_have_no_bits_a_value(self):
+        self.write("s.npy", npy((0,), ()))
+        table = self.succeeds("encode", "--compressor", "identity", "s.npy",
+                              "s.lac")
+        self.assertRegex(table, r"(?m)^bits a value +-  payload of 0 bytes$")
 
     def test_not_finite_is_null(self):
         self.write("n.npy", npy((2,), (math.nan, 1)))
@@ -319,6 +355,27 @@ class Files(Command):
         self.fails(FAILED, "x.npy: is not a .lac file, expected it to begin "
                    "with 0x89 LACONIC", "decode", "x.npy", "y.npy")
 
+    def test_many_values_are_made_only_if_allowed(self):
+        self.succeeds("encode", "--compressor", "identity", "x.npy", "x.lac")
+        limit = ("decode", "x.lac", "y.npy", "--max-values")
+        self.fails(FAILED, "x.lac: holds 600 values, expected at most 599; "
+                   "--max-values allows more", *limit, "599")
+        for most in ("600", "0"):
+            self.succeeds(*limit, most)
+            self.assertEqual(values_of(self.read("y.npy"))[0], (30, 4, 5))
+
+    def test_a_small_file_does_not_make_a_large_one(self):
+        self.write("z.lac", lac_of(2 ** 32 - 1, 0x1f1855c7453c1251))
+        self.fails(FAILED, "z.lac: holds 4294967295 values, expected at most "
+                   "1073741824; --max-values allows more",
+                   "decode", "z.lac", "y.npy")
+
+    def test_too_many_values_are_told_as_such(self):
+        self.write("z.lac", lac_of(2 ** 32, 0x1eb8ab1cb4013dbe))
+        self.fails(FAILED, "z.lac: random-k: a tensor of 4294967296 x 1 has "
+                   "too many values, at most 4294967295 fit",
+                   "decode", "--max-values", "0", "z.lac", "y.npy")
+
     def test_no_room_leaves_the_old_file(self):
         self.write("x.lac", b"precious")
 
@@ -337,6 +394,33 @@ class Files(Command):
 class Bench(Command):
     KEYS = {"spec", "encode_gbps", "decode_add_gbps", "encode_add_gbps",
             "bits_per_value"}
+
+    def succeeds(self, *words):
+        """A slow machine may say how far it is."""
+        done = self.run_laconic(*words)
+        self.assertRegex(done.stderr, r"^(\d+/\d+ .*\n)*$")
+        self.assertEqual(done.returncode, GOOD)
+        return done.stdout
+
+    def test_a_terminal_gets_a_bar_that_is_gone_at_the_end(self):
+        reader, writer = pty.openpty()
+        done = subprocess.run(
+            (LACONIC, "bench", "--values", "10", "--runs", "1", "identity",
+             "half"), stdout=subprocess.PIPE, stderr=writer, check=True)
+        os.close(writer)
+        shown = os.read(reader, 1 << 16)
+        os.close(reader)
+        self.assertTrue(shown.endswith(b"\r\x1b[K"))
+        bars = [bar for bar in shown.split(b"\r\x1b[K") if bar]
+        self.assertEqual(bars, [
+            b"[" + b" " * 24 + b"] 1/2 identity",
+            b"[" + b"#" * 12 + b" " * 12 + b"] 2/2 half"])
+        self.assertIn(b"break-even", done.stdout)
+
+    def test_one_value_is_one(self):
+        self.assertIn("\n1 value, medians of 2 runs",
+                      self.succeeds("bench", "--values", "1", "--runs", "2",
+                                    "identity"))
 
     def test_json_has_the_promised_keys(self):
         told = json.loads(self.succeeds("bench", "--values", "10000", "--runs",
