@@ -24,7 +24,8 @@ extern "C" {
 //     lac_compressor_decode(c, &key, shape, buffer, len, y);   // elsewhere
 //     lac_compressor_close(c);
 //
-// Memory: the library borrows every pointer until the call returns. Only open
+// Memory: the library borrows every pointer until the call returns. None may
+// be NULL but those of tensors and payloads without values. Only open
 // and reserve allocate; encoding and decoding never do. Tensors and payloads
 // need no alignment.
 // Threads: a handle serves one thread at a time. Two handles share nothing.
@@ -41,7 +42,9 @@ typedef enum lac_form {
 
 /// What theory promises for a shape: E|C(x) - x|^2 <= error * |x|^2, and
 /// E[C(x)] = x when unbiased. `error` is omega in the papers on unbiased
-/// operators and 1 - delta in those on contractive ones.
+/// operators and 1 - delta in those on contractive ones. It is about values in
+/// the normal range of the format: the documentation of each compressor says
+/// what becomes of subnormal and of the largest floats.
 typedef struct lac_guarantee {
     bool unbiased;
     double error;
@@ -58,7 +61,8 @@ typedef enum lac_trait {
 
 /// lac_compressor_open opens the compressor that `spec` names, in a form:
 /// "name", "name:key=value,..." or "A+B", where the values that the sparsifier
-/// A keeps go through B. `laconic list` prints names, keys and defaults.
+/// A keeps go through B; at most four are joined. `laconic list` prints names,
+/// keys and defaults.
 /// On failure `*out` is NULL.
 /// Fails with LAC_ERR_NOTFOUND, LAC_ERR_INVALID (key, value or combination) or
 /// LAC_ERR_NOMEM.
@@ -85,7 +89,7 @@ lac_compressor_use_kernels(lac_compressor *c, const char *name);
 LAC_API const char *lac_compressor_kernels(const lac_compressor *c);
 
 /// lac_compressor_wire_id returns the number of the payload format: that of
-/// the compressor, and 256 times that of B for "A+B".
+/// the compressor, and 256 times that of B for "A+B", which may be a sum too.
 LAC_API uint32_t lac_compressor_wire_id(const lac_compressor *c);
 
 /// lac_compressor_traits returns the lac_trait bits that hold for payloads
@@ -93,7 +97,8 @@ LAC_API uint32_t lac_compressor_wire_id(const lac_compressor *c);
 LAC_API unsigned lac_compressor_traits(
     const lac_compressor *c, lac_scope_kind scope);
 
-/// lac_compressor_guarantee tells what holds for tensors of `shape`.
+/// lac_compressor_guarantee tells what holds for tensors of `shape`; for one
+/// that is too large to be accepted, nothing: the error is infinite.
 LAC_API lac_guarantee
 lac_compressor_guarantee(const lac_compressor *c, lac_shape shape);
 
@@ -290,9 +295,9 @@ typedef struct lac_compressor_ops {
         const void *state, const lac_call *call, const void *memory, float *e);
 } lac_compressor_ops;
 
-/// lac_compressor_open_with opens a compressor the caller brings. `ops` must
-/// outlive the handle. `params` is the part of a spec after the colon, "" for
-/// the defaults. Fails like lac_compressor_open.
+/// lac_compressor_open_with opens a compressor the caller brings. The texts and
+/// tables that `ops` points to must outlive the handle. `params` is the part of
+/// a spec after the colon, "" for the defaults. Fails like lac_compressor_open.
 LAC_FALLIBLE lac_status lac_compressor_open_with(
     lac_compressor **out, const lac_compressor_ops *ops, const char *params,
     lac_form form);

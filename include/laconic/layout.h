@@ -44,15 +44,15 @@ typedef struct lac_tensor {
 typedef struct lac_layout lac_layout;
 
 /// lac_layout_open makes a layout of `count` tensors, in that order. Names
-/// must be unique, not empty and printable without spaces.
+/// must be unique, not empty, and printable without blanks, commas and #.
 /// Fails with LAC_ERR_INVALID (the message names the tensor) or LAC_ERR_NOMEM.
 LAC_FALLIBLE lac_status
 lac_layout_open(lac_layout **out, const lac_tensor *tensors, size_t count);
 
 /// lac_layout_parse makes a layout from text[0..len): a line a tensor, each
-/// with its name, rows and columns between blanks. Empty lines and what
-/// follows a # are passed over; columns left out are 1.
-/// Fails with LAC_ERR_INVALID (the message names the line) or LAC_ERR_NOMEM.
+/// with its name, rows and columns between blanks or commas. Empty lines and
+/// what follows a # are passed over; columns left out are 1. Fails with
+/// LAC_ERR_INVALID (the message names the line) or LAC_ERR_NOMEM.
 LAC_FALLIBLE lac_status
 lac_layout_parse(lac_layout **out, const char *text, size_t len);
 
@@ -73,8 +73,8 @@ LAC_API const lac_tensor *lac_layout_tensor(
 LAC_API const lac_tensor *lac_layout_find(
     const lac_layout *layout, const char *name);
 
-/// lac_layout_hash returns a number that two layouts share only when they have
-/// the same tensors in the same order.
+/// lac_layout_hash returns a number that layouts with the same tensors in the
+/// same order share, and others only by chance, one in 2^64.
 LAC_API uint64_t lac_layout_hash(const lac_layout *layout);
 
 #ifdef __cplusplus

@@ -59,6 +59,7 @@ typedef struct lac_plugin {
     const lac_param *params; ///< May be NULL.
     size_t param_size;       ///< sizeof(lac_param), for later growth.
     size_t state_size;       ///< Bytes of state one handle needs.
+    const void *reserved[2]; ///< NULL. Room to grow: the struct itself cannot.
 } lac_plugin;
 
 /// What a plug-in is called and how it is set up when it goes by another name,

@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { SENTENCE_SIZE = 512 };
 
@@ -11,10 +12,12 @@ static _Thread_local char sentence[SENTENCE_SIZE];
 
 lac_status lac_fail(lac_status status, const char *format, ...)
 {
+    char text[SENTENCE_SIZE]; // the old sentence may be among the arguments
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(sentence, sizeof(sentence), format, args);
+    (void)vsnprintf(text, sizeof(text), format, args);
     va_end(args);
+    memcpy(sentence, text, sizeof(text));
     return status;
 }
 

@@ -33,7 +33,8 @@ static int compare_names(const void *a, const void *b)
 static bool printable(const char *name)
 {
     for (; *name != '\0'; name++) {
-        if ((unsigned char)*name <= ' ' || *name == 0x7f) {
+        if ((unsigned char)*name <= ' ' || *name == 0x7f || *name == ',' ||
+            *name == '#') {
             return false;
         }
     }
@@ -46,7 +47,9 @@ static lac_status check_tensor(const lac_tensor *tensor, size_t index)
         !printable(tensor->name)) {
         return lac_fail(
             LAC_ERR_INVALID,
-            "layout: tensor %zu has a name that is empty or has blanks", index);
+            "layout: tensor %zu has a name that is empty or has a blank, comma "
+            "or #",
+            index);
     }
     return LAC_OK;
 }

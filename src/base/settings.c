@@ -4,7 +4,7 @@
 // way, so that a table cannot have a default that a user could not give.
 #include "base/settings.h"
 
-#include <errno.h>
+#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,15 +48,32 @@ static int32_t position(const char *words, char separator, span word)
     return -1;
 }
 
+// strtod wants the decimal point of the host program's locale, and no other
+// function of the C library rounds as well.
+static void with_local_point(span value, char *out, size_t size)
+{
+    const char *const point = localeconv()->decimal_point;
+    size_t used = 0;
+    for (size_t i = 0; i < value.len && used + 1 < size; i++) {
+        if (value.text[i] != '.') {
+            out[used++] = value.text[i];
+            continue;
+        }
+        for (const char *c = point; *c != '\0' && used + 1 < size; c++) {
+            out[used++] = *c;
+        }
+    }
+    out[used] = '\0';
+}
+
 static bool read_number(span value, double *out)
 {
-    char text[NUMBER_MAX + 1];
     if (value.len == 0 || value.len > NUMBER_MAX ||
         strspn(value.text, "+-.0123456789eE") < value.len) {
         return false;
     }
-    memcpy(text, value.text, value.len);
-    text[value.len] = '\0';
+    char text[2 * NUMBER_MAX];
+    with_local_point(value, text, sizeof(text));
     char *end;
     *out = strtod(text, &end);
     return *end == '\0' && isfinite(*out);
@@ -159,11 +176,21 @@ static const lac_param *find_param(
     return NULL;
 }
 
-static span without_parentheses(span value)
+// Texts and specs may stand in parentheses, which must belong together.
+static span without_parentheses(const lac_param *param, span value)
 {
-    if (value.len >= 2 && value.text[0] == '(' &&
-        value.text[value.len - 1] == ')') {
-        return (span){value.text + 1, value.len - 2};
+    size_t depth = 0;
+    if ((param->type != LAC_PARAM_TEXT && param->type != LAC_PARAM_SPEC) ||
+        value.len < 2 || value.text[0] != '(') {
+        return value;
+    }
+    for (size_t i = 0; i < value.len; i++) {
+        depth += value.text[i] == '(';
+        depth -= value.text[i] == ')';
+        if (depth == 0) {
+            return i + 1 == value.len ? (span){value.text + 1, value.len - 2}
+                                      : value;
+        }
     }
     return value;
 }
@@ -222,7 +249,7 @@ static lac_status read_item(
             LAC_ERR_INVALID, "%s: %s is given twice", spec->name, param->name);
     }
     *seen |= (uint64_t)1 << index;
-    value = without_parentheses(value);
+    value = without_parentheses(param, value);
     return read_value(to, param, value) ? LAC_OK
                                         : wrong_value(to, param, value);
 }

@@ -5,15 +5,12 @@
 #include "base/fail.h"
 #include "compress/compressor.h"
 
-#define RATIO      0.01
-#define RATIO_TEXT "0.01"
-
 const lac_param laci_choice_params[] = {
     {
         .name = "ratio",
         .type = LAC_PARAM_F64,
         .offset = offsetof(laci_choice, ratio),
-        .fallback = RATIO_TEXT,
+        .fallback = "0.01",
         .min = 0,
         .max = 1,
         .above_min = true,
@@ -26,21 +23,10 @@ const lac_param laci_choice_params[] = {
         .fallback = "0",
         .min = 0,
         .max = UINT32_MAX,
-        .help = "keep rank * (rows + columns) values, 0 to go by the ratio",
+        .help = "if above 0, keep rank * (rows + columns) values instead",
     },
     {.name = NULL},
 };
-
-lac_status laci_choice_configure(const char *name, const laci_choice *choice)
-{
-    if (choice->rank > 0 && choice->ratio != RATIO) {
-        return lac_fail(
-            LAC_ERR_INVALID,
-            "%s: ratio is %g and rank is %u, expected only one of them", name,
-            choice->ratio, (unsigned)choice->rank);
-    }
-    return LAC_OK;
-}
 
 size_t laci_keep_ratio(double ratio, size_t n)
 {

@@ -15,9 +15,8 @@ typedef struct laci_choice {
     uint32_t rank;
 } laci_choice;
 
-// The settings of a random choice, and its configure, keep and guarantee.
+// The settings of a random choice, its keep and guarantee.
 extern const lac_param laci_choice_params[];
-lac_status laci_choice_configure(const char *name, const laci_choice *choice);
 size_t laci_choice_keep(const void *state, lac_shape shape);
 lac_guarantee laci_choice_guarantee(
     const void *state, lac_shape shape, lac_form form);

@@ -2,6 +2,7 @@
 // Compressors by name: open, close, and what can be asked of a handle.
 #include "compress/compressor.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -41,7 +42,7 @@ static const lac_alias aliases[] = {
 enum {
     PLUGIN_COUNT = sizeof(plugins) / sizeof(plugins[0]),
     ALIAS_COUNT = sizeof(aliases) / sizeof(aliases[0]),
-    PARTS_MAX = 8, // of "A+B+C"
+    PARTS_MAX = 4, // of "A+B+C", as many as a wire id has bytes
 };
 
 static const laci_registry registry = {
@@ -74,6 +75,45 @@ static uint32_t wire_id_of(const lac_compressor_ops *ops)
     return 0;
 }
 
+// Ops of a caller may be older than this library and lack later members, which
+// are then NULL; they may not lack what was there from the start.
+static lac_status check_ops(const lac_compressor_ops *ops)
+{
+    const lac_sparsifier_ops *const s = ops->sparsifier;
+    const char *const name = ops->plugin.name;
+    if (name == NULL || ops->plugin.size < sizeof(*ops) ||
+        (s != NULL && s->size < sizeof(*s))) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: its ops have no name or a size of less than %zu bytes",
+            name == NULL ? "compressor" : name, sizeof(*ops));
+    }
+    const bool whole = s == NULL ? ops->bound != NULL && ops->encode != NULL &&
+                                       ops->check != NULL && ops->decode != NULL
+                                 : s->keep != NULL && s->choose != NULL &&
+                                       s->indices_bound != NULL &&
+                                       s->put_indices != NULL &&
+                                       s->get_indices != NULL;
+    const bool memory = ops->encode_add != NULL;
+    if (ops->guarantee == NULL || !whole || memory != (ops->settle != NULL) ||
+        memory != (ops->residual != NULL)) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: its ops lack a member that is not optional",
+            name);
+    }
+    return LAC_OK;
+}
+
+static void copy_ops(lac_compressor *c, const lac_compressor_ops *ops)
+{
+    c->own_ops = *ops;
+    if (ops->sparsifier != NULL) {
+        c->own_sparsifier = *ops->sparsifier;
+        c->own_ops.sparsifier = &c->own_sparsifier;
+    }
+    c->ops = &c->own_ops;
+}
+
 // Opens one compressor of a spec, without what follows a '+'. One block holds
 // the handle, the settings and their texts.
 static lac_status open_part(
@@ -89,7 +129,7 @@ static lac_status open_part(
         return lac_fail(
             LAC_ERR_NOMEM, "%s: no memory for a handle", spec->name);
     }
-    c->ops = ops;
+    copy_ops(c, ops);
     c->name = spec->name;
     c->wire_id = wire_id_of(ops);
     c->form = form;
@@ -118,12 +158,23 @@ static lac_status open_parts(
     size_t part = 0;
     laci_spec spec = {0};
     LAC_TRY(laci_spec_part(text, len, '+', &part));
+    if (parts > PARTS_MAX) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "compressor: more than %d are joined with a +, expected fewer",
+            (int)PARTS_MAX);
+    }
+    if (part == 0 && (part < len || parts > 1)) {
+        return lac_fail(
+            LAC_ERR_INVALID, "compressor: nothing stands %s a +",
+            part < len ? "before" : "after");
+    }
     LAC_TRY(laci_spec_find(&registry, text, part, &spec));
     lac_compressor *c = NULL;
     LAC_TRY(open_part(&c, &spec, form));
     if (part < len) {
         lac_status status;
-        if (c->ops->sparsifier == NULL || parts == PARTS_MAX) {
+        if (c->ops->sparsifier == NULL) {
             status = lac_fail(
                 LAC_ERR_INVALID,
                 "%s: nothing can follow with a +, expected a sparsifier such "
@@ -167,6 +218,7 @@ lac_status lac_compressor_open_with(
 {
     *out = NULL;
     LAC_TRY(check_form(form));
+    LAC_TRY(check_ops(ops));
     const laci_spec spec = {
         .plugin = &ops->plugin,
         .name = ops->plugin.name,
@@ -255,6 +307,9 @@ unsigned lac_compressor_traits(const lac_compressor *c, lac_scope_kind scope)
 
 lac_guarantee lac_compressor_guarantee(const lac_compressor *c, lac_shape shape)
 {
+    if (laci_shape_check(c, shape) != LAC_OK) {
+        return (lac_guarantee){.unbiased = false, .error = INFINITY};
+    }
     if (laci_shape_values(shape) == 0) {
         return (lac_guarantee){.unbiased = true, .error = 0};
     }

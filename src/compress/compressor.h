@@ -8,7 +8,9 @@
 #include "kernels/kernels.h"
 
 struct lac_compressor {
-    const lac_compressor_ops *ops;
+    const lac_compressor_ops *ops; // the copy below
+    lac_compressor_ops own_ops;    // whole, even where the caller's are older
+    lac_sparsifier_ops own_sparsifier;
     const char *name; // as the user wrote it: the alias, if it was one
     uint32_t wire_id; // 0 for a compressor the caller brought
     lac_form form;

@@ -166,7 +166,7 @@ static void natural_decode_add(
 const lac_compressor_ops laci_natural_ops = {
     .plugin.size = sizeof(lac_compressor_ops),
     .plugin.name = "natural",
-    .plugin.summary = "sign and randomly rounded exponent, 9 bits a value",
+    .plugin.summary = "sign and randomly rounded exponent, 8 or 9 bits a value",
     .plugin.params = natural_params,
     .plugin.param_size = sizeof(lac_param),
     .plugin.state_size = sizeof(natural_state),

@@ -18,11 +18,6 @@
 
 enum { START_SIZE = 4 };
 
-static lac_status random_block_configure(void *state)
-{
-    return laci_choice_configure("random-block", state);
-}
-
 static uint32_t start_of(const void *state, const lac_call *call)
 {
     const size_t n = laci_shape_values(call->shape);
@@ -117,7 +112,6 @@ const lac_compressor_ops laci_random_block_ops = {
     .plugin.param_size = sizeof(lac_param),
     .plugin.state_size = sizeof(laci_choice),
     .max_values = UINT32_MAX,
-    .configure = random_block_configure,
     .guarantee = laci_choice_guarantee,
     .sparsifier = &sparsifier,
 };

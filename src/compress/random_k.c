@@ -21,11 +21,6 @@
 
 enum { NONCE_SIZE = 8, BLOCK = 256, BITS_MIN = 8 };
 
-static lac_status random_k_configure(void *state)
-{
-    return laci_choice_configure("random-k", state);
-}
-
 static laci_permutation permutation_of(uint64_t nonce, size_t n)
 {
     unsigned bits = BITS_MIN;
@@ -147,7 +142,6 @@ const lac_compressor_ops laci_random_k_ops = {
     .plugin.param_size = sizeof(lac_param),
     .plugin.state_size = sizeof(laci_choice),
     .max_values = UINT32_MAX,
-    .configure = random_k_configure,
     .guarantee = laci_choice_guarantee,
     .sparsifier = &sparsifier,
 };

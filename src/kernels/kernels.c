@@ -50,7 +50,9 @@ static const laci_kernels *usable_avx2(void)
 {
     __builtin_cpu_init();
     const int usable = __builtin_cpu_supports("avx2") &&
-                       __builtin_cpu_supports("bmi2") && has_f16c();
+                       __builtin_cpu_supports("bmi") &&
+                       __builtin_cpu_supports("bmi2") &&
+                       __builtin_cpu_supports("popcnt") && has_f16c();
     return usable ? &avx2 : NULL;
 }
 #else

@@ -10,6 +10,7 @@ this program and with `laconic decode`, and compares the bits.
 import array
 import ctypes
 import ctypes.util
+import json
 import math
 import os
 import random
@@ -200,6 +201,11 @@ DEFAULTS = {
     "low-rank": [("rank", "1"), ("iterations", "1")],
 }
 
+ALIASES = {
+    "qsgd": ("dithering", {"norm": "2"}),
+    "terngrad": ("dithering", {"levels": "1", "norm": "inf"}),
+}
+
 DENSE = {
     "identity": lambda p, data, key, rows, cols: floats(data),
     "half": lambda p, data, key, rows, cols: list(
@@ -217,7 +223,8 @@ DENSE = {
 
 def settings(spec):
     name, _, rest = spec.partition(":")
-    p = dict(DEFAULTS[name])
+    name, preset = ALIASES.get(name, (name, {}))
+    p = {**dict(DEFAULTS[name]), **preset}
     for i, item in enumerate(rest.split(",") if rest else []):
         key, equals, value = item.partition("=")
         p[key if equals else DEFAULTS[name][i][0]] = value if equals else item
@@ -282,15 +289,33 @@ SPECS = [
     "dithering:levels=4,bucket=64", "dithering:1000,norm=inf,bucket=7",
     "top-k", "top-k:0.3", "top-k:0.9", "top-k:1", "random-k:0.2",
     "random-k:rank=2", "random-k:1", "random-block:0.3",
-    "random-block:rank=1", "low-rank", "low-rank:rank=3,iterations=2",
+    "random-block:rank=1", "qsgd:15", "terngrad", "low-rank",
+    "low-rank:rank=3,iterations=2",
     "top-k:0.1+natural", "random-k:0.3+dithering:levels=15",
     "top-k:0.5+random-k:0.5+half", "random-block:0.5+sign",
 ]
 SHAPES = [(1,), (37,), (12, 31), (5, 6, 7)]
 
 
+def check_defaults(laconic):
+    """What a spec leaves out must mean the same for ever."""
+    listed = json.loads(subprocess.run(
+        [laconic, "list", "--json"], check=True, capture_output=True).stdout)
+    for plugin in listed["compressors"]:
+        name, params = plugin["name"], plugin["params"]
+        alias, preset = ALIASES.get(name, (name, {}))
+        expected = {**dict(DEFAULTS[alias]), **preset}
+        for param in params:
+            value = param["default"]
+            text = value if isinstance(value, str) else f"{value:g}"
+            if expected[param["name"]] != text:
+                sys.exit(f"{name}: {param['name']} is {text} by default, "
+                         f"expected {expected[param['name']]}")
+
+
 def main():
     laconic = sys.argv[1]
+    check_defaults(laconic)
     random.seed(1)
     passed = 0
     with tempfile.TemporaryDirectory() as folder:

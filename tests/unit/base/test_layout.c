@@ -116,13 +116,15 @@ static void mistakes_are_explained(void **state)
 static void names_must_be_usable(void **state)
 {
     (void)state;
-    static const char *const names[] = {NULL, "", "a b", "a\n", "\x7f"};
+    static const char *const names[] = {NULL,   "",    "a b", "a\n",
+                                        "\x7f", "a,b", "a#"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const lac_tensor tensor = {.name = names[i], .shape = {1, 1}};
         lac_layout *layout;
         assert_fails(
             lac_layout_open(&layout, &tensor, 1), LAC_ERR_INVALID,
-            "layout: tensor 0 has a name that is empty or has blanks");
+            "layout: tensor 0 has a name that is empty or has a blank, "
+            "comma or #");
     }
     lac_layout *layout;
     assert_status(lac_layout_parse(&layout, "a\0b 3", 5), LAC_ERR_INVALID);

@@ -2,6 +2,7 @@
 // Specs and the typed tables behind them, with a plug-in that has every type.
 #include "lac_test.h"
 
+#include <locale.h>
 #include <string.h>
 
 #include "base/settings.h"
@@ -129,6 +130,30 @@ static void every_type_can_be_given(void **state)
     assert_true(e.gamma.value == 0.5);
     assert_string_equal(e.path, "a,b");
     assert_string_equal(e.server, "top-k:ratio=0.1,x=(y)");
+    assert_ok(read_spec("all:server=(top-k:0.1)+(natural)", &e));
+    assert_string_equal(e.server, "(top-k:0.1)+(natural)");
+}
+
+// Programs with a locale whose decimal point is a comma read the same specs.
+// Any such locale will do; without one there is nothing to see.
+static void the_locale_of_the_program_does_not_matter(void **state)
+{
+    (void)state;
+    static const char *const with_comma[] = {
+        "de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "fr_FR", "lac_COMMA",
+    };
+    everything e;
+    for (size_t i = 0; i < sizeof(with_comma) / sizeof(with_comma[0]); i++) {
+        if (setlocale(LC_NUMERIC, with_comma[i]) != NULL) {
+            const lac_status status = read_spec("all:0.25", &e);
+            (void)setlocale(LC_NUMERIC, "C");
+            assert_ok(status);
+            assert_true(e.ratio == 0.25);
+            return;
+        }
+    }
+    print_message("skipped: no locale with a decimal comma is installed\n");
+    skip();
 }
 
 static void the_first_key_may_be_left_out(void **state)
@@ -182,6 +207,10 @@ static void mistakes_are_explained(void **state)
          "all: ratio is \"nan\", expected a number above 0 to 1"},
         {"all:0x1p-2", LAC_ERR_INVALID,
          "all: ratio is \"0x1p-2\", expected a number above 0 to 1"},
+        {"all:(0.5)", LAC_ERR_INVALID,
+         "all: ratio is \"(0.5)\", expected a number above 0 to 1"},
+        {"all:0,5", LAC_ERR_INVALID,
+         "all: ratio is \"0\", expected a number above 0 to 1"},
         {"all:ratio=", LAC_ERR_INVALID,
          "all: ratio is \"\", expected a number above 0 to 1"},
         {"some:count=0", LAC_ERR_INVALID,
@@ -230,6 +259,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_come_from_the_table),
         cmocka_unit_test(every_type_can_be_given),
+        cmocka_unit_test(the_locale_of_the_program_does_not_matter),
         cmocka_unit_test(the_first_key_may_be_left_out),
         cmocka_unit_test(keys_have_other_names),
         cmocka_unit_test(an_alias_sets_other_defaults),

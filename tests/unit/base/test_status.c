@@ -47,6 +47,16 @@ static void a_sentence_stays_with_its_thread(void **state)
     assert_string_equal(lac_error_message(), "here 1");
 }
 
+static void a_sentence_may_hold_the_one_before(void **state)
+{
+    (void)state;
+    assert_status(lac_fail(LAC_ERR_INVALID, "inner"), LAC_ERR_INVALID);
+    assert_status(
+        lac_fail(LAC_ERR_INVALID, "outer: %s", lac_error_message()),
+        LAC_ERR_INVALID);
+    assert_string_equal(lac_error_message(), "outer: inner");
+}
+
 static void a_long_sentence_is_cut(void **state)
 {
     (void)state;
@@ -69,6 +79,7 @@ int main(void)
         cmocka_unit_test(values_are_abi),
         cmocka_unit_test(every_status_has_a_text),
         cmocka_unit_test(a_sentence_stays_with_its_thread),
+        cmocka_unit_test(a_sentence_may_hold_the_one_before),
         cmocka_unit_test(a_long_sentence_is_cut),
         cmocka_unit_test(library_and_header_have_one_version),
     };

@@ -160,14 +160,16 @@ static void rank_sets_the_budget(void **state)
     lac_compressor_close(huge);
 }
 
-static void ratio_and_rank_exclude_each_other(void **state)
+static void a_rank_counts_instead_of_the_ratio(void **state)
 {
     (void)state;
+    const lac_shape shape = {30, 20};
     lac_compressor *c;
-    assert_fails(
-        lac_compressor_open(&c, "random-k:ratio=0.5,rank=2", LAC_FORM_PLAIN),
-        LAC_ERR_INVALID,
-        "random-k: ratio is 0.5 and rank is 2, expected only one of them");
+    assert_ok(
+        lac_compressor_open(&c, "random-k:ratio=0.5,rank=2", LAC_FORM_PLAIN));
+    assert_int_equal(
+        lac_compressor_bound(c, shape, LAC_SCOPE_SHARED), 4 * 2 * (30 + 20));
+    lac_compressor_close(c);
 }
 
 // Only who cannot derive the key is told the nonce, and with it can decode
@@ -312,7 +314,7 @@ int main(void)
         cmocka_unit_test(every_pair_is_as_likely),
         cmocka_unit_test(every_value_is_as_likely),
         cmocka_unit_test(rank_sets_the_budget),
-        cmocka_unit_test(ratio_and_rank_exclude_each_other),
+        cmocka_unit_test(a_rank_counts_instead_of_the_ratio),
         cmocka_unit_test(a_worker_tells_its_nonce),
         cmocka_unit_test(an_edge_tells_nothing),
         cmocka_unit_test(all_values_pass_in_order),

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+// Opening compressors: by spec, joined with a +, and brought by the caller.
+#include "lac_test.h"
+
+#include <math.h>
+#include <string.h>
+
+static void bad_specs_are_explained(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec;
+        lac_status status;
+        const char *sentence;
+    } cases[] = {
+        {"", LAC_ERR_NOTFOUND,
+         "no compressor is named \"\"; `laconic list` shows those there are"},
+        {"topk", LAC_ERR_NOTFOUND,
+         "no compressor is named \"topk\"; `laconic list` shows those there "
+         "are"},
+        {"top-k:2", LAC_ERR_INVALID,
+         "top-k: ratio is \"2\", expected a number above 0 to 1"},
+        {"terngrad:levels=0", LAC_ERR_INVALID,
+         "terngrad: levels is \"0\", expected a whole number from 1 to 65535"},
+        {"+natural", LAC_ERR_INVALID, "compressor: nothing stands before a +"},
+        {"top-k+", LAC_ERR_INVALID, "compressor: nothing stands after a +"},
+        {"natural+sign", LAC_ERR_INVALID,
+         "natural: nothing can follow with a +, expected a sparsifier such as "
+         "top-k before it"},
+        {"top-k+top-k+top-k+top-k+sign", LAC_ERR_INVALID,
+         "compressor: more than 4 are joined with a +, expected fewer"},
+        {"top-k:0.1+natural:bits=7", LAC_ERR_INVALID,
+         "natural: bits is \"7\", expected one of 9|8"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        lac_compressor *c = (void *)state; // anything but NULL
+        assert_fails(
+            lac_compressor_open(&c, cases[i].spec, LAC_FORM_PLAIN),
+            cases[i].status, cases[i].sentence);
+        assert_null(c);
+    }
+}
+
+static void a_form_must_be_known(void **state)
+{
+    (void)state;
+    lac_compressor *c;
+    assert_fails(
+        lac_compressor_open(&c, "natural", (lac_form)3), LAC_ERR_INVALID,
+        "compressor: form is 3, expected 0, 1 or 2");
+}
+
+static uint32_t wire_id(const char *spec)
+{
+    lac_compressor *c;
+    assert_ok(lac_compressor_open(&c, spec, LAC_FORM_PLAIN));
+    const uint32_t id = lac_compressor_wire_id(c);
+    lac_compressor_close(c);
+    return id;
+}
+
+static void wire_ids_tell_formats_apart(void **state)
+{
+    (void)state;
+    assert_int_equal(wire_id("natural"), 4);
+    assert_int_equal(wire_id("qsgd"), wire_id("dithering:levels=3"));
+    assert_int_equal(wire_id("top-k+natural"), 8 + 256 * 4);
+    assert_int_equal(
+        wire_id("top-k+top-k+top-k+sign"), 8 + 256 * (8 + 256 * (8 + 256 * 7)));
+}
+
+static void a_shape_that_is_refused_has_no_guarantee(void **state)
+{
+    (void)state;
+    lac_compressor *c;
+    assert_ok(lac_compressor_open(&c, "natural", LAC_FORM_PLAIN));
+    const lac_guarantee claim = lac_compressor_guarantee(
+        c, (lac_shape){(size_t)1 << 40, (size_t)1 << 24});
+    assert_false(claim.unbiased);
+    assert_true(isinf(claim.error));
+    lac_compressor_close(c);
+}
+
+static lac_guarantee nothing_lost(
+    const void *state, lac_shape shape, lac_form form)
+{
+    (void)state;
+    (void)shape;
+    (void)form;
+    return (lac_guarantee){.unbiased = true, .error = 0};
+}
+
+static size_t no_bytes(const void *state, lac_shape shape)
+{
+    (void)state;
+    (void)shape;
+    return 0;
+}
+
+static size_t encode_nothing(
+    const void *state, const lac_call *call, const float *x, uint8_t *out)
+{
+    (void)state;
+    (void)call;
+    (void)x;
+    (void)out;
+    return 0;
+}
+
+static lac_status check_nothing(
+    const void *state, const lac_call *call, const uint8_t *in, size_t len)
+{
+    (void)state;
+    (void)call;
+    (void)in;
+    (void)len;
+    return LAC_OK;
+}
+
+static void decode_zeros(
+    const void *state, const lac_call *call, const uint8_t *in, size_t len,
+    float *x)
+{
+    (void)state;
+    (void)in;
+    (void)len;
+    memset(x, 0, call->shape.rows * call->shape.cols * sizeof(*x));
+}
+
+static const lac_compressor_ops mine = {
+    .plugin.size = sizeof(lac_compressor_ops),
+    .plugin.name = "mine",
+    .guarantee = nothing_lost,
+    .bound = no_bytes,
+    .encode = encode_nothing,
+    .check = check_nothing,
+    .decode = decode_zeros,
+};
+
+static void a_caller_may_bring_its_own(void **state)
+{
+    (void)state;
+    const lac_key key = {0};
+    const lac_shape shape = {3, 1};
+    lac_compressor *c;
+    float x[3] = {1, 2, 3};
+    assert_ok(lac_compressor_open_with(&c, &mine, "", LAC_FORM_PLAIN));
+    assert_int_equal(lac_compressor_wire_id(c), 0);
+    assert_ok(lac_compressor_reserve(c, shape));
+    assert_ok(lac_compressor_decode(c, &key, shape, NULL, 0, x));
+    assert_true(x[0] == 0 && x[2] == 0);
+    lac_compressor_close(c);
+    assert_fails(
+        lac_compressor_open_with(&c, &mine, "x=1", LAC_FORM_PLAIN),
+        LAC_ERR_INVALID, "mine: \"x\" was given, but it has no settings");
+}
+
+static void what_a_caller_brings_must_be_whole(void **state)
+{
+    (void)state;
+    lac_compressor_ops broken[5] = {mine, mine, mine, mine, mine};
+    lac_compressor *c;
+    broken[0].plugin.size = 0;
+    broken[1].plugin.name = NULL;
+    broken[2].decode = NULL;
+    broken[3].guarantee = NULL;
+    broken[4].settle = (void (*)(
+        const void *, const lac_call *, const uint8_t *, size_t,
+        void *))(void (*)(void))decode_zeros; // without its two companions
+    for (size_t i = 0; i < 5; i++) {
+        assert_status(
+            lac_compressor_open_with(&c, &broken[i], "", LAC_FORM_PLAIN),
+            LAC_ERR_INVALID);
+        assert_null(c);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bad_specs_are_explained),
+        cmocka_unit_test(a_form_must_be_known),
+        cmocka_unit_test(wire_ids_tell_formats_apart),
+        cmocka_unit_test(a_shape_that_is_refused_has_no_guarantee),
+        cmocka_unit_test(a_caller_may_bring_its_own),
+        cmocka_unit_test(what_a_caller_brings_must_be_whole),
+    };
+    return cmocka_run_group_tests_name("compressor", tests, NULL, NULL);
+}
