@@ -10,8 +10,8 @@ import struct
 import subprocess
 import unittest
 
-from test_command import Command, FAILED, GOOD, LACONIC, USAGE
-from test_command import npy, values_of
+from command import Command, FAILED, GOOD, LACONIC, USAGE
+from command import npy, values_of
 
 KEYS = ("rounds", "initial_error", "final_error", "mean_drift",
         "payload_bytes", "wire_bytes", "messages", "seconds")
