@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "algorithm/power_step.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "algorithm/subspace.h"
@@ -92,7 +93,7 @@ static uint64_t earlier_rounds(
     const laci_worker *w, uint64_t round, uint32_t peer)
 {
     const uint64_t period = lac_topology_period(w->topology);
-    if (period == 1) {
+    if (period <= 1) {
         return round;
     }
     uint64_t in_period = 0, in_rest = 0;
@@ -169,10 +170,12 @@ typedef struct part {
 // The part from row `first` on. Cuts do not change the order of any sum.
 static part part_of(lac_shape shape, size_t first)
 {
-    size_t rows = PART_VALUES / shape.cols / LACI_MATRIX_ROWS;
-    rows = (rows == 0 ? 1 : rows) * LACI_MATRIX_ROWS;
-    rows = rows < shape.rows - first ? rows : shape.rows - first;
-    return (part){first, {rows, shape.cols}};
+    const size_t left = shape.rows - first;
+    size_t rows = LACI_MATRIX_ROWS;
+    while (rows < left && 2 * rows * shape.cols <= PART_VALUES) {
+        rows *= 2;
+    }
+    return (part){first, {rows < left ? rows : left, shape.cols}};
 }
 
 static void multiply(
@@ -248,6 +251,7 @@ static laci_outer correction(const corrections *c, size_t number)
 {
     const size_t in_step = c->rank * c->t->edge_count;
     laci_power_step t = *c->t;
+    assert(number < c->count && in_step > 0);
     t.iteration = (uint32_t)(number / in_step);
     return term_of(
         &t, c->item, (uint32_t)(number % in_step / c->rank), number % c->rank);

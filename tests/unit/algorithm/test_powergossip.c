@@ -84,7 +84,7 @@ static void the_mean_is_preserved(void **state)
 {
     (void)state;
     enum { ROUNDS = 50, N = 20 * 30 };
-    double before[N], after[N];
+    double before[N] = {0}, after[N] = {0};
     consensus c = {
         .algorithm = "powergossip:rank=2,rate=1.308",
         .topology = "ring",
@@ -227,7 +227,7 @@ static void keep_norm(
 static void two_workers_agree_after_two_rounds(void **state)
 {
     (void)state;
-    double mean[PAIR], taken = 0;
+    double mean[PAIR] = {0}, taken = 0;
     consensus c = {
         .algorithm = "powergossip:rank=2",
         .topology = "complete",
@@ -281,7 +281,7 @@ static void iterations_are_rounds(void **state)
 static void a_rank_beyond_the_matrix_is_exact(void **state)
 {
     (void)state;
-    double mean[PAIR];
+    double mean[PAIR] = {0};
     consensus c = {
         .algorithm = "powergossip:rank=32",
         .topology = "complete",
