@@ -97,7 +97,7 @@ static void both_ends_keep_the_same_bits(void **state)
 static void full_rank_on_a_varying_graph_is_exact(void **state)
 {
     (void)state;
-    double mean[VALUES];
+    double mean[VALUES] = {0};
     consensus c = {
         .algorithm = "powergossip:rank=9",
         .topology = "one-peer-exponential",
@@ -138,7 +138,7 @@ static void parity_goes_by_the_uses_of_an_edge(void **state)
 static void rank_one_agrees_on_a_varying_graph(void **state)
 {
     (void)state;
-    double mean[VALUES];
+    double mean[VALUES] = {0};
     consensus c = {
         .algorithm = "powergossip",
         .topology = "one-peer-exponential",
