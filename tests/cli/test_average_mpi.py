@@ -5,9 +5,11 @@ that are stopped or killed.
 usage: test_average_mpi.py LACONIC LIBRARY
 """
 import json
+import math
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -85,6 +87,20 @@ class Processes(unittest.TestCase):
         self.assertNotEqual(code, 0)
         self.assertEqual(out, "")
         self.assertIn('laconic: no algorithm is named "chocco"', err)
+
+    def test_a_value_that_is_not_finite_is_told_by_every_worker(self):
+        header = "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 1), }"
+        with open(self.output, "wb") as file:
+            file.write(b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) +
+                       header.encode() + struct.pack("<4f", 1, 2, math.nan, 4))
+        code, out, err = self.run_job(mpirun(
+            4, LACONIC, "average", "--algorithm", "dpsgd", "--input",
+            self.output))
+        self.assertNotEqual(code, 0)
+        self.assertEqual(out, "")
+        for rank in range(4):
+            self.assertRegex(err, "laconic: worker %d: .*worker 2 has a value "
+                             "in x that is not finite" % rank)
 
 
 class Listener:
