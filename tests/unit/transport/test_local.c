@@ -86,7 +86,7 @@ static void a_copy_into_a_buffer_ends_the_loan(void **state)
     char buffer[3];
     lac_receive wish = {.peer = 0, .tag = 1, .buffer = buffer, .cap = 3};
     assert_ok(put(p->a, 1, "abc"));
-    assert_ok(lac_transport_exchange(p->b, NULL, 0, &wish, 1, INFINITY));
+    assert_ok(lac_transport_exchange(p->b, NULL, 0, &wish, 1, HUGE_VAL));
     assert_memory_equal(buffer, "abc", 3);
     assert_ok(put(p->a, 2, "def"));
 }
@@ -133,14 +133,14 @@ static void *read_slowly(void *raw)
 {
     reader *const r = raw;
     lac_receive wish = {.peer = 0, .tag = 1};
-    if (lac_transport_exchange(r->t, NULL, 0, &wish, 1, INFINITY) != LAC_OK) {
+    if (lac_transport_exchange(r->t, NULL, 0, &wish, 1, HUGE_VAL) != LAC_OK) {
         return NULL;
     }
     (void)pthread_barrier_wait(&r->barrier);
     for (volatile int i = 0; i < 10000000; i++) {
     }
     atomic_store(&r->done, wish.len == 3 && memcmp(wish.data, "abc", 3) == 0);
-    if (lac_transport_exchange(r->t, NULL, 0, NULL, 0, INFINITY) != LAC_OK) {
+    if (lac_transport_exchange(r->t, NULL, 0, NULL, 0, HUGE_VAL) != LAC_OK) {
         atomic_store(&r->done, false);
     }
     return NULL;

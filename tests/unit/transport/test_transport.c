@@ -108,10 +108,10 @@ static lac_status talk(lac_transport *from, lac_transport *to)
     const lac_send send = {1, 0, "abc", 3};
     lac_receive wish = {.peer = 0};
     const lac_status status =
-        lac_transport_exchange(from, &send, 1, NULL, 0, INFINITY);
+        lac_transport_exchange(from, &send, 1, NULL, 0, HUGE_VAL);
     return status != LAC_OK
                ? status
-               : lac_transport_exchange(to, NULL, 0, &wish, 1, INFINITY);
+               : lac_transport_exchange(to, NULL, 0, &wish, 1, HUGE_VAL);
 }
 
 // Opens a hub, joins twice and sends a message; allocation `allowed` fails.
