@@ -154,22 +154,39 @@ static void pass_on(int number)
     (void)raise(SIGTERM);
 }
 
-// The limit on the size of files makes a signal in the middle of the write.
-static void a_signal_leaves_nothing_behind(void **state)
+// Writes a file in a process of its own, where the limit on the size of files
+// makes a SIGTERM in the middle of it. Returns how that process ended.
+static int end_of_interrupted_write(bool ignored)
 {
-    (void)state;
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
         const struct rlimit limit = {4, 4};
         (void)signal(SIGXFSZ, pass_on);
+        (void)signal(SIGTERM, ignored ? SIG_IGN : SIG_DFL);
         (void)setrlimit(RLIMIT_FSIZE, &limit);
         _exit(write_text("a", "longer than that") == LAC_OK);
     }
     int how = 0;
     assert_int_equal(waitpid(child, &how, 0), child);
+    return how;
+}
+
+static void a_signal_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    const int how = end_of_interrupted_write(false);
     assert_true(WIFSIGNALED(how));
     assert_int_equal(WTERMSIG(how), SIGTERM);
+    assert_int_equal(empty_folder(), 0);
+}
+
+static void a_signal_that_is_ignored_stays_so(void **state)
+{
+    (void)state;
+    const int how = end_of_interrupted_write(true);
+    assert_true(WIFEXITED(how));
+    assert_int_equal(WEXITSTATUS(how), 0);
     assert_int_equal(empty_folder(), 0);
 }
 
@@ -179,9 +196,7 @@ static void a_signal_after_the_write_finds_the_file(void **state)
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        (void)signal(SIGHUP, SIG_IGN);
         const lac_status status = write_text("a", "whole");
-        (void)raise(SIGHUP);
         (void)raise(status == LAC_OK ? SIGINT : SIGTERM);
         _exit(0);
     }
@@ -265,6 +280,7 @@ int main(void)
         cmocka_unit_test(links_in_a_circle_are_told),
         cmocka_unit_test(an_empty_path_is_refused),
         cmocka_unit_test(a_signal_leaves_nothing_behind),
+        cmocka_unit_test(a_signal_that_is_ignored_stays_so),
         cmocka_unit_test(a_signal_after_the_write_finds_the_file),
         cmocka_unit_test(failures_leave_nothing_behind),
         cmocka_unit_test(devices_are_written_directly),
