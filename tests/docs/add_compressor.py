@@ -41,8 +41,8 @@ def copy_tree(root, tree):
             shutil.copy2(source, target)
 
 
-def apply_document(root, tree):
-    text = (root / "docs" / "adding-a-compressor.md").read_text()
+def apply_document(root, tree, document):
+    text = (root / "docs" / document).read_text()
     blocks = BLOCK.findall(text)
     if [kind for kind, _, _ in blocks] != ["file", "line"]:
         sys.exit("expected one file and one line in the document")
@@ -70,7 +70,7 @@ def main():
     shutil.rmtree(work, ignore_errors=True)
     tree, build = work / "tree", work / "build"
     copy_tree(root, tree)
-    apply_document(root, tree)
+    apply_document(root, tree, "adding-a-compressor.md")
     run("cmake", "-S", tree, "-B", build, "-G", "Ninja", "-DLAC_WERROR=ON",
         f"-DCMAKE_C_COMPILER={sys.argv[3]}", "-DCMAKE_BUILD_TYPE=Debug",
         "-DCMAKE_C_FLAGS=-O1")

@@ -37,8 +37,8 @@ static lac_status stand_still(test_worker *w)
 {
     const lac_tensor tensor = {.name = "x", .shape = {LAW_VALUES, 1}};
     double *const errors = w->context;
-    lac_layout *layout;
-    lac_topology *topology;
+    lac_layout *layout = NULL;
+    lac_topology *topology = NULL;
     lac_algorithm *a = NULL;
     static float update[LAW_VALUES];
     const float *const updates[] = {update};

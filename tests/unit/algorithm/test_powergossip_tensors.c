@@ -65,6 +65,9 @@ static lac_status meet(test_worker *w)
     o.topology = m->topology;
     o.transport = w->transport;
     lac_status status = lac_algorithm_open(&a, &o);
+    if (status == LAC_OK) {
+        status = lac_algorithm_start(a, slices, TENSORS);
+    }
     for (uint64_t round = 0; status == LAC_OK && round < m->rounds; round++) {
         status = mix_one(m, a, round, slices, steps);
     }
