@@ -186,11 +186,13 @@ class Failures(unittest.TestCase):
     def test_a_worker_that_is_killed_is_named_by_all_others(self):
         # That mpirun forgives everything, so each worker's own status counts.
         _, listener = self.loses_a_worker(signal.SIGKILL, "--enable-recovery")
-        ended = listener.wait_for(r"rank (\d) ended with (\d+)", self.WORKERS,
-                                  30)
-        self.assertEqual(sorted(ended), [
-            (str(rank), "137" if rank == self.VICTIM else "1")
-            for rank in range(self.WORKERS)])
+        # The first to give up ends the job, and with it maybe a nurse that
+        # has not yet told how its worker ended.
+        ended = dict(listener.wait_for(r"rank (\d) ended with (\d+)",
+                                       self.WORKERS, 10))
+        self.assertEqual(ended.pop(str(self.VICTIM)), "137")
+        self.assertGreater(len(ended), 0, listener.text)
+        self.assertEqual(set(ended.values()), {"1"})
 
 
 if __name__ == "__main__":
