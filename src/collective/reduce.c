@@ -348,16 +348,23 @@ static lac_status sum_all(laci_group *g, float *x, size_t n)
     return LAC_OK;
 }
 
-lac_status laci_group_sum(
-    laci_group *g, uint64_t round, uint32_t phase, float *x, size_t n)
+lac_status laci_group_sum_noting(
+    laci_group *g, uint64_t round, uint32_t phase, float *x, size_t n,
+    size_t notes)
 {
     if (g->world == 1) {
         return LAC_OK;
     }
     LAC_TRY(laci_wire_start(g, round, phase));
-    LAC_TRY(sum_all(g, x, n));
-    laci_wire_count(g, n * sizeof(*x), n * sizeof(*x));
+    LAC_TRY(sum_all(g, x, n + notes));
+    laci_wire_count(g, n * sizeof(*x), (n + notes) * sizeof(*x));
     return LAC_OK;
+}
+
+lac_status laci_group_sum(
+    laci_group *g, uint64_t round, uint32_t phase, float *x, size_t n)
+{
+    return laci_group_sum_noting(g, round, phase, x, n, 0);
 }
 
 lac_status laci_group_sum_f64(
