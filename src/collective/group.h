@@ -45,6 +45,9 @@ typedef struct laci_group_options {
     size_t message_max;    // most bytes of payloads in a message
     size_t tensors_max;    // most payloads in one message
     size_t sum_max;        // most floats in a sum; more are slower, not wrong
+    bool native_sums;      // large ones may be the transport's own, if it has
+                           // one: faster, but the last bits then depend on
+                           // the transport and on what is summed together
 } laci_group_options;
 
 // laci_group_open fails with LAC_ERR_INVALID or LAC_ERR_NOMEM; `*out` is then
