@@ -108,10 +108,22 @@ LACI_CHECKED lac_status laci_group_exchange(
 LACI_CHECKED lac_status laci_group_gather(
     laci_group *g, uint64_t round, uint32_t phase, laci_reader *readers_out);
 
+// laci_group_scatter sends message number k to worker k, for all of them, and
+// waits for theirs: readers_out[world], the own rank's included. What the
+// messages hold counts as one contribution. Fails like an exchange.
+LACI_CHECKED lac_status laci_group_scatter(
+    laci_group *g, uint64_t round, uint32_t phase, laci_reader *readers_out);
+
 // laci_group_sum adds up x[0..n) over all workers, the same bits everywhere.
 // It counts n floats of payload once. Fails like an exchange; x is then lost.
 LACI_CHECKED lac_status laci_group_sum(
     laci_group *g, uint64_t round, uint32_t phase, float *x, size_t n);
+
+// laci_group_sum_noting is the same for n floats of payload and `notes` more
+// behind them that go along but do not count as payload.
+LACI_CHECKED lac_status laci_group_sum_noting(
+    laci_group *g, uint64_t round, uint32_t phase, float *x, size_t n,
+    size_t notes);
 
 // laci_group_sum_f64 is the same for a few doubles, which do not count: what
 // is measured is not what is said.
