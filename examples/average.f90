@@ -149,7 +149,7 @@ program average
     call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)
     call MPI_Comm_size(MPI_COMM_WORLD, workers, ierror)
 
-    algorithm = "dpsgd"
+    algorithm = "allreduce"
     if (command_argument_count() > 0) call get_command_argument(1, algorithm)
     do i = 1, len_trim(algorithm)
         spec(i) = algorithm(i:i)

@@ -1,10 +1,10 @@
 // Logistic regression that workers learn together, each from examples of its
 // own. Which algorithm keeps them together is one string:
 //
-//     logistic                                  four threads, exact gossip
-//     logistic choco top-k:0.1                  the same, saying less
-//     logistic powergossip
-//     mpirun -n 4 logistic choco sign mpi       four processes
+//     logistic                                  four threads, the exact mean
+//     logistic error-feedback sign              the same, saying less
+//     logistic powergossip                      neighbours only
+//     mpirun -n 4 logistic choco top-k:0.1 mpi  four processes
 //
 // usage: logistic [ALGORITHM [COMPRESSOR|- [TRANSPORT [STEPS [CHECKPOINT]]]]]
 //
@@ -342,7 +342,7 @@ static bool run_process(const job *j)
 
 int main(int argc, char **argv)
 {
-    job j = {"dpsgd", NULL, "local", 100, NULL, NULL};
+    job j = {"allreduce", NULL, "local", 100, NULL, NULL};
     if (argc > 1) {
         j.algorithm = argv[1];
     }

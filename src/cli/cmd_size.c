@@ -259,9 +259,11 @@ const cli_command cmd_size = {
     .details =
         "From the shapes of a model's tensors alone: the bytes of payload a\n"
         "step (of gossip to one neighbour, else one worker's contribution),\n"
-        "messages, memory, and the time to send over common links, latency\n"
-        "and computing left out. Where the data decide how many bytes there\n"
-        "are it is the most there can be, where rounds differ their mean.\n"
+        "messages, memory, and the time to send the bytes of a worker once\n"
+        "over common links, to each neighbour in gossip, without latency,\n"
+        "computing and what a collective does underneath. Where the data\n"
+        "decide how many bytes there are it is the most there can be, where\n"
+        "rounds differ their mean.\n"
         "A layout file has a line a tensor: its name, rows and columns.",
     .options = options,
     .settings_size = sizeof(settings),

@@ -167,7 +167,7 @@ static void print_times(const cli_size *s, FILE *stream)
         return; // one worker sends nothing
     }
     cli_table t = cli_table_make("lrr", NULL);
-    add_row(&t, "a worker sends over", "in", "uncompressed");
+    add_row(&t, "a worker's bytes over", "in", "uncompressed");
     for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
         const double scale = 8 / links[i].bits;
         cli_table_add(&t, "%s", links[i].name);

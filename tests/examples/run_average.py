@@ -14,9 +14,9 @@ import launch
 WORKERS = 4
 
 
-def run(library, program, algorithm):
+def run(library, program, *words):
     return subprocess.run(
-        [*launch.launcher(library, WORKERS), program, algorithm],
+        [*launch.launcher(library, WORKERS), program, *words],
         env=launch.environment(), text=True, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, timeout=100, check=False)
 
@@ -25,11 +25,13 @@ def main(library, program):
     if program == "":
         print("skipped: no Fortran compiler for this MPI")
         return launch.SKIPPED
-    done = run(library, program, "dpsgd")
-    print(done.stdout)
-    good = done.returncode == 0 and all(
-        f"worker {rank} has the mean   1.5000" in done.stdout
-        for rank in range(WORKERS))
+    good = True
+    for words in [], ["dpsgd"]:
+        done = run(library, program, *words)
+        print(done.stdout)
+        good = good and done.returncode == 0 and all(
+            f"worker {rank} has the mean   1.5000" in done.stdout
+            for rank in range(WORKERS))
     wrong = run(library, program, "nothing")
     print(wrong.stdout)
     good = good and wrong.returncode != 0 and \

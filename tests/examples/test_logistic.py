@@ -47,22 +47,26 @@ class Logistic(unittest.TestCase):
         return found[0][1:]
 
     def test_every_algorithm_learns_and_says_less(self):
-        exact = int(self.learn("dpsgd")[3])
-        # 84 floats to two neighbours in 100 steps.
-        self.assertEqual(exact, 84 * 4 * 2 * 100)
-        for words in ("choco", "top-k:0.1"), ("powergossip",), \
-                ("choco", "sign"):
+        # 84 floats in 100 steps, to two neighbours or once.
+        gossip, mean = 84 * 4 * 2 * 100, 84 * 4 * 100
+        self.assertEqual(int(self.learn("dpsgd")[3]), gossip)
+        self.assertEqual(int(self.learn("allreduce")[3]), mean)
+        for words, exact in (("choco", "top-k:0.1"), gossip), \
+                (("powergossip",), gossip), \
+                (("error-feedback", "sign"), mean):
             steps, loss, before, sent, _ = self.learn(*words)
             self.assertEqual(steps, "100")
             self.assertLess(float(loss), 0.5 * float(before))
             self.assertLess(int(sent), exact / 4)
 
     def test_a_checkpoint_continues_bit_for_bit(self):
-        words = ("choco:gamma=0.3", "top-k:0.2")
-        whole = self.learn(*words, "60")
-        self.learn(*words, "25", "kept")
-        rest = self.learn(*words, "35", "kept")
-        self.assertEqual((rest[0], rest[1]), (whole[0], whole[1]))
+        for words in ("choco:gamma=0.3", "top-k:0.2"), \
+                ("error-feedback", "sign"):
+            kept = words[1].replace(":", "-")
+            whole = self.learn(*words, "60")
+            self.learn(*words, "25", kept)
+            rest = self.learn(*words, "35", kept)
+            self.assertEqual((rest[0], rest[1]), (whole[0], whole[1]))
 
     def test_a_checkpoint_of_another_run_is_refused(self):
         self.learn("choco:gamma=0.3", "top-k:0.2", "5", "kept")
