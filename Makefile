@@ -69,11 +69,13 @@ check-fuzz: # hostile input for every decoder and parser
 bench: build ## measure the compressors on this machine
 	build/laconic bench
 
+# What is staged in DESTDIR is told to the loader by whoever installs it there.
 install: ## install under PREFIX (/usr/local), below DESTDIR if that is set
 	$(need) build
 	$(call preset,release,-DCMAKE_INSTALL_PREFIX=$(PREFIX) \
 	    $(if $(wildcard build/CMakeCache.txt),,-DBUILD_TESTING=OFF))
 	DESTDIR=$(DESTDIR) cmake --install build
+	$(if $(DESTDIR),,@tools/tell_loader.sh $(PREFIX))
 
 deps: ## install every package that any target needs
 	$(need) build test check

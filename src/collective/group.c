@@ -129,6 +129,7 @@ lac_status laci_group_open(laci_group **out, const laci_group_options *options)
         .sender = g->rank,
     };
     lay_out(g, &p);
+    laci_transport_use(g->transport);
     *out = g;
     return LAC_OK;
 }
