@@ -8,7 +8,7 @@ import sys
 import unittest
 
 sys.dont_write_bytecode = True
-from test_command import Command, FAILED, GOOD, USAGE
+from command import Command, FAILED, GOOD, USAGE
 
 RESNET18 = 11173962
 # PowerSGD's table: floats a step for ResNet-18 by rank.
