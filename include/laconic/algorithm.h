@@ -162,6 +162,7 @@ typedef struct lac_cost {
     double messages;      ///< To all neighbours.
     double phases;        ///< Exchanges one after the other.
     size_t memory_bytes;  ///< State and working memory.
+    lac_family family;    ///< Decides whether a topology matters.
 } lac_cost;
 
 /// lac_algorithm_cost needs no transport. Fails like lac_algorithm_open.
