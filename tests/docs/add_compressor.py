@@ -19,7 +19,8 @@ COPIED = ["CMakeLists.txt", "cmake", "include", "src", "tests", "fuzz",
 BLOCK = re.compile(r"^<!-- (file|line): (\S+) -->\n```c\n(.*?)^```",
                    re.M | re.S)
 LINE = re.compile(r"^LAC_COMPRESSOR\((\d+), (\w+)\)\n", re.M)
-TESTS = r"^(conformance|fuzz\.(seeds|decode|spec))"
+DUTIES = ["laws", "memories", "payloads", "resources"]
+TESTS = rf"^(conformance\.({'|'.join(DUTIES)})|fuzz\.(seeds|decode|spec))$"
 
 
 def run(*command):
@@ -56,8 +57,9 @@ def apply_document(root, tree, document):
 
 def add_line(path, line):
     given = LINE.fullmatch(line)
-    if not given:
-        sys.exit("the line does not name one compressor")
+    if not given:  # of a kind that has no wire ids
+        path.write_text(path.read_text().replace(line, "") + line)
+        return
     name = given[2]
     text = re.sub(rf"^LAC_COMPRESSOR\(\d+, {name}\)\n", "", path.read_text(),
                   flags=re.M)
@@ -73,12 +75,9 @@ def main():
     apply_document(root, tree, "adding-a-compressor.md")
     run("cmake", "-S", tree, "-B", build, "-G", "Ninja", "-DLAC_WERROR=ON",
         f"-DCMAKE_C_COMPILER={sys.argv[3]}", "-DCMAKE_BUILD_TYPE=Debug",
-        "-DCMAKE_C_FLAGS=-O1")
-    targets = re.findall(r"^(test_conformance\w*|laconic_cli): phony$",
-                         run("ninja", "-C", build, "-t", "targets", "all"),
-                         re.M)
-    run("ninja", "-C", build, "laconic", "fuzz_seeds", "fuzz_decode",
-        "fuzz_spec", *targets)
+        "-DCMAKE_C_FLAGS=-O1", "-DLAC_MPI=OFF")
+    run("ninja", "-C", build, "laconic_cli", "fuzz_seeds", "fuzz_decode",
+        "fuzz_spec", *(f"test_conformance_{duty}" for duty in DUTIES))
     # The others have been through the suite elsewhere.
     os.environ["LAC_TEST_COMPRESSOR"] = "ternary-mean"
     print(run("ctest", "--test-dir", build, "-R", TESTS,
@@ -87,10 +86,9 @@ def main():
              (build / "fuzz" / "seeds" / "spec").iterdir()]
     if not any("ternary-mean" in seed for seed in seeds):
         sys.exit("the fuzzer has not picked the compressor up")
-    if "laconic_cli" in targets:
-        listed = run(build / "laconic", "list")
-        if "ternary-mean" not in listed or "threshold" not in listed:
-            sys.exit("laconic list does not show the compressor")
+    listed = run(build / "laconic", "list")
+    if "ternary-mean" not in listed or "threshold" not in listed:
+        sys.exit("laconic list does not show the compressor")
     for lint in ("layers", "banned", "sizes"):
         run(sys.executable, tree / "tools" / f"check_{lint}.py", tree)
     run(sys.executable, tree / "tools" / "check_wire_ids.py",
