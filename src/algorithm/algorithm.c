@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Algorithms by name: open, close, and what can be asked of a handle.
-#include "algorithm/handle.h"
+#include "algorithm/containment.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -97,7 +97,8 @@ static lac_status check_options(
 // The most payloads that can arrive in an exchange.
 static size_t views_max(const laci_worker *w)
 {
-    return (size_t)w->peer_count * lac_layout_count(w->layout);
+    const size_t peers = w->topology == NULL ? w->world : w->peer_count;
+    return peers * lac_layout_count(w->layout);
 }
 
 static size_t largest_tensor(const lac_layout *layout)
@@ -141,12 +142,13 @@ static lac_status open_compressor(
 // What all workers of a group must have in common.
 static uint64_t identity_of(const lac_algorithm_options *o)
 {
-    uint8_t source[32];
+    uint8_t source[40];
     const char *const compressor = o->compressor == NULL ? "" : o->compressor;
     laci_put_u64(source, lac_layout_hash(o->layout));
     laci_put_u64(source + 8, lac_name_hash(o->spec));
     laci_put_u64(source + 16, lac_name_hash(compressor));
     laci_put_u64(source + 24, o->seed);
+    laci_put_u64(source + 32, (uint64_t)o->nonfinite);
     return XXH3_64bits(source, sizeof(source));
 }
 
@@ -159,17 +161,32 @@ static size_t message_max(const lac_algorithm *a)
     return sum;
 }
 
+// The most floats of a sum, without notes.
+static size_t sum_max(const lac_algorithm *a)
+{
+    size_t sum = 0;
+    for (size_t t = 0; t < lac_layout_count(a->worker.layout); t++) {
+        sum += a->ops->sum_bound == NULL
+                   ? 0
+                   : a->ops->sum_bound(a->state, &a->worker, t);
+    }
+    return sum;
+}
+
 static lac_status open_group(lac_algorithm *a, const lac_algorithm_options *o)
 {
+    const bool gradient = a->ops->family == LAC_FAMILY_GRADIENT;
     const laci_group_options options = {
         .transport = o->transport,
         .session = o->session,
         .identity = identity_of(o),
         .timeout = o->timeout,
-        .peers_max = a->ops->family == LAC_FAMILY_MODEL ? a->worker.peer_count
-                                                        : a->worker.world - 1,
-        .message_max = message_max(a),
-        .tensors_max = lac_layout_count(o->layout),
+        .peers_max = gradient ? a->worker.world - 1 : a->worker.peer_count,
+        .messages_max = gradient && !a->ops->sends_apart,
+        .message_max =
+            message_max(a) + (gradient ? laci_containment_room(a) : 0),
+        .tensors_max = lac_layout_count(o->layout) + gradient,
+        .sum_max = sum_max(a) + LACI_SUM_NOTES,
     };
     return laci_group_open(&a->worker.group, &options);
 }
@@ -179,7 +196,7 @@ static lac_status allocate(lac_algorithm *a)
     laci_worker *const w = &a->worker;
     const size_t tensors = lac_layout_count(w->layout);
     const size_t largest = largest_tensor(w->layout);
-    LAC_TRY(laci_memory_allocate(&a->memory));
+    LAC_TRY(laci_memory_allocate(&a->memory, w->compressor));
     w->fields = a->memory.fields;
     w->first_field = a->memory.first;
     a->items = laci_zalloc((tensors + 1) * sizeof(*a->items));
@@ -189,13 +206,17 @@ static lac_status allocate(lac_algorithm *a)
         2 * laci_memory_field_size(largest) * sizeof(float));
     w->views = laci_zalloc((views_max(w) + 1) * sizeof(*w->views));
     w->own = laci_zalloc((tensors + 1) * sizeof(*w->own));
+    w->sums =
+        laci_zalloc_aligned((sum_max(a) + LACI_SUM_NOTES) * sizeof(*w->sums));
     if (a->items == NULL || a->progress == NULL || w->readers == NULL ||
-        w->scratch == NULL || w->views == NULL || w->own == NULL) {
+        w->scratch == NULL || w->views == NULL || w->own == NULL ||
+        w->sums == NULL) {
         return lac_fail(
             LAC_ERR_NOMEM, "%s: no memory for %zu tensors", a->ops->plugin.name,
             tensors);
     }
-    return LAC_OK;
+    return a->ops->family == LAC_FAMILY_GRADIENT ? laci_containment_open(a)
+                                                 : LAC_OK;
 }
 
 // Everything but what needs a transport.
@@ -282,15 +303,17 @@ void lac_algorithm_close(lac_algorithm *a)
         return;
     }
     laci_group_close(a->worker.group);
+    laci_memory_fini(&a->memory);
     lac_compressor_close(a->worker.compressor);
     lac_compressor_close(a->worker.raw);
     laci_free(a->worker.views);
     laci_free(a->worker.own);
-    laci_memory_fini(&a->memory);
     laci_free(a->items);
     laci_free(a->progress);
     laci_free(a->worker.readers);
     laci_free_aligned(a->worker.scratch);
+    laci_free_aligned(a->worker.sums);
+    laci_containment_fini(a);
     laci_free_aligned(a);
 }
 
@@ -301,7 +324,8 @@ lac_status lac_algorithm_cost(
     LAC_TRY(prepare(&a, options));
     lac_cost cost = {0};
     a->ops->cost(a->state, &a->worker, &cost);
-    cost.memory_bytes += a->memory.values * sizeof(float);
+    cost.memory_bytes += a->memory.values * sizeof(float) + a->memory.errors +
+                         sum_max(a) * sizeof(float) + laci_containment_size(a);
     lac_algorithm_close(a);
     *out = cost;
     return LAC_OK;

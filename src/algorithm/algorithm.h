@@ -18,7 +18,10 @@ typedef struct laci_field {
     const char *name; // under which it is saved; NULL for working memory
     uint32_t peer;    // LAC_RANK_ANY where it is not a neighbour's
     size_t count;
-    float *values;
+    float *values;      // NULL where they are in `errors`
+    lac_memory *errors; // of a field asked for with laci_plan_errors, at open
+    bool is_errors;
+    lac_shape shape; // of the tensor
 } laci_field;
 
 // A payload where it lies in a message.
@@ -47,9 +50,15 @@ typedef struct laci_worker {
     laci_view *own;       // of payloads that this worker sent
     laci_writer *message; // being written by laci_gossip_put
     float *scratch;       // two tensors of the largest size
+    float *sums;          // room for what sum_bound says of all tensors, and
+                          // for LACI_SUM_NOTES floats more
+    bool not_finite;      // some worker's values, found in this round
     laci_field *fields;
     size_t *first_field; // of each tensor
 } laci_worker;
+
+// Floats that a sum takes along behind its payload.
+enum { LACI_SUM_NOTES = 1 };
 
 // Collects the fields of one tensor while memory is planned.
 typedef struct laci_plan laci_plan;
@@ -58,6 +67,11 @@ typedef struct laci_plan laci_plan;
 // that are working memory if it is NULL. They are zeroed at open.
 void laci_plan_field(
     laci_plan *plan, const char *name, uint32_t peer, size_t count);
+
+// laci_plan_errors asks for the error memory of the tensor and the worker's
+// compressor, saved under `name` as the values it stands for.
+void laci_plan_errors(
+    laci_plan *plan, const char *name, const laci_worker *w, size_t tensor);
 
 // laci_fields returns the fields of a tensor in the order they were planned.
 static inline laci_field *laci_fields(const laci_worker *w, size_t tensor)
@@ -88,6 +102,8 @@ typedef struct laci_round {
     uint64_t number;
     const laci_item *items;
     size_t count;
+    uint32_t unfit; // gradient family: of these, zeros in place of values that
+                    // are not finite. Told in the first exchange: nonfinite.h
 } laci_round;
 
 // The operations of one algorithm. `state` holds the settings and what
@@ -100,6 +116,7 @@ typedef struct laci_algorithm_ops {
     lac_form form;     // of the compressor
     bool fixed_graph;  // refuses topologies that vary
     bool takes_update; // the local step goes through end
+    bool sends_apart;  // gradient family: different messages to each worker
 
     // Optional: looks at the settings together with the worker.
     lac_status (*configure)(void *state, const laci_worker *w);
@@ -113,6 +130,10 @@ typedef struct laci_algorithm_ops {
     size_t (*message_bound)(
         const void *state, const laci_worker *w, size_t tensor);
 
+    // The gradient family: the most floats of a tensor in one sum. NULL where
+    // nothing is summed.
+    size_t (*sum_bound)(const void *state, const laci_worker *w, size_t tensor);
+
     // Optional: starts from the values of all tensors.
     lac_status (*start)(void *state, laci_worker *w, const laci_round *round);
 
@@ -120,7 +141,9 @@ typedef struct laci_algorithm_ops {
     lac_status (*begin)(void *state, laci_worker *w, const laci_round *round);
     lac_status (*end)(void *state, laci_worker *w, const laci_round *round);
 
-    // The gradient family.
+    // The gradient family. Its first exchange goes through nonfinite.h. When
+    // it fails there, fields are as they were, but error memories may have had
+    // the values added: what was not delivered stays in them.
     lac_status (*reduce)(void *state, laci_worker *w, const laci_round *round);
 
     // What a round costs; memory is the framework's to add.

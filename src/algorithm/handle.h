@@ -23,6 +23,10 @@ struct lac_algorithm {
     lac_nonfinite nonfinite;
     laci_item *items;        // room for the slices of a call
     laci_progress *progress; // of each tensor
+    uint8_t *unfit;          // which items are not finite; gradient family
+    float *zeros;            // as many as the largest tensor has values
+    float *kept;             // state that may have to be taken back
+    float *raw;              // tensors that go raw
     bool started;            // or loaded
     char warning[LACI_WARNING_SIZE];
 };

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "algorithm/memory.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/fail.h"
+#include "compress/compressor.h"
 
 // A plan is walked twice: once to count the fields, once to write them down.
 struct laci_plan {
     laci_field *fields; // NULL while they are counted
     size_t count;
     size_t values;
+    size_t errors; // bytes
     bool overflow;
 };
 
@@ -16,11 +20,34 @@ void laci_plan_field(
     laci_plan *plan, const char *name, uint32_t peer, size_t count)
 {
     if (plan->fields != NULL) {
-        plan->fields[plan->count] = (laci_field){name, peer, count, NULL};
+        plan->fields[plan->count] =
+            (laci_field){.name = name, .peer = peer, .count = count};
     }
     plan->count++;
     const size_t size = laci_memory_field_size(count);
     if (size < count || !laci_add(plan->values, size, &plan->values)) {
+        plan->overflow = true;
+    }
+}
+
+void laci_plan_errors(
+    laci_plan *plan, const char *name, const laci_worker *w, size_t tensor)
+{
+    const lac_shape shape = lac_layout_tensor(w->layout, tensor)->shape;
+    if (plan->fields != NULL) {
+        plan->fields[plan->count] = (laci_field){
+            .name = name,
+            .peer = LAC_RANK_ANY,
+            .count = shape.rows * shape.cols,
+            .is_errors = true,
+            .shape = shape,
+        };
+    }
+    plan->count++;
+    // The compressor has accepted the shape, so that its size has no overflow.
+    if (!laci_add(
+            plan->errors, laci_error_memory_size(w->compressor, shape),
+            &plan->errors)) {
         plan->overflow = true;
     }
 }
@@ -61,10 +88,11 @@ lac_status laci_memory_plan(
     walk(&written, memory->first, ops, state, w);
     memory->count = written.count;
     memory->values = written.values;
+    memory->errors = written.errors;
     return LAC_OK;
 }
 
-lac_status laci_memory_allocate(laci_memory *memory)
+lac_status laci_memory_allocate(laci_memory *memory, lac_compressor *compressor)
 {
     size_t size;
     if (laci_mul(memory->values, sizeof(float), &size)) {
@@ -77,14 +105,40 @@ lac_status laci_memory_allocate(laci_memory *memory)
     }
     float *next = memory->block;
     for (size_t i = 0; i < memory->count; i++) {
-        memory->fields[i].values = next;
-        next += laci_memory_field_size(memory->fields[i].count);
+        laci_field *const field = &memory->fields[i];
+        if (field->is_errors) {
+            LAC_TRY(lac_memory_open(&field->errors, compressor, field->shape));
+        } else {
+            field->values = next;
+            next += laci_memory_field_size(field->count);
+        }
     }
     return LAC_OK;
 }
 
+void laci_field_read(const laci_field *field, float *out)
+{
+    if (field->is_errors) {
+        lac_memory_read(field->errors, out);
+    } else if (field->count > 0) {
+        memcpy(out, field->values, field->count * sizeof(*out));
+    }
+}
+
+void laci_field_write(laci_field *field, const float *in)
+{
+    if (field->is_errors) {
+        lac_memory_write(field->errors, in);
+    } else if (field->count > 0) {
+        memcpy(field->values, in, field->count * sizeof(*in));
+    }
+}
+
 void laci_memory_fini(laci_memory *memory)
 {
+    for (size_t i = 0; i < memory->count; i++) {
+        lac_memory_close(memory->fields[i].errors);
+    }
     laci_free_aligned(memory->block);
     laci_free(memory->first);
     laci_free(memory->fields);

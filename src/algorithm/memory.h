@@ -12,6 +12,7 @@ typedef struct laci_memory {
     size_t count;
     float *block;
     size_t values; // of the block
+    size_t errors; // bytes of error memories beside it
 } laci_memory;
 
 // laci_memory_plan finds out which fields an algorithm wants, and how many
@@ -20,8 +21,13 @@ typedef struct laci_memory {
 lac_status laci_memory_plan(
     laci_memory *memory, const laci_algorithm_ops *ops, const void *state,
     const laci_worker *w);
-lac_status laci_memory_allocate(laci_memory *memory);
+lac_status laci_memory_allocate(
+    laci_memory *memory, lac_compressor *compressor);
 void laci_memory_fini(laci_memory *memory);
+
+// laci_field_read copies the values of a field out, laci_field_write in.
+void laci_field_read(const laci_field *field, float *out);
+void laci_field_write(laci_field *field, const float *in);
 
 // laci_memory_field_size returns the floats a field takes in the block, so
 // that each begins at a multiple of 64 bytes.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A round from the caller's side: slices are checked, values that are not
 // finite are found before they touch any memory, then the algorithm works.
-#include "algorithm/handle.h"
+#include "algorithm/containment.h"
 
 #include <stdio.h>
 
@@ -194,7 +194,7 @@ lac_status lac_algorithm_start(
     }
     LAC_TRY(stop_on_nonfinite(a, count));
     if (a->ops->start != NULL) {
-        const laci_round round = {0, a->items, count};
+        const laci_round round = {0, a->items, count, 0};
         LAC_TRY(a->ops->start(a->state, &a->worker, &round));
     }
     a->started = true;
@@ -208,7 +208,7 @@ static lac_status begin_items(lac_algorithm *a, uint64_t number, size_t count)
     LAC_TRY(expect_begun(a, count, false));
     LAC_TRY(stop_on_nonfinite(a, count));
     if (a->ops->begin != NULL) {
-        const laci_round round = {number, a->items, count};
+        const laci_round round = {number, a->items, count, 0};
         LAC_TRY(a->ops->begin(a->state, &a->worker, &round));
     }
     for (size_t i = 0; i < count; i++) {
@@ -219,7 +219,7 @@ static lac_status begin_items(lac_algorithm *a, uint64_t number, size_t count)
 
 static lac_status end_items(lac_algorithm *a, uint64_t number, size_t count)
 {
-    const laci_round round = {number, a->items, count};
+    const laci_round round = {number, a->items, count, 0};
     LAC_TRY(a->ops->end(a->state, &a->worker, &round));
     advance(a, count);
     return LAC_OK;
@@ -262,8 +262,13 @@ lac_status lac_algorithm_reduce(
 {
     LAC_TRY(expect_family(a, LAC_FAMILY_GRADIENT));
     LAC_TRY(take_slices(a, number, slices, NULL, count));
-    const laci_round round = {number, a->items, count};
-    LAC_TRY(a->ops->reduce(a->state, &a->worker, &round));
+    const laci_round round = {
+        number, a->items, count, laci_containment_prepare(a, count)};
+    lac_status status = a->ops->reduce(a->state, &a->worker, &round);
+    if (a->worker.not_finite) {
+        status = laci_containment_act(a, number, slices, count);
+    }
+    LAC_TRY(status);
     advance(a, count);
     return LAC_OK;
 }

@@ -64,12 +64,16 @@ static void put_text(writer *w, const char *text)
     put_bytes(w, text, strlen(text));
 }
 
-static void put_field(writer *w, const laci_field *field)
+static void put_field(
+    writer *w, const lac_algorithm *a, const laci_field *field)
 {
     put_text(w, field->name);
     put_u32(w, field->peer);
     put_u64(w, field->count);
-    if (w->out != NULL) {
+    if (w->out != NULL && field->is_errors) {
+        laci_field_read(field, a->worker.scratch);
+        laci_put_floats(w->out + w->len, a->worker.scratch, field->count);
+    } else if (w->out != NULL) {
         laci_put_floats(w->out + w->len, field->values, field->count);
     }
     w->len += field->count * sizeof(float);
@@ -91,7 +95,7 @@ static void put_tensor(writer *w, const lac_algorithm *a, size_t index)
     for (size_t i = a->memory.first[index]; i < a->memory.first[index + 1];
          i++) {
         if (a->memory.fields[i].name != NULL) {
-            put_field(w, &a->memory.fields[i]);
+            put_field(w, a, &a->memory.fields[i]);
         }
     }
 }
@@ -260,7 +264,8 @@ static lac_status get_head(reader *r, const lac_algorithm *a, bool apply)
 }
 
 static lac_status get_field(
-    reader *r, const char *tensor, const laci_field *field, bool apply)
+    reader *r, const lac_algorithm *a, const char *tensor, laci_field *field,
+    bool apply)
 {
     const text name = get_text(r);
     const uint32_t peer = get_u32(r);
@@ -275,7 +280,10 @@ static lac_status get_field(
             field->name, field->peer, field->count);
     }
     const uint8_t *const floats = get_bytes(r, field->count * sizeof(float));
-    if (apply && floats != NULL) {
+    if (apply && floats != NULL && field->is_errors) {
+        laci_get_floats(floats, a->worker.scratch, field->count);
+        laci_field_write(field, a->worker.scratch);
+    } else if (apply && floats != NULL) {
         laci_get_floats(floats, field->values, field->count);
     }
     return LAC_OK;
@@ -289,7 +297,7 @@ static lac_status get_fields(
     for (size_t i = a->memory.first[index]; i < a->memory.first[index + 1];
          i++) {
         if (a->memory.fields[i].name != NULL) {
-            LAC_TRY(get_field(r, name, &a->memory.fields[i], apply));
+            LAC_TRY(get_field(r, a, name, &a->memory.fields[i], apply));
             seen++;
         }
     }

@@ -113,6 +113,12 @@ LACI_CHECKED lac_status laci_group_gather(
 LACI_CHECKED lac_status laci_group_sum(
     laci_group *g, uint64_t round, uint32_t phase, float *x, size_t n);
 
+// laci_group_sum_noting is the same for n floats of payload and `notes` more
+// behind them that go along but do not count as payload.
+LACI_CHECKED lac_status laci_group_sum_noting(
+    laci_group *g, uint64_t round, uint32_t phase, float *x, size_t n,
+    size_t notes);
+
 // laci_group_sum_f64 is the same for a few doubles, which do not count: what
 // is measured is not what is said.
 LACI_CHECKED lac_status laci_group_sum_f64(

@@ -6,119 +6,26 @@
 // numbers, so they stay equal. Workers beyond the largest power of two first
 // hand their values to one below, and are told the result at the end.
 //
-// In large ones every worker adds up one share, in the order of ranks, and
-// tells it to all: each value crosses the network twice, whatever the number
-// of workers. A transport that has a sum of its own does large ones itself,
+// In large ones every worker adds up one share and tells it to all: each value
+// crosses the network twice, whatever the number of workers. It adds in the
+// order in which doubling would, so that a sum does not depend on what else is
+// summed with it. A transport that has a sum of its own does large ones itself,
 // after all workers have shown by frames that they are about to do the same.
 #include <inttypes.h>
-#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "collective/number.h"
 #include "collective/wire.h"
 #include "kernels/vector.h"
 #include "transport/transport.h"
 
-// What is summed: how it looks in a message, and how to add it up.
-typedef struct number {
-    size_t size;
-    void (*put)(uint8_t *out, const void *x, size_t n);
-    void (*get)(const uint8_t *in, void *x, size_t n);
-    void (*add)(const laci_group *g, const uint8_t *in, void *y, size_t n);
-
-    // NaN with NaN keeps the bits of one of them, and it is not said which.
-    void (*unify_nan)(void *x, size_t n);
-} number;
-
-static void put_f32(uint8_t *out, const void *x, size_t n)
-{
-    laci_put_floats(out, x, n);
-}
-
-static void get_f32(const uint8_t *in, void *x, size_t n)
-{
-    laci_get_floats(in, x, n);
-}
-
-static void add_f32(const laci_group *g, const uint8_t *in, void *y, size_t n)
-{
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    if ((uintptr_t)in % sizeof(float) == 0) {
-        g->kernels->vector->add((const void *)in, y, n);
-        return;
-    }
-#endif
-    float *const sums = y;
-    for (size_t i = 0; i < n; i++) {
-        sums[i] += laci_get_f32(in + sizeof(float) * i);
-    }
-}
-
-static void unify_nan_f32(void *x, size_t n)
-{
-    float *const values = x;
-    for (size_t i = 0; i < n; i++) {
-        values[i] = isnan(values[i]) ? NAN : values[i];
-    }
-}
-
-static const number f32 = {
-    sizeof(float), put_f32, get_f32, add_f32, unify_nan_f32,
-};
-
-static void put_f64(uint8_t *out, const void *x, size_t n)
-{
-    const double *const values = x;
-    for (size_t i = 0; i < n; i++) {
-        uint64_t bits;
-        memcpy(&bits, &values[i], sizeof(bits));
-        laci_put_u64(out + sizeof(bits) * i, bits);
-    }
-}
-
-static double get_one_f64(const uint8_t *in)
-{
-    const uint64_t bits = laci_get_u64(in);
-    double x;
-    memcpy(&x, &bits, sizeof(x));
-    return x;
-}
-
-static void get_f64(const uint8_t *in, void *x, size_t n)
-{
-    double *const values = x;
-    for (size_t i = 0; i < n; i++) {
-        values[i] = get_one_f64(in + sizeof(double) * i);
-    }
-}
-
-static void add_f64(const laci_group *g, const uint8_t *in, void *y, size_t n)
-{
-    (void)g;
-    double *const sums = y;
-    for (size_t i = 0; i < n; i++) {
-        sums[i] += get_one_f64(in + sizeof(double) * i);
-    }
-}
-
-static void unify_nan_f64(void *x, size_t n)
-{
-    double *const values = x;
-    for (size_t i = 0; i < n; i++) {
-        values[i] = isnan(values[i]) ? (double)NAN : values[i];
-    }
-}
-
-static const number f64 = {
-    sizeof(double), put_f64, get_f64, add_f64, unify_nan_f64,
-};
-
 // Frames n values as the message at `message`, and gives the room it takes.
 static size_t send_values(
-    laci_group *g, const number *type, uint32_t peer, uint8_t *message,
+    laci_group *g, const laci_number *type, uint32_t peer, uint8_t *message,
     const void *x, size_t n)
 {
     const size_t len = n * type->size;
@@ -129,7 +36,7 @@ static size_t send_values(
 }
 
 static lac_status send_partial(
-    laci_group *g, const number *type, uint32_t peer, size_t n)
+    laci_group *g, const laci_number *type, uint32_t peer, size_t n)
 {
     uint8_t *const message = g->sets[g->current].scratch;
     (void)send_values(g, type, peer, message, g->partial, n);
@@ -137,17 +44,17 @@ static lac_status send_partial(
 }
 
 static lac_status add_arrived(
-    laci_group *g, const number *type, uint32_t i, size_t n)
+    laci_group *g, const laci_number *type, uint32_t i, size_t n)
 {
     const uint8_t *body;
     LAC_TRY(laci_wire_expect(g, i, n * type->size, &body));
-    type->add(g, body, g->partial, n);
+    type->add(g->kernels, body, g->partial, n);
     return LAC_OK;
 }
 
 // The swaps between `core` workers, a power of two.
 static lac_status double_up(
-    laci_group *g, const number *type, uint32_t core, size_t n)
+    laci_group *g, const laci_number *type, uint32_t core, size_t n)
 {
     for (uint32_t bit = 1; bit < core; bit <<= 1) {
         laci_wire_receive(g, g->rank ^ bit);
@@ -160,7 +67,8 @@ static lac_status double_up(
 
 // What a worker beyond the core does: hand over, and be told.
 static lac_status sum_outside(
-    laci_group *g, const number *type, uint32_t core, uint16_t last, size_t n)
+    laci_group *g, const laci_number *type, uint32_t core, uint16_t last,
+    size_t n)
 {
     const uint8_t *body;
     LAC_TRY(send_partial(g, type, g->rank - core, n));
@@ -173,7 +81,8 @@ static lac_status sum_outside(
 }
 
 static lac_status sum_inside(
-    laci_group *g, const number *type, uint32_t core, uint16_t last, size_t n)
+    laci_group *g, const laci_number *type, uint32_t core, uint16_t last,
+    size_t n)
 {
     const bool helps = g->rank < g->world - core;
     const uint16_t first = g->moment.step;
@@ -188,13 +97,23 @@ static lac_status sum_inside(
     return helps ? send_partial(g, type, g->rank + core, n) : LAC_OK;
 }
 
-// One piece by recursive doubling.
-static lac_status sum_small(
-    laci_group *g, const number *type, void *x, size_t n)
+// How many workers double: the largest power of two that there are.
+static uint32_t core_of(const laci_group *g)
 {
     uint32_t core = 1;
+    while (core <= g->world / 2) {
+        core *= 2;
+    }
+    return core;
+}
+
+// One piece by recursive doubling.
+static lac_status sum_small(
+    laci_group *g, const laci_number *type, void *x, size_t n)
+{
+    const uint32_t core = core_of(g);
     uint16_t last = (uint16_t)(g->moment.step + 1);
-    for (; core <= g->world / 2; core *= 2) {
+    for (uint32_t bit = 1; bit < core; bit <<= 1) {
         last++;
     }
     if (n > 0) {
@@ -225,19 +144,46 @@ static void receive_from_all(laci_group *g)
     }
 }
 
-// Adds up the parts of the own share that have arrived, in the order of ranks.
+// Copies worker k's part of the own share to `y`, or adds it.
+static lac_status take_part(
+    laci_group *g, uint32_t k, const float *x, float *y, size_t n, bool add)
+{
+    const uint8_t *body;
+    if (k == g->rank && add) {
+        g->kernels->vector->add(x, y, n);
+    } else if (k == g->rank) {
+        memcpy(y, x, n * sizeof(*x));
+    } else {
+        LAC_TRY(laci_wire_expect(g, k - (k > g->rank), n * sizeof(*x), &body));
+        if (add) {
+            laci_number_f32.add(g->kernels, body, y, n);
+        } else {
+            laci_number_f32.get(body, y, n);
+        }
+    }
+    return LAC_OK;
+}
+
+// Adds up the parts of the own share, `n` values at `x` and what has arrived,
+// as doubling does: neighbours first, then pairs of neighbours. Sums that wait
+// for their other half lie one after the other in g->partial; they are fewer
+// than workers, so that a piece is room enough.
 static lac_status add_parts(laci_group *g, const float *x, size_t n)
 {
-    const size_t start = share_start(g, g->rank, n);
-    const size_t own = share_start(g, g->rank + 1, n) - start;
-    memset(g->partial, 0, own * sizeof(*x));
-    for (uint32_t k = 0; k < g->rank; k++) {
-        LAC_TRY(add_arrived(g, &f32, k, own));
+    const uint32_t core = core_of(g);
+    float *top = g->partial;
+    for (uint32_t k = 0; k < core; k++) {
+        LAC_TRY(take_part(g, k, x, top, n, false));
+        if (k < g->world - core) {
+            LAC_TRY(take_part(g, k + core, x, top, n, true));
+        }
+        for (uint32_t bit = 1; (k & bit) != 0; bit <<= 1) {
+            g->kernels->vector->add(top, top - n, n);
+            top -= n;
+        }
+        top += n;
     }
-    g->kernels->vector->add(x + start, g->partial, own);
-    for (uint32_t k = g->rank; k + 1 < g->world; k++) {
-        LAC_TRY(add_arrived(g, &f32, k, own));
-    }
+    laci_number_f32.unify_nan(g->partial, n);
     return LAC_OK;
 }
 
@@ -249,11 +195,13 @@ static lac_status reduce_shares(laci_group *g, const float *x, size_t n)
         const uint32_t to = (g->rank + distance) % g->world;
         const size_t start = share_start(g, to, n);
         message += send_values(
-            g, &f32, to, message, x + start, share_start(g, to + 1, n) - start);
+            g, &laci_number_f32, to, message, x + start,
+            share_start(g, to + 1, n) - start);
     }
     receive_from_all(g);
     LAC_TRY(laci_wire_run(g));
-    return add_parts(g, x, n);
+    const size_t start = share_start(g, g->rank, n);
+    return add_parts(g, x + start, share_start(g, g->rank + 1, n) - start);
 }
 
 // Puts the share of worker k, which has arrived, where it belongs.
@@ -295,7 +243,7 @@ static lac_status sum_piece(laci_group *g, float *x, size_t n)
 {
     const size_t size = n * sizeof(*x);
     if (size <= LACI_SUM_SMALL || size / g->world < LACI_SUM_SHARE) {
-        return sum_small(g, &f32, x, n);
+        return sum_small(g, &laci_number_f32, x, n);
     }
     LAC_TRY(reduce_shares(g, x, n));
     return gather_shares(g, x, n);
@@ -348,16 +296,23 @@ static lac_status sum_all(laci_group *g, float *x, size_t n)
     return LAC_OK;
 }
 
-lac_status laci_group_sum(
-    laci_group *g, uint64_t round, uint32_t phase, float *x, size_t n)
+lac_status laci_group_sum_noting(
+    laci_group *g, uint64_t round, uint32_t phase, float *x, size_t n,
+    size_t notes)
 {
     if (g->world == 1) {
         return LAC_OK;
     }
     LAC_TRY(laci_wire_start(g, round, phase));
-    LAC_TRY(sum_all(g, x, n));
-    laci_wire_count(g, n * sizeof(*x), n * sizeof(*x));
+    LAC_TRY(sum_all(g, x, n + notes));
+    laci_wire_count(g, n * sizeof(*x), (n + notes) * sizeof(*x));
     return LAC_OK;
+}
+
+lac_status laci_group_sum(
+    laci_group *g, uint64_t round, uint32_t phase, float *x, size_t n)
+{
+    return laci_group_sum_noting(g, round, phase, x, n, 0);
 }
 
 lac_status laci_group_sum_f64(
@@ -371,7 +326,7 @@ lac_status laci_group_sum_f64(
     size_t done = 0;
     do {
         const size_t now = n - done < most ? n - done : most;
-        LAC_TRY(sum_small(g, &f64, n == 0 ? x : x + done, now));
+        LAC_TRY(sum_small(g, &laci_number_f64, n == 0 ? x : x + done, now));
         done += now;
     } while (done < n);
     return LAC_OK;

@@ -34,6 +34,9 @@ lac_status laci_check_length(const char *name, size_t len, size_t expected);
 // Fails with LAC_ERR_INVALID.
 lac_status laci_shape_check(const lac_compressor *c, lac_shape shape);
 
+// laci_error_memory_size is what lac_memory_size will be for `shape`.
+size_t laci_error_memory_size(const lac_compressor *c, lac_shape shape);
+
 // laci_call_make is what the ops of `c` are told about a tensor.
 lac_call laci_call_make(
     const lac_compressor *c, const lac_key *key, lac_shape shape);

@@ -100,7 +100,13 @@ void lac_memory_write(lac_memory *m, const float *e)
     }
 }
 
+size_t laci_error_memory_size(const lac_compressor *c, lac_shape shape)
+{
+    return sizeof(lac_memory) + laci_shape_values(shape) * sizeof(float) +
+           c->ops->memory_tail;
+}
+
 size_t lac_memory_size(const lac_memory *m)
 {
-    return sizeof(*m) + m->size;
+    return laci_error_memory_size(m->c, m->shape);
 }

@@ -202,11 +202,39 @@ static void sums_larger_than_planned_are_right(void **state)
     table_fini(&t);
 }
 
+static lac_status sum_twice(worker *w)
+{
+    const table *const t = w->shared;
+    float *const x = t->rows[w->rank];
+    float few[100];
+    for (size_t i = 0; i < t->n; i++) {
+        x[i] = rough(w->rank, i);
+    }
+    memcpy(few, x, sizeof(few));
+    TRY(laci_group_sum(w->group, 4, 1, x, t->n));
+    TRY(laci_group_sum(w->group, 5, 1, few, 100));
+    EXPECT(w, memcmp(few, x, sizeof(few)) == 0);
+    return LAC_OK;
+}
+
+static void a_sum_does_not_depend_on_what_is_summed_with_it(void **state)
+{
+    (void)state;
+    table t;
+    table_init(&t);
+    t.n = SIZE_MOST;
+    for (size_t k = 0; k < WORLD_COUNT; k++) {
+        run_all(worlds[k], sum_twice, &t);
+    }
+    table_fini(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_of_whole_numbers_are_exact),
         cmocka_unit_test(all_workers_get_the_same_bits),
+        cmocka_unit_test(a_sum_does_not_depend_on_what_is_summed_with_it),
         cmocka_unit_test(divergence_looks_the_same_to_all),
         cmocka_unit_test(doubles_keep_their_precision_and_do_not_count),
         cmocka_unit_test(sums_larger_than_planned_are_right),

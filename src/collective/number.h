@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// What can be summed: how it looks in a message, and how to add it up.
+#ifndef LACONIC_COLLECTIVE_NUMBER_H
+#define LACONIC_COLLECTIVE_NUMBER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/kernels.h"
+
+typedef struct laci_number {
+    size_t size;
+    void (*put)(uint8_t *out, const void *x, size_t n);
+    void (*get)(const uint8_t *in, void *x, size_t n);
+    void (*add)(
+        const laci_kernels *kernels, const uint8_t *in, void *y, size_t n);
+
+    // NaN with NaN keeps the bits of one of them, and it is not said which.
+    void (*unify_nan)(void *x, size_t n);
+} laci_number;
+
+extern const laci_number laci_number_f32;
+extern const laci_number laci_number_f64;
+
+#endif
