@@ -6,10 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <xxhash.h>
-
 #include "base/alloc.h"
-#include "base/bytes.h"
 #include "base/fail.h"
 #include "base/settings.h"
 
@@ -112,6 +109,27 @@ static size_t largest_tensor(const lac_layout *layout)
     return largest;
 }
 
+static lac_status open_one(
+    lac_algorithm *a, const char *spec, lac_compressor **out)
+{
+    LAC_TRY(lac_compressor_open(out, spec, a->ops->form));
+    const lac_layout *const layout = a->worker.layout;
+    bool unbiased = true;
+    for (size_t t = 0; t < lac_layout_count(layout); t++) {
+        const lac_shape shape = lac_layout_tensor(layout, t)->shape;
+        LAC_TRY(lac_compressor_reserve(*out, shape));
+        unbiased = unbiased && lac_compressor_guarantee(*out, shape).unbiased;
+    }
+    if (a->ops->form == LAC_FORM_UNBIASED && !unbiased) {
+        (void)snprintf(
+            a->warning, sizeof(a->warning),
+            "%s is made for unbiased compressors, and %.60s is not one: its "
+            "guarantees do not hold",
+            a->ops->plugin.name, spec);
+    }
+    return LAC_OK;
+}
+
 static lac_status open_compressor(
     lac_algorithm *a, const lac_algorithm_options *o)
 {
@@ -119,76 +137,13 @@ static lac_status open_compressor(
     if (o->compressor == NULL) {
         return LAC_OK;
     }
-    LAC_TRY(lac_compressor_open(
-        &a->worker.compressor, o->compressor, a->ops->form));
-    bool unbiased = true;
-    for (size_t t = 0; t < lac_layout_count(o->layout); t++) {
-        const lac_shape shape = lac_layout_tensor(o->layout, t)->shape;
-        LAC_TRY(lac_compressor_reserve(a->worker.compressor, shape));
-        unbiased =
-            unbiased &&
-            lac_compressor_guarantee(a->worker.compressor, shape).unbiased;
+    LAC_TRY(open_one(a, o->compressor, &a->worker.compressor));
+    if (a->ops->server == NULL) {
+        return LAC_OK;
     }
-    if (a->ops->form == LAC_FORM_UNBIASED && !unbiased) {
-        (void)snprintf(
-            a->warning, sizeof(a->warning),
-            "%s is made for unbiased compressors, and %.60s is not one: its "
-            "guarantees do not hold",
-            a->ops->plugin.name, o->compressor);
-    }
-    return LAC_OK;
-}
-
-// What all workers of a group must have in common.
-static uint64_t identity_of(const lac_algorithm_options *o)
-{
-    uint8_t source[40];
-    const char *const compressor = o->compressor == NULL ? "" : o->compressor;
-    laci_put_u64(source, lac_layout_hash(o->layout));
-    laci_put_u64(source + 8, lac_name_hash(o->spec));
-    laci_put_u64(source + 16, lac_name_hash(compressor));
-    laci_put_u64(source + 24, o->seed);
-    laci_put_u64(source + 32, (uint64_t)o->nonfinite);
-    return XXH3_64bits(source, sizeof(source));
-}
-
-static size_t message_max(const lac_algorithm *a)
-{
-    size_t sum = 0;
-    for (size_t t = 0; t < lac_layout_count(a->worker.layout); t++) {
-        sum += a->ops->message_bound(a->state, &a->worker, t);
-    }
-    return sum;
-}
-
-// The most floats of a sum, without notes.
-static size_t sum_max(const lac_algorithm *a)
-{
-    size_t sum = 0;
-    for (size_t t = 0; t < lac_layout_count(a->worker.layout); t++) {
-        sum += a->ops->sum_bound == NULL
-                   ? 0
-                   : a->ops->sum_bound(a->state, &a->worker, t);
-    }
-    return sum;
-}
-
-static lac_status open_group(lac_algorithm *a, const lac_algorithm_options *o)
-{
-    const bool gradient = a->ops->family == LAC_FAMILY_GRADIENT;
-    const laci_group_options options = {
-        .transport = o->transport,
-        .session = o->session,
-        .identity = identity_of(o),
-        .timeout = o->timeout,
-        .peers_max = gradient ? a->worker.world - 1 : a->worker.peer_count,
-        .messages_max = gradient && !a->ops->sends_apart,
-        .message_max =
-            message_max(a) + (gradient ? laci_containment_room(a) : 0),
-        .tensors_max = lac_layout_count(o->layout) + gradient,
-        .sum_max = sum_max(a) + LACI_SUM_NOTES,
-    };
-    return laci_group_open(&a->worker.group, &options);
+    const char *const server = a->ops->server(a->state);
+    return open_one(
+        a, server[0] == '\0' ? o->compressor : server, &a->worker.server);
 }
 
 static lac_status allocate(lac_algorithm *a)
@@ -206,8 +161,8 @@ static lac_status allocate(lac_algorithm *a)
         2 * laci_memory_field_size(largest) * sizeof(float));
     w->views = laci_zalloc((views_max(w) + 1) * sizeof(*w->views));
     w->own = laci_zalloc((tensors + 1) * sizeof(*w->own));
-    w->sums =
-        laci_zalloc_aligned((sum_max(a) + LACI_SUM_NOTES) * sizeof(*w->sums));
+    w->sums = laci_zalloc_aligned(
+        (laci_algorithm_sum_max(a) + LACI_SUM_NOTES) * sizeof(*w->sums));
     if (a->items == NULL || a->progress == NULL || w->readers == NULL ||
         w->scratch == NULL || w->views == NULL || w->own == NULL ||
         w->sums == NULL) {
@@ -287,7 +242,7 @@ lac_status lac_algorithm_open(
     LAC_TRY(prepare(&a, options));
     lac_status status = allocate(a);
     if (status == LAC_OK) {
-        status = open_group(a, options);
+        status = laci_algorithm_open_group(a, options);
     }
     if (status != LAC_OK) {
         lac_algorithm_close(a);
@@ -305,6 +260,7 @@ void lac_algorithm_close(lac_algorithm *a)
     laci_group_close(a->worker.group);
     laci_memory_fini(&a->memory);
     lac_compressor_close(a->worker.compressor);
+    lac_compressor_close(a->worker.server);
     lac_compressor_close(a->worker.raw);
     laci_free(a->worker.views);
     laci_free(a->worker.own);
@@ -325,7 +281,8 @@ lac_status lac_algorithm_cost(
     lac_cost cost = {0};
     a->ops->cost(a->state, &a->worker, &cost);
     cost.memory_bytes += a->memory.values * sizeof(float) + a->memory.errors +
-                         sum_max(a) * sizeof(float) + laci_containment_size(a);
+                         laci_algorithm_sum_max(a) * sizeof(float) +
+                         laci_containment_size(a);
     lac_algorithm_close(a);
     *out = cost;
     return LAC_OK;
@@ -363,5 +320,8 @@ void laci_algorithm_use_kernels(lac_algorithm *a, const laci_kernels *kernels)
     (void)!lac_compressor_use_kernels(a->worker.raw, kernels->name);
     if (a->worker.compressor != NULL) {
         (void)!lac_compressor_use_kernels(a->worker.compressor, kernels->name);
+    }
+    if (a->worker.server != NULL) {
+        (void)!lac_compressor_use_kernels(a->worker.server, kernels->name);
     }
 }

@@ -37,6 +37,7 @@ typedef struct laci_worker {
     laci_group *group;            // NULL while only the cost is wanted
     lac_compressor *compressor;   // NULL where there is none
     const char *compressor_spec;  // to open another one like it
+    lac_compressor *server;       // for the way back, where there is one
     lac_compressor *raw;          // the identity
     const laci_kernels *kernels;
     uint32_t rank;
@@ -83,6 +84,12 @@ static inline laci_field *laci_fields(const laci_worker *w, size_t tensor)
 lac_key laci_tensor_key(
     const laci_worker *w, size_t tensor, uint64_t round, lac_scope scope);
 
+// laci_owner is the worker that serves a tensor in sharded algorithms.
+static inline uint32_t laci_owner(const laci_worker *w, size_t tensor)
+{
+    return (uint32_t)(tensor % w->world);
+}
+
 // laci_worker_edges points at the neighbours of a round, as
 // lac_topology_edges does.
 uint32_t laci_worker_edges(
@@ -116,7 +123,12 @@ typedef struct laci_algorithm_ops {
     lac_form form;     // of the compressor
     bool fixed_graph;  // refuses topologies that vary
     bool takes_update; // the local step goes through end
-    bool sends_apart;  // gradient family: different messages to each worker
+    bool sharded;      // gradient family: every tensor has an owner, and
+                       // messages go to owners: laci_group_scatter
+
+    // Optional: the spec of a second compressor, for the way back, that the
+    // framework opens like the first; "" for the same.
+    const char *(*server)(const void *state);
 
     // Optional: looks at the settings together with the worker.
     lac_status (*configure)(void *state, const laci_worker *w);

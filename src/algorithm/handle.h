@@ -31,6 +31,13 @@ struct lac_algorithm {
     char warning[LACI_WARNING_SIZE];
 };
 
+// laci_algorithm_open_group opens the group of `a`. Fails like laci_group_open.
+lac_status laci_algorithm_open_group(
+    lac_algorithm *a, const lac_algorithm_options *o);
+
+// laci_algorithm_sum_max is the most floats of a sum, without notes.
+size_t laci_algorithm_sum_max(const lac_algorithm *a);
+
 // laci_algorithm_use_kernels is for tests, which compare sets of kernels: all
 // give the same bits. `kernels` must be one that this machine can run.
 void laci_algorithm_use_kernels(lac_algorithm *a, const laci_kernels *kernels);

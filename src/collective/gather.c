@@ -95,6 +95,41 @@ lac_status laci_group_gather(
     return LAC_OK;
 }
 
+lac_status laci_group_scatter(
+    laci_group *g, uint64_t round, uint32_t phase, laci_reader *readers_out)
+{
+    const laci_writer *const writers = g->sets[g->current].writers;
+    const laci_writer own = writers[g->rank];
+    size_t payload = 0, body = 0;
+    assert(g->world <= g->slots);
+    LAC_TRY(laci_wire_start(g, round, phase));
+    for (uint32_t peer = 0; peer < g->world; peer++) {
+        payload += writers[peer].payload;
+        body += writers[peer].len;
+        if (peer != g->rank) {
+            laci_wire_receive(g, peer);
+        }
+    }
+    for (uint32_t distance = 1; distance < g->world; distance++) {
+        const uint32_t to = (g->rank + distance) % g->world;
+        laci_wire_frame(g, writers[to].message, writers[to].len, to);
+        laci_wire_send(g, to, writers[to].message, writers[to].len);
+    }
+    if (g->world > 1) {
+        LAC_TRY(laci_wire_run(g));
+        laci_wire_count(g, payload, body);
+    } else {
+        laci_wire_flip(g);
+    }
+    for (uint32_t peer = 0; peer < g->world; peer++) {
+        readers_out[peer] =
+            peer == g->rank
+                ? read_body(own.message + LACI_FRAME_SIZE, own.len, peer)
+                : read_arrived(g, peer - (peer > g->rank));
+    }
+    return LAC_OK;
+}
+
 // The highest bit of v, or 0.
 static uint32_t highest_bit(uint32_t v)
 {

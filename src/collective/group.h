@@ -108,6 +108,12 @@ LACI_CHECKED lac_status laci_group_exchange(
 LACI_CHECKED lac_status laci_group_gather(
     laci_group *g, uint64_t round, uint32_t phase, laci_reader *readers_out);
 
+// laci_group_scatter sends message number k to worker k, for all of them, and
+// waits for theirs: readers_out[world], the own rank's included. What the
+// messages hold counts as one contribution. Fails like an exchange.
+LACI_CHECKED lac_status laci_group_scatter(
+    laci_group *g, uint64_t round, uint32_t phase, laci_reader *readers_out);
+
 // laci_group_sum adds up x[0..n) over all workers, the same bits everywhere.
 // It counts n floats of payload once. Fails like an exchange; x is then lost.
 LACI_CHECKED lac_status laci_group_sum(
