@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What PowerSGD does with a gradient and its error memory. The memory E of a
-// matrix is kept as the last sum M and what was delivered of it, still to be
-// subtracted: E = M - left right^T. Whoever reads M does that on the way, and
-// so nothing is written only to be read again.
+// What PowerSGD does with a gradient G and its error memory E. The memory is
+// kept as the last sum that was compressed and what was delivered of it, still
+// to be subtracted: E = M - left right^T. Who reads M subtracts on the way, so
+// that a step reads and writes the memory once. The new sum S = G + E goes to
+// another place: until a step has succeeded, M stays what it was.
 //
-// The sum that is compressed, G + E, is made row by row, always in the same
-// way: from M the columns of the factors are subtracted in their order, then G
-// is added.
+// A value of S is made from one of M: the columns of the factors are subtracted
+// in their order, then G is added.
 #ifndef LACONIC_KERNELS_POWERSGD_H
 #define LACONIC_KERNELS_POWERSGD_H
 
@@ -15,32 +15,27 @@
 enum {
     LACI_POWERSGD_LANES = 8,   // of a row's product: value j goes to lane j % 8
     LACI_POWERSGD_BLOCK = 512, // values of it summed in float, then in double
-    LACI_POWERSGD_ROWS = 4,    // that meet a column of a product at a time
     LACI_POWERSGD_RANK_MAX = 32,
 };
 
-// A matrix, given row by row, and the factors: `rank` columns each, one after
-// the other.
-typedef struct laci_residual {
+// Matrices are given row by row, factors as `rank` columns, one after the
+// other.
+typedef struct laci_powersgd_sum {
     lac_shape shape;
     size_t rank;
-    float *m;
+    const float *g;
+    const float *m;
     const float *left;  // columns of shape.rows values
     const float *right; // columns of shape.cols values
-} laci_residual;
+    float *s;           // is written
+} laci_powersgd_sum;
 
 typedef struct laci_powersgd_kernels {
-    // out = (G + E) in. Writes nothing else.
-    void (*multiply)(
-        const laci_residual *e, const float *g, const float *in, float *out);
+    // S = G + E
+    void (*sum)(const laci_powersgd_sum *x);
 
-    // out += (G + E)^T in. Writes nothing else.
-    void (*multiply_transposed)(
-        const laci_residual *e, const float *g, const float *in, float *out);
-
-    // The same, and M = G + E.
-    void (*absorb)(
-        const laci_residual *e, const float *g, const float *in, float *out);
+    // The same, and out = S in, of `rank` columns.
+    void (*multiply)(const laci_powersgd_sum *x, const float *in, float *out);
 
     // Y = left right^T, the columns added in their order.
     void (*reconstruct)(

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// powersgd.c for AVX2: ranks up to four are one pass over the matrix, in which
-// a sum stays in registers from the time it is made until it was used; higher
-// ones go through a small block of sums, four columns at a time. All sums keep
-// the order of powersgd.c. Values past the end of a row are zeros, which change
-// no sum: a lane that began with +0 never becomes -0.
+// powersgd.c for AVX2. Up to four columns a value of S stays in a register from
+// the time it is made until it was multiplied, and goes past the caches where
+// rows are aligned: it is next needed after all other matrices. More columns
+// take a block of S at a time. Every sum keeps the order of powersgd.c. What
+// is past the end of a row counts as zeros, which change no sum: a lane that
+// began with +0 never becomes -0.
 #include "kernels/powersgd.h"
 
 #include <immintrin.h>
@@ -13,14 +14,26 @@
 enum {
     LANES = LACI_POWERSGD_LANES,
     BLOCK = LACI_POWERSGD_BLOCK,
-    ROWS = LACI_POWERSGD_ROWS,
     RANK_MAX = LACI_POWERSGD_RANK_MAX,
-    GROUP = 4, // columns that are used together
-    PAIR = 2,  // rows that are multiplied together
+    GROUP = 4,   // columns, or vectors of a row, that are used together
+    PAIR = 2,    // rows that are multiplied together
+    AHEAD = 256, // values that are asked for early
 };
 
 // Inlined with constant sizes, so that arrays become registers.
 #define SPECIALISED static inline __attribute__((always_inline))
+
+// Where eight values are: the row, the column, and how many there really are;
+// and the vectors that they meet.
+typedef struct place {
+    size_t i, j, n;
+    const float *in;
+} place;
+
+// Columns of some rows, spread over lanes.
+typedef struct factors {
+    __m256 row[PAIR][GROUP];
+} factors;
 
 static inline __m256i mask_of(size_t n)
 {
@@ -28,15 +41,16 @@ static inline __m256i mask_of(size_t n)
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), lane);
 }
 
-// x[0..n) as far as eight lanes go, then zeros.
-SPECIALISED __m256 load(const float *x, size_t n, bool whole)
+SPECIALISED __m256 load(const float *x, size_t n)
 {
-    return whole ? _mm256_loadu_ps(x) : _mm256_maskload_ps(x, mask_of(n));
+    return n == LANES ? _mm256_loadu_ps(x) : _mm256_maskload_ps(x, mask_of(n));
 }
 
-SPECIALISED void store(float *x, size_t n, bool whole, __m256 v)
+SPECIALISED void store(float *x, size_t n, bool past_caches, __m256 v)
 {
-    if (whole) {
+    if (past_caches) {
+        _mm256_stream_ps(x, v);
+    } else if (n == LANES) {
         _mm256_storeu_ps(x, v);
     } else {
         _mm256_maskstore_ps(x, mask_of(n), v);
@@ -48,7 +62,7 @@ SPECIALISED __m256 add_product(__m256 sum, __m256 a, __m256 b)
     return _mm256_add_ps(sum, _mm256_mul_ps(a, b));
 }
 
-SPECIALISED float sum_lanes(__m256 eight)
+static inline float sum_lanes(__m256 eight)
 {
     __m128 four = _mm_add_ps(
         _mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
@@ -56,247 +70,277 @@ SPECIALISED float sum_lanes(__m256 eight)
     return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
 }
 
-// Eight sums of G + E, or n if they are not whole, from place `at`.
-SPECIALISED __m256 sum_eight(
-    const laci_residual *e, const float *g, size_t rank, size_t at,
-    const __m256 *left, const __m256 *right, size_t n, bool whole)
+// That may be past the end of an array, where asking does no harm.
+static inline void ask_ahead(const float *x)
 {
-    __m256 v = load(e->m + at, n, whole);
-    for (size_t c = 0; c < rank; c++) {
-        v = _mm256_sub_ps(v, _mm256_mul_ps(left[c], right[c]));
-    }
-    return _mm256_add_ps(v, load(g + at, n, whole));
+    const uintptr_t address = (uintptr_t)x + AHEAD * sizeof(*x);
+    _mm_prefetch((const void *)address, _MM_HINT_T0);
 }
 
-// Adds eight values' part of the products of `count` rows from row i on.
-SPECIALISED void pair_step(
-    const laci_residual *e, const float *g, size_t rank, const float *in,
-    size_t i, size_t j, size_t count, size_t n, bool whole,
-    __m256 (*left)[GROUP], __m256 (*sums)[GROUP])
+// Makes eight values of S in each of `count` rows, and adds their part of the
+// products to `sums`.
+SPECIALISED void step(
+    const laci_powersgd_sum *x, size_t rank, size_t count, bool past_caches,
+    place at, const factors *left, factors *sums)
 {
+    const size_t cols = x->shape.cols;
     __m256 right[GROUP], vector[GROUP];
     for (size_t c = 0; c < rank; c++) {
-        right[c] = load(e->right + c * e->shape.cols + j, n, whole);
-        vector[c] = load(in + c * e->shape.cols + j, n, whole);
+        right[c] = load(x->right + c * cols + at.j, at.n);
+        vector[c] = load(at.in + c * cols + at.j, at.n);
     }
     for (size_t r = 0; r < count; r++) {
-        const __m256 v = sum_eight(
-            e, g, rank, (i + r) * e->shape.cols + j, left[r], right, n, whole);
+        const size_t index = (at.i + r) * cols + at.j;
+        __m256 v = load(x->m + index, at.n);
         for (size_t c = 0; c < rank; c++) {
-            sums[r][c] = add_product(sums[r][c], v, vector[c]);
+            v = _mm256_sub_ps(v, _mm256_mul_ps(left->row[r][c], right[c]));
         }
+        v = _mm256_add_ps(v, load(x->g + index, at.n));
+        store(x->s + index, at.n, past_caches, v);
+        for (size_t c = 0; c < rank; c++) {
+            sums->row[r][c] = add_product(sums->row[r][c], v, vector[c]);
+        }
+        ask_ahead(x->m + index);
+        ask_ahead(x->g + index);
     }
 }
 
 SPECIALISED void multiply_pair(
-    const laci_residual *e, const float *g, size_t rank, const float *in,
-    size_t i, size_t count, float *out)
+    const laci_powersgd_sum *x, size_t rank, size_t count, bool past_caches,
+    size_t i, const float *in, float *out)
 {
-    const size_t cols = e->shape.cols;
-    __m256 left[PAIR][GROUP];
+    const size_t rows = x->shape.rows, cols = x->shape.cols;
     double totals[PAIR][GROUP] = {0};
+    factors left;
     for (size_t r = 0; r < count; r++) {
         for (size_t c = 0; c < rank; c++) {
-            left[r][c] = _mm256_set1_ps(e->left[c * e->shape.rows + i + r]);
+            left.row[r][c] = _mm256_set1_ps(x->left[c * rows + i + r]);
         }
     }
     for (size_t first = 0; first < cols; first += BLOCK) {
         const size_t end = cols - first < BLOCK ? cols : first + BLOCK;
-        __m256 sums[PAIR][GROUP] = {0};
-        size_t j = first;
-        for (; j + LANES <= end; j += LANES) {
-            pair_step(e, g, rank, in, i, j, count, LANES, true, left, sums);
+        factors sums = {0};
+        place at = {i, first, LANES, in};
+        for (; at.j + LANES <= end; at.j += LANES) {
+            step(x, rank, count, past_caches, at, &left, &sums);
         }
-        if (j < end) {
-            pair_step(e, g, rank, in, i, j, count, end - j, false, left, sums);
+        if (at.j < end) {
+            at.n = end - at.j;
+            step(x, rank, count, false, at, &left, &sums);
         }
         for (size_t r = 0; r < count; r++) {
             for (size_t c = 0; c < rank; c++) {
-                totals[r][c] += (double)sum_lanes(sums[r][c]);
+                totals[r][c] += (double)sum_lanes(sums.row[r][c]);
             }
         }
     }
     for (size_t r = 0; r < count; r++) {
         for (size_t c = 0; c < rank; c++) {
-            out[c * e->shape.rows + i + r] = (float)totals[r][c];
+            out[c * rows + i + r] = (float)totals[r][c];
         }
     }
 }
 
-SPECIALISED void multiply_in(
-    const laci_residual *e, const float *g, size_t rank, const float *in,
-    float *out)
+static bool aligned(const laci_powersgd_sum *x)
 {
+    return x->shape.cols % LANES == 0 && (uintptr_t)x->s % sizeof(__m256) == 0;
+}
+
+SPECIALISED void multiply_narrow(
+    const laci_powersgd_sum *x, size_t rank, const float *in, float *out)
+{
+    const bool past_caches = aligned(x);
     size_t i = 0;
-    for (; i + PAIR <= e->shape.rows; i += PAIR) {
-        multiply_pair(e, g, rank, in, i, PAIR, out);
-    }
-    if (i < e->shape.rows) {
-        multiply_pair(e, g, rank, in, i, 1, out);
-    }
-}
-
-SPECIALISED void rows_step(
-    const laci_residual *e, const float *g, size_t rank, bool keep,
-    size_t i, size_t j, size_t n, bool whole,
-    __m256 (*left)[GROUP], __m256 (*vector)[GROUP], float *out)
-{
-    const size_t cols = e->shape.cols;
-    __m256 right[GROUP], v[ROWS];
-    for (size_t c = 0; c < rank; c++) {
-        right[c] = load(e->right + c * cols + j, n, whole);
-    }
-    for (size_t r = 0; r < ROWS; r++) {
-        v[r] = sum_eight(
-            e, g, rank, (i + r) * cols + j, left[r], right, n, whole);
-        if (keep) {
-            store(e->m + (i + r) * cols + j, n, whole, v[r]);
+    for (; i + PAIR <= x->shape.rows; i += PAIR) {
+        if (past_caches) {
+            multiply_pair(x, rank, PAIR, true, i, in, out);
+        } else {
+            multiply_pair(x, rank, PAIR, false, i, in, out);
         }
     }
-    for (size_t c = 0; c < rank; c++) {
-        float *const to = out + c * cols + j;
-        const __m256 first = add_product(
-            _mm256_mul_ps(v[0], vector[0][c]), v[1], vector[1][c]);
-        const __m256 second = add_product(
-            _mm256_mul_ps(v[2], vector[2][c]), v[3], vector[3][c]);
-        store(
-            to, n, whole,
-            _mm256_add_ps(load(to, n, whole), _mm256_add_ps(first, second)));
+    if (i < x->shape.rows) {
+        multiply_pair(x, rank, 1, false, i, in, out);
     }
+    _mm_sfence();
 }
 
-SPECIALISED void multiply_four(
-    const laci_residual *e, const float *g, size_t rank, const float *in,
-    bool keep, size_t i, float *out)
+// Values [first, first + n) of row i of S.
+static void sum_row(
+    const laci_powersgd_sum *x, size_t i, size_t first, size_t n)
 {
-    const size_t rows = e->shape.rows, cols = e->shape.cols;
-    __m256 left[ROWS][GROUP], vector[ROWS][GROUP];
-    for (size_t r = 0; r < ROWS; r++) {
-        for (size_t c = 0; c < rank; c++) {
-            left[r][c] = _mm256_set1_ps(e->left[c * rows + i + r]);
-            vector[r][c] = _mm256_set1_ps(in[c * rows + i + r]);
-        }
-    }
+    const size_t rows = x->shape.rows, cols = x->shape.cols;
+    const size_t at = i * cols + first;
     size_t j = 0;
-    for (; j + LANES <= cols; j += LANES) {
-        rows_step(
-            e, g, rank, keep, i, j, LANES, true, left, vector, out);
-    }
-    if (j < cols) {
-        rows_step(
-            e, g, rank, keep, i, j, cols - j, false, left, vector, out);
-    }
-}
-static void multiply_last(
-    const laci_residual *e, const float *g, const float *in, bool keep,
-    size_t i, float *out)
-{
-    const size_t rows = e->shape.rows, cols = e->shape.cols;
-    for (size_t j = 0; j < cols; j++) {
-        float v[ROWS];
-        for (size_t r = 0; i + r < rows; r++) {
-            const size_t at = (i + r) * cols + j;
-            v[r] = e->m[at];
-            for (size_t c = 0; c < e->rank; c++) {
-                v[r] -= e->left[c * rows + i + r] * e->right[c * cols + j];
-            }
-            v[r] += g[at];
-            if (keep) {
-                e->m[at] = v[r];
+    for (; j + GROUP * LANES <= n; j += GROUP * LANES) {
+        __m256 v[GROUP];
+        for (size_t k = 0; k < GROUP; k++) {
+            v[k] = _mm256_loadu_ps(x->m + at + j + k * LANES);
+        }
+        for (size_t c = 0; c < x->rank; c++) {
+            const float *const right = x->right + c * cols + first + j;
+            const __m256 left = _mm256_set1_ps(x->left[c * rows + i]);
+            for (size_t k = 0; k < GROUP; k++) {
+                const __m256 other = _mm256_loadu_ps(right + k * LANES);
+                v[k] = _mm256_sub_ps(v[k], _mm256_mul_ps(left, other));
             }
         }
-        for (size_t c = 0; c < e->rank; c++) {
-            float sum = v[0] * in[c * rows + i];
-            for (size_t r = 1; i + r < rows; r++) {
-                sum += v[r] * in[c * rows + i + r];
+        for (size_t k = 0; k < GROUP; k++) {
+            const __m256 g = _mm256_loadu_ps(x->g + at + j + k * LANES);
+            _mm256_storeu_ps(x->s + at + j + k * LANES, _mm256_add_ps(v[k], g));
+        }
+    }
+    for (; j < n; j++) {
+        float v = x->m[at + j];
+        for (size_t c = 0; c < x->rank; c++) {
+            v -= x->left[c * rows + i] * x->right[c * cols + first + j];
+        }
+        x->s[at + j] = v + x->g[at + j];
+    }
+}
+
+static void sum(const laci_powersgd_sum *x)
+{
+    for (size_t i = 0; i < x->shape.rows; i++) {
+        sum_row(x, i, 0, x->shape.cols);
+    }
+}
+
+// Adds the products of n values with `count` vectors to sums.
+SPECIALISED void dots(
+    const float *row, size_t n, const float *in, size_t stride, size_t count,
+    double *sums)
+{
+    __m256 lanes[GROUP] = {0};
+    size_t j = 0;
+    for (; j + LANES <= n; j += LANES) {
+        const __m256 v = _mm256_loadu_ps(row + j);
+        for (size_t c = 0; c < count; c++) {
+            const __m256 other = _mm256_loadu_ps(in + c * stride + j);
+            lanes[c] = add_product(lanes[c], v, other);
+        }
+    }
+    for (size_t c = 0; c < count; c++) {
+        if (j < n) {
+            lanes[c] = add_product(
+                lanes[c], load(row + j, n - j),
+                load(in + c * stride + j, n - j));
+        }
+        sums[c] += (double)sum_lanes(lanes[c]);
+    }
+}
+
+static void multiply_wide(
+    const laci_powersgd_sum *x, const float *in, float *out)
+{
+    const size_t cols = x->shape.cols;
+    for (size_t i = 0; i < x->shape.rows; i++) {
+        double sums[RANK_MAX] = {0};
+        for (size_t first = 0; first < cols; first += BLOCK) {
+            const size_t n = cols - first < BLOCK ? cols - first : BLOCK;
+            const float *const row = x->s + i * cols + first;
+            const float *const from = in + first;
+            size_t c = 0;
+            sum_row(x, i, first, n);
+            for (; c + GROUP <= x->rank; c += GROUP) {
+                dots(row, n, from + c * cols, cols, GROUP, sums + c);
             }
-            out[c * cols + j] += sum;
+            for (; c < x->rank; c++) {
+                dots(row, n, from + c * cols, cols, 1, sums + c);
+            }
+        }
+        for (size_t c = 0; c < x->rank; c++) {
+            out[c * x->shape.rows + i] = (float)sums[c];
         }
     }
 }
 
-SPECIALISED void multiply_rows_in(
-    const laci_residual *e, const float *g, size_t rank, const float *in,
-    bool keep, float *out)
+static void multiply(const laci_powersgd_sum *x, const float *in, float *out)
 {
-    size_t i = 0;
-    for (; i + ROWS <= e->shape.rows; i += ROWS) {
-        multiply_four(e, g, rank, in, keep, i, out);
-    }
-    if (i < e->shape.rows) {
-        multiply_last(e, g, in, keep, i, out);
+    switch (x->rank) {
+    case 1:
+        multiply_narrow(x, 1, in, out);
+        break;
+    case 2:
+        multiply_narrow(x, 2, in, out);
+        break;
+    case 3:
+        multiply_narrow(x, 3, in, out);
+        break;
+    case 4:
+        multiply_narrow(x, 4, in, out);
+        break;
+    default:
+        multiply_wide(x, in, out);
+        break;
     }
 }
 
+static float element(
+    const float *left, size_t rows, size_t rank, const float *right,
+    size_t cols)
+{
+    float v = left[0] * right[0];
+    for (size_t c = 1; c < rank; c++) {
+        v += left[c * rows] * right[c * cols];
+    }
+    return v;
+}
+
+// One row of left right^T, past the caches.
 SPECIALISED void reconstruct_row(
-    const float *left, size_t stride, size_t rank, const float *right,
-    size_t cols, float *y)
+    lac_shape shape, size_t rank, const float *left, const float *right,
+    float *y)
 {
-    __m256 factor[GROUP];
+    const size_t rows = shape.rows, cols = shape.cols;
+    __m256 factor[RANK_MAX];
     for (size_t c = 0; c < rank; c++) {
-        factor[c] = _mm256_set1_ps(left[c * stride]);
+        factor[c] = _mm256_set1_ps(left[c * rows]);
     }
     size_t j = 0;
-    for (; j < cols && (uintptr_t)(y + j) % 32 != 0; j++) {
-        float v = left[0] * right[j];
-        for (size_t c = 1; c < rank; c++) {
-            v += left[c * stride] * right[c * cols + j];
-        }
-        y[j] = v;
+    for (; j < cols && (uintptr_t)(y + j) % sizeof(__m256) != 0; j++) {
+        y[j] = element(left, rows, rank, right + j, cols);
     }
     for (; j + LANES <= cols; j += LANES) {
         __m256 v = _mm256_mul_ps(factor[0], _mm256_loadu_ps(right + j));
         for (size_t c = 1; c < rank; c++) {
-            v = add_product(
-                v, factor[c], _mm256_loadu_ps(right + c * cols + j));
+            const __m256 other = _mm256_loadu_ps(right + c * cols + j);
+            v = add_product(v, factor[c], other);
         }
         _mm256_stream_ps(y + j, v);
     }
     for (; j < cols; j++) {
-        float v = left[0] * right[j];
-        for (size_t c = 1; c < rank; c++) {
-            v += left[c * stride] * right[c * cols + j];
-        }
-        y[j] = v;
+        y[j] = element(left, rows, rank, right + j, cols);
     }
 }
 
-#define WITH_RANK(rank, call)                                                  \
-    switch (rank) {                                                            \
-    case 1: { enum { R = 1 }; call; break; }                                   \
-    case 2: { enum { R = 2 }; call; break; }                                   \
-    case 3: { enum { R = 3 }; call; break; }                                   \
-    default: { enum { R = 4 }; call; break; }                                  \
-    }
-
-static void multiply(
-    const laci_residual *e, const float *g, const float *in, float *out)
-{
-    WITH_RANK(e->rank, multiply_in(e, g, R, in, out))
-}
-static void multiply_transposed(
-    const laci_residual *e, const float *g, const float *in, float *out)
-{
-    WITH_RANK(e->rank, multiply_rows_in(e, g, R, in, false, out))
-}
-static void absorb(
-    const laci_residual *e, const float *g, const float *in, float *out)
-{
-    WITH_RANK(e->rank, multiply_rows_in(e, g, R, in, true, out))
-}
 static void reconstruct(
     lac_shape shape, size_t rank, const float *left, const float *right,
     float *y)
 {
-    for (size_t i = 0; i < shape.rows; i++) {
-        WITH_RANK(rank, reconstruct_row(left + i, shape.rows, R, right, shape.cols, y + i * shape.cols))
+    for (size_t i = 0; i < shape.rows; i++, y += shape.cols) {
+        switch (rank) {
+        case 1:
+            reconstruct_row(shape, 1, left + i, right, y);
+            break;
+        case 2:
+            reconstruct_row(shape, 2, left + i, right, y);
+            break;
+        case 3:
+            reconstruct_row(shape, 3, left + i, right, y);
+            break;
+        case 4:
+            reconstruct_row(shape, 4, left + i, right, y);
+            break;
+        default:
+            reconstruct_row(shape, rank, left + i, right, y);
+            break;
+        }
     }
     _mm_sfence();
 }
 
 const laci_powersgd_kernels laci_powersgd_avx2 = {
+    .sum = sum,
     .multiply = multiply,
-    .multiply_transposed = multiply_transposed,
-    .absorb = absorb,
     .reconstruct = reconstruct,
 };
