@@ -308,7 +308,7 @@ unsigned lac_compressor_traits(const lac_compressor *c, lac_scope_kind scope)
 lac_guarantee lac_compressor_guarantee(const lac_compressor *c, lac_shape shape)
 {
     if (laci_shape_check(c, shape) != LAC_OK) {
-        return (lac_guarantee){.unbiased = false, .error = INFINITY};
+        return (lac_guarantee){.unbiased = false, .error = (double)INFINITY};
     }
     if (laci_shape_values(shape) == 0) {
         return (lac_guarantee){.unbiased = true, .error = 0};

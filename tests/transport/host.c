@@ -100,33 +100,71 @@ static double median(double *x)
     return x[BATCHES / 2];
 }
 
+typedef struct contestant {
+    const char *name;
+    void (*call)(struct contestant *c);
+    lac_transport *transport;
+    lac_algorithm *algorithm;
+    uint64_t round;
+    float x[FLOATS];
+    double batches[BATCHES]; // microseconds
+} contestant;
+
+static void call_mpi(contestant *c)
+{
+    (void)MPI_Allreduce(
+        MPI_IN_PLACE, c->x, FLOATS, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void call_transport(contestant *c)
+{
+    REQUIRE(
+        laci_transport_allreduce(
+            c->transport, c->x, FLOATS, lac_transport_now(c->transport) + 60) ==
+        LAC_OK);
+}
+
+static void call_algorithm(contestant *c)
+{
+    const lac_slice slice = {0, LAC_F32, c->x, c->x};
+    REQUIRE(
+        lac_algorithm_reduce(c->algorithm, c->round++, &slice, 1) == LAC_OK);
+}
+
 static void bench(int rank)
 {
+    static const lac_tensor tensor = {.name = "x", .shape = {FLOATS, 1}};
+    static contestant all[] = {
+        {.name = "MPI_Allreduce", .call = call_mpi},
+        {.name = "the transport", .call = call_transport},
+        {.name = "lac_algorithm_reduce", .call = call_algorithm},
+    };
+    enum { COUNT = sizeof(all) / sizeof(*all) };
     lac_transport *const t = join(MPI_COMM_WORLD);
-    static double ours[BATCHES], theirs[BATCHES];
-    float x[FLOATS] = {0}, y[FLOATS] = {0};
-    for (int b = 0; b < BATCHES; b++) {
+    lac_algorithm_options o = lac_algorithm_options_default();
+    lac_layout *layout = NULL;
+    REQUIRE(lac_layout_open(&layout, &tensor, 1) == LAC_OK);
+    o.layout = layout;
+    o.transport = t;
+    all[1].transport = t;
+    REQUIRE(lac_algorithm_open(&all[2].algorithm, &o) == LAC_OK);
+    for (int i = 0; i < BATCHES * COUNT; i++) {
+        contestant *const c = &all[i % COUNT];
         (void)MPI_Barrier(MPI_COMM_WORLD);
-        double begun = MPI_Wtime();
-        for (int i = 0; i < CALLS; i++) {
-            REQUIRE(
-                laci_transport_allreduce(
-                    t, x, FLOATS, lac_transport_now(t) + 60) == LAC_OK);
+        const double begun = MPI_Wtime();
+        for (int k = 0; k < CALLS; k++) {
+            c->call(c);
         }
-        ours[b] = (MPI_Wtime() - begun) / CALLS * 1e6;
-        (void)MPI_Barrier(MPI_COMM_WORLD);
-        begun = MPI_Wtime();
-        for (int i = 0; i < CALLS; i++) {
-            (void)MPI_Allreduce(
-                MPI_IN_PLACE, y, FLOATS, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-        }
-        theirs[b] = (MPI_Wtime() - begun) / CALLS * 1e6;
+        c->batches[i / COUNT] = (MPI_Wtime() - begun) / CALLS * 1e6;
     }
     lac_transport_leave(t);
-    if (rank == 0) {
-        const double a = median(ours), b = median(theirs);
+    lac_algorithm_close(all[2].algorithm);
+    lac_layout_close(layout);
+    for (int i = 0; rank == 0 && i < COUNT; i++) {
+        const double time = median(all[i].batches);
         (void)printf(
-            "1 KiB: %.2f us, MPI_Allreduce %.2f us, ratio %.2f\n", a, b, a / b);
+            "1 KiB by %s: %.2f us, %.2f x MPI's\n", all[i].name, time,
+            time / median(all[0].batches));
     }
 }
 

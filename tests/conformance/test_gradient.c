@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+// What every gradient algorithm owes its callers when nothing goes wrong.
+#include "gradient.h"
+
+static void every_world_agrees(voyage *v)
+{
+    static const uint32_t worlds[] = {1, 2, 3, 5, 8};
+    for (size_t i = 0; i < sizeof(worlds) / sizeof(*worlds); i++) {
+        v->world = worlds[i];
+        voyage_well(v, reduce_rounds);
+        assert_agreement(v);
+        for (size_t k = 0; k < (size_t)ROUNDS * VALUES; k++) {
+            assert_true(isfinite(v->results[0][k / VALUES][k % VALUES]));
+        }
+    }
+}
+
+// Runs `script` and demands the results and the state of reduce_rounds.
+static void assert_alike(voyage *v, lac_status (*script)(crewman *m))
+{
+    voyage other = *v;
+    voyage_well(v, reduce_rounds);
+    voyage_well(&other, script);
+    for (uint32_t rank = 0; rank < v->world; rank++) {
+        assert_memory_equal(
+            v->results[rank], other.results[rank], sizeof(v->results[rank]));
+        assert_int_equal(v->lens[rank], other.lens[rank]);
+        assert_memory_equal(v->states[rank], other.states[rank], v->lens[rank]);
+    }
+    voyage_free(&other);
+}
+
+static lac_status reduce_in_groups(crewman *m)
+{
+    static const size_t order[TENSORS] = {3, 0, 4, 1, 2};
+    lac_slice slices[TENSORS], shuffled[TENSORS];
+    TRY(crewman_open(m));
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        fill_gradient(m->rank, round, m->gradient);
+        make_slices(m, round, slices);
+        for (size_t i = 0; i < TENSORS; i++) {
+            shuffled[i] = slices[order[i]];
+        }
+        const size_t first = 1 + round % 3;
+        TRY(lac_algorithm_reduce(m->a, round, shuffled, first));
+        TRY(lac_algorithm_reduce(m->a, round, NULL, 0));
+        TRY(lac_algorithm_reduce(
+            m->a, round, shuffled + first, TENSORS - first));
+    }
+    return crewman_save(m);
+}
+
+static void groups_as_they_like(voyage *v)
+{
+    assert_alike(v, reduce_in_groups);
+}
+
+static lac_status reduce_in_place(crewman *m)
+{
+    TRY(crewman_open(m));
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        lac_slice slices[TENSORS];
+        make_slices(m, round, slices);
+        fill_gradient(m->rank, round, result_of(m, round));
+        for (size_t t = 0; t < TENSORS; t++) {
+            slices[t].in = slices[t].out;
+        }
+        TRY(lac_algorithm_reduce(m->a, round, slices, TENSORS));
+    }
+    return crewman_save(m);
+}
+
+static void results_may_replace_gradients(voyage *v)
+{
+    assert_alike(v, reduce_in_place);
+}
+
+static lac_status reduce_with_resume(crewman *m)
+{
+    TRY(crewman_open(m));
+    TRY(reduce_round(m, 0));
+    TRY(reduce_round(m, 1));
+    lac_algorithm *const old = m->a;
+    TRY(crewman_save(m));
+    TRY(crewman_open(m));
+    TRY(lac_algorithm_load(m->a, m->v->states[m->rank], m->v->lens[m->rank]));
+    for (uint64_t round = 2; round < ROUNDS; round++) {
+        TRY(reduce_round(m, round));
+    }
+    lac_algorithm_close(old);
+    return crewman_save(m);
+}
+
+static void resume(voyage *v)
+{
+    assert_alike(v, reduce_with_resume);
+}
+
+static lac_status reduce_portably(crewman *m)
+{
+    const laci_kernels *portable;
+    TRY(crewman_open(m));
+    TRY(laci_kernels_find("portable", &portable));
+    laci_algorithm_use_kernels(m->a, portable);
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        TRY(reduce_round(m, round));
+    }
+    return crewman_save(m);
+}
+
+static void portable_kernels(voyage *v)
+{
+    assert_alike(v, reduce_portably);
+}
+
+// A mean of 5 normal numbers, each below 6, has at most ten roundings of at
+// most 2^-21; error memories of the identity stay empty.
+static void identity_is_the_mean(voyage *v)
+{
+    const bool exact = v->compressor == NULL
+                           ? strcmp(v->algorithm, "allreduce") == 0
+                           : strcmp(v->compressor, "identity") == 0;
+    if (!exact) {
+        return;
+    }
+    voyage_well(v, reduce_rounds);
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        double sum[VALUES] = {0};
+        for (uint32_t rank = 0; rank < v->world; rank++) {
+            float g[VALUES];
+            fill_gradient(rank, round, g);
+            for (size_t i = 0; i < VALUES; i++) {
+                sum[i] += (double)g[i];
+            }
+        }
+        for (size_t i = 0; i < VALUES; i++) {
+            const double got = (double)v->results[0][round][i];
+            assert_true(fabs(got - sum[i] / v->world) < 10 * 0x1p-21);
+        }
+    }
+}
+
+// What shapes alone tell is at least what is sent, over all workers.
+static void costs_are_bounds(voyage *v)
+{
+    voyage_well(v, reduce_rounds);
+    lac_layout *layout;
+    lac_topology *topology; // tells how many workers there are
+    lac_cost cost;
+    assert_ok(lac_layout_open(&layout, tensors, TENSORS));
+    assert_ok(lac_topology_open(&topology, "complete", v->world, 1));
+    lac_algorithm_options o = lac_algorithm_options_default();
+    o.spec = v->algorithm;
+    o.compressor = v->compressor;
+    o.layout = layout;
+    o.topology = topology;
+    assert_ok(lac_algorithm_cost(&o, &cost));
+    lac_topology_close(topology);
+    lac_layout_close(layout);
+    double payload = 0;
+    for (uint32_t rank = 0; rank < v->world; rank++) {
+        payload += (double)v->traffic[rank].payload_bytes;
+        assert_true(
+            (double)v->traffic[rank].messages == ROUNDS * cost.messages);
+    }
+    assert_true(payload > 0);
+    assert_true(payload <= ROUNDS * v->world * cost.payload_bytes * (1 + 1e-9));
+}
+
+static lac_status reduce_counting(crewman *m)
+{
+    TRY(crewman_open(m));
+    TRY(reduce_round(m, 0));
+    TRY(reduce_round(m, 1));
+    const size_t before = test_thread_allocations;
+    TRY(reduce_round(m, 2));
+    TRY(reduce_round(m, 3));
+    EXPECT(test_thread_allocations == before);
+    return LAC_OK;
+}
+
+// Of one worker: what a transport gets for messages is its own.
+static void allocate_nothing(voyage *v)
+{
+    v->world = 1;
+    voyage_well(v, reduce_counting);
+    v->nonfinite = LAC_NONFINITE_RAW;
+    voyage_well(v, reduce_counting);
+}
+
+// Every allocation of an open fails in turn.
+static lac_status open_with_little(crewman *m)
+{
+    for (long left = 0;; left++) {
+        test_allocations_left = left;
+        const lac_status status = crewman_open(m);
+        test_allocations_left = -1;
+        if (status == LAC_OK) {
+            EXPECT(left > 5);
+            return reduce_round(m, 0);
+        }
+        EXPECT(status == LAC_ERR_NOMEM);
+        EXPECT(m->a == NULL);
+    }
+}
+
+static void survive_little_memory(voyage *v)
+{
+    v->world = 1;
+    voyage_well(v, open_with_little);
+    v->nonfinite = LAC_NONFINITE_RAW;
+    voyage_well(v, open_with_little);
+}
+
+static lac_status reduce_zeros(crewman *m)
+{
+    TRY(crewman_open(m));
+    TRY(reduce_given(m, 0)); // zeros
+    TRY(reduce_given(m, 1));
+    for (uint64_t round = 2; round < ROUNDS; round++) {
+        TRY(reduce_round(m, round));
+    }
+    return LAC_OK;
+}
+
+static void zeros_do_no_harm(voyage *v)
+{
+    voyage_well(v, reduce_zeros);
+    assert_agreement(v);
+    for (size_t k = 0; k < (size_t)ROUNDS * VALUES; k++) {
+        assert_true(isfinite(v->results[0][k / VALUES][k % VALUES]));
+    }
+    double last = 0;
+    for (size_t i = 0; i < VALUES; i++) {
+        last += fabs((double)v->results[0][ROUNDS - 1][i]);
+    }
+    assert_true(last > 1);
+}
+
+DUTY(every_world_agrees)
+DUTY(groups_as_they_like)
+DUTY(results_may_replace_gradients)
+DUTY(resume)
+DUTY(portable_kernels)
+DUTY(identity_is_the_mean)
+DUTY(costs_are_bounds)
+DUTY(allocate_nothing)
+DUTY(survive_little_memory)
+DUTY(zeros_do_no_harm)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_every_world_agrees),
+        cmocka_unit_test(all_groups_as_they_like),
+        cmocka_unit_test(all_results_may_replace_gradients),
+        cmocka_unit_test(all_resume),
+        cmocka_unit_test(all_portable_kernels),
+        cmocka_unit_test(all_identity_is_the_mean),
+        cmocka_unit_test(all_costs_are_bounds),
+        cmocka_unit_test(all_allocate_nothing),
+        cmocka_unit_test(all_survive_little_memory),
+        cmocka_unit_test(all_zeros_do_no_harm),
+    };
+    return cmocka_run_group_tests_name("gradient", tests, NULL, NULL);
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+// What every gradient algorithm owes its callers when values are not finite or
+// a round fails.
+#include "gradient.h"
+
+enum { SICK_ROUND = 1, SICK = 3, SICKER = 4 }; // workers with bad values
+
+// Worker 3 has a NaN in bias, worker 4 there too and an infinity in row.
+static void infect(crewman *m)
+{
+    fill_gradient(m->rank, SICK_ROUND, m->gradient);
+    if (m->rank == SICK) {
+        m->gradient[offsets[BIAS] + 5] = NAN;
+    }
+    if (m->rank == SICKER) {
+        m->gradient[offsets[BIAS]] = INFINITY;
+        m->gradient[offsets[ROW] + 2] = -INFINITY;
+    }
+}
+
+static void mark_result(crewman *m, uint64_t round)
+{
+    for (size_t i = 0; i < VALUES; i++) {
+        result_of(m, round)[i] = 77;
+    }
+}
+
+static bool result_is(const crewman *m, uint64_t round, float value)
+{
+    for (size_t i = 0; i < VALUES; i++) {
+        if (result_of(m, round)[i] != value) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// The fields of all tensors before and after something.
+typedef struct snapshot {
+    float values[TENSORS][8][64];
+    size_t count;
+} snapshot;
+
+static lac_status take_snapshot(const crewman *m, snapshot *out)
+{
+    const laci_memory *const memory = &m->a->memory;
+    memset(out, 0, sizeof(*out));
+    for (size_t t = 0; t < TENSORS; t++) {
+        for (size_t f = memory->first[t]; f < memory->first[t + 1]; f++) {
+            EXPECT(f - memory->first[t] < 8 && memory->fields[f].count <= 64);
+            laci_field_read(
+                &memory->fields[f], out->values[t][f - memory->first[t]]);
+        }
+    }
+    return LAC_OK;
+}
+
+// Saved fields are as they were, but an error memory may have had the gradient
+// added: what was not delivered stays in it. Bad tensors added zeros.
+static lac_status compare(
+    const crewman *m, const snapshot *before, const snapshot *after)
+{
+    const laci_memory *const memory = &m->a->memory;
+    for (size_t t = 0; t < TENSORS; t++) {
+        const float *const g = m->gradient + offsets[t];
+        bool fit = true;
+        for (size_t i = 0; i < offsets[t + 1] - offsets[t]; i++) {
+            fit = fit && isfinite(g[i]);
+        }
+        for (size_t f = memory->first[t]; f < memory->first[t + 1]; f++) {
+            const laci_field *const field = &memory->fields[f];
+            const float *const old = before->values[t][f - memory->first[t]];
+            const float *const now = after->values[t][f - memory->first[t]];
+            if (field->name == NULL ||
+                memcmp(old, now, field->count * sizeof(*now)) == 0) {
+                continue;
+            }
+            EXPECT(strcmp(field->name, "error") == 0);
+            for (size_t i = 0; i < field->count; i++) {
+                EXPECT(now[i] == old[i] + (fit ? g[i] : 0));
+            }
+        }
+    }
+    return LAC_OK;
+}
+
+static lac_status expect_rounds(const crewman *m, uint64_t next)
+{
+    for (size_t t = 0; t < TENSORS; t++) {
+        EXPECT(m->a->progress[t].next_round == next);
+    }
+    return LAC_OK;
+}
+
+static lac_status stop_and_go_on(crewman *m)
+{
+    snapshot before, after;
+    char sentence[256];
+    TRY(crewman_open(m));
+    TRY(reduce_round(m, 0));
+    TRY(take_snapshot(m, &before));
+    infect(m);
+    mark_result(m, SICK_ROUND);
+    EXPECT(reduce_given(m, SICK_ROUND) == LAC_ERR_INVALID);
+    (void)snprintf(
+        sentence, sizeof(sentence),
+        "%s: worker 3 has a value in bias that is not finite", m->v->algorithm);
+    EXPECT(strcmp(sentence, lac_error_message()) == 0);
+    EXPECT(result_is(m, SICK_ROUND, 77));
+    TRY(take_snapshot(m, &after));
+    TRY(compare(m, &before, &after));
+    TRY(expect_rounds(m, SICK_ROUND));
+    for (uint64_t round = SICK_ROUND; round < ROUNDS; round++) {
+        TRY(reduce_round(m, round));
+    }
+    return LAC_OK;
+}
+
+static void assert_finite(const voyage *v)
+{
+    for (size_t k = 0; k < (size_t)ROUNDS * VALUES; k++) {
+        assert_true(isfinite(v->results[0][k / VALUES][k % VALUES]));
+    }
+}
+
+static void stop_at_nonfinite(voyage *v)
+{
+    voyage_well(v, stop_and_go_on);
+    assert_agreement(v);
+    assert_finite(v);
+}
+
+static lac_status skip_one(crewman *m)
+{
+    snapshot before, after;
+    TRY(crewman_open(m));
+    TRY(reduce_round(m, 0));
+    TRY(take_snapshot(m, &before));
+    infect(m);
+    mark_result(m, SICK_ROUND);
+    TRY(reduce_given(m, SICK_ROUND));
+    EXPECT(result_is(m, SICK_ROUND, 0));
+    TRY(take_snapshot(m, &after));
+    TRY(compare(m, &before, &after));
+    for (uint64_t round = SICK_ROUND + 1; round < ROUNDS; round++) {
+        TRY(reduce_round(m, round));
+    }
+    return LAC_OK;
+}
+
+static void skip_nonfinite(voyage *v)
+{
+    v->nonfinite = LAC_NONFINITE_SKIP;
+    voyage_well(v, skip_one);
+    assert_agreement(v);
+    assert_finite(v);
+}
+
+static lac_status send_raw(crewman *m)
+{
+    snapshot before, after;
+    TRY(crewman_open(m));
+    TRY(reduce_round(m, 0));
+    TRY(take_snapshot(m, &before));
+    infect(m);
+    TRY(reduce_given(m, SICK_ROUND));
+    TRY(take_snapshot(m, &after));
+    const laci_memory *const memory = &m->a->memory;
+    for (size_t t = BIAS; t < TENSORS; t += ROW - BIAS) {
+        for (size_t f = memory->first[t]; f < memory->first[t + 1]; f++) {
+            const size_t i = f - memory->first[t];
+            EXPECT(
+                memory->fields[f].name == NULL ||
+                memcmp(
+                    before.values[t][i], after.values[t][i],
+                    sizeof(after.values[t][i])) == 0);
+        }
+    }
+    TRY(expect_rounds(m, SICK_ROUND + 1));
+    for (uint64_t round = SICK_ROUND + 1; round < ROUNDS; round++) {
+        TRY(reduce_round(m, round));
+    }
+    return LAC_OK;
+}
+
+// The mean of the raw values; 5 normal numbers have ten roundings of 2^-21.
+static void assert_raw_mean(const voyage *v, size_t tensor)
+{
+    for (size_t i = offsets[tensor]; i < offsets[tensor + 1]; i++) {
+        double sum = 0;
+        for (uint32_t rank = 0; rank < v->world; rank++) {
+            crewman m = {.rank = rank};
+            infect(&m);
+            sum += (double)m.gradient[i];
+        }
+        const double expected = sum / v->world;
+        const double got = (double)v->results[0][SICK_ROUND][i];
+        if (isfinite(expected)) {
+            assert_true(fabs(got - expected) < 10 * 0x1p-21);
+        } else {
+            assert_true(isnan(expected) ? isnan(got) : got == expected);
+        }
+    }
+}
+
+// Tensors that no worker had trouble with never notice.
+static void send_nonfinite_raw(voyage *v)
+{
+    voyage healthy = *v;
+    voyage_well(&healthy, reduce_rounds);
+    v->nonfinite = LAC_NONFINITE_RAW;
+    voyage_well(v, send_raw);
+    assert_agreement(v);
+    assert_raw_mean(v, BIAS);
+    assert_raw_mean(v, ROW);
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        assert_memory_equal(
+            v->results[0][round], healthy.results[0][round],
+            offsets[BIAS] * sizeof(float));
+        assert_memory_equal(
+            v->results[0][round] + offsets[ONE],
+            healthy.results[0][round] + offsets[ONE], sizeof(float));
+        for (size_t i = 0; i < VALUES && round != SICK_ROUND; i++) {
+            assert_true(isfinite(v->results[0][round][i]));
+        }
+    }
+    voyage_free(&healthy);
+}
+
+static lac_status all_raw(crewman *m)
+{
+    lac_slice slice = {
+        BIAS, LAC_F32, m->gradient + offsets[BIAS], result_of(m, 0)};
+    TRY(crewman_open(m));
+    m->gradient[offsets[BIAS]] = m->rank == 0 ? NAN : 1;
+    TRY(lac_algorithm_reduce(m->a, 0, &slice, 1));
+    EXPECT(isnan(result_of(m, 0)[0]) && result_of(m, 0)[1] == 0);
+    return reduce_round(m, 0) == LAC_ERR_INVALID ? LAC_OK : LAC_ERR_SPACE;
+}
+
+static void send_all_raw(voyage *v)
+{
+    static const uint32_t worlds[] = {1, 2, 3};
+    v->nonfinite = LAC_NONFINITE_RAW;
+    for (size_t i = 0; i < 3; i++) {
+        v->world = worlds[i];
+        voyage_well(v, all_raw);
+    }
+}
+
+// The last worker gives up in the middle of a run.
+static lac_status fail_one(crewman *m)
+{
+    snapshot before, after;
+    TRY(crewman_open(m));
+    TRY(reduce_round(m, 0));
+    TRY(reduce_round(m, 1));
+    if (m->rank == m->v->world - 1) {
+        lac_transport_abort(m->transport, "worker 4: had enough");
+        return LAC_OK;
+    }
+    TRY(take_snapshot(m, &before));
+    mark_result(m, 2);
+    fill_gradient(m->rank, 2, m->gradient);
+    EXPECT(reduce_given(m, 2) != LAC_OK);
+    EXPECT(strstr(lac_error_message(), "worker 4: had enough") != NULL);
+    EXPECT(result_is(m, 2, 77));
+    TRY(take_snapshot(m, &after));
+    TRY(compare(m, &before, &after));
+    return expect_rounds(m, 2);
+}
+
+static void keep_state_in_failure(voyage *v)
+{
+    voyage_well(v, fail_one);
+}
+
+// One worker would stop where the others go on.
+static lac_status disagree(crewman *m)
+{
+    lac_algorithm_options o = crewman_options(m);
+    o.nonfinite = m->rank == 0 ? LAC_NONFINITE_SKIP : LAC_NONFINITE_STOP;
+    TRY(lac_algorithm_open(&m->a, &o));
+    return reduce_round(m, 0);
+}
+
+static void policies_must_be_equal(voyage *v)
+{
+    test_worker workers[WORLD_MAX];
+    voyage_run(v, disagree, workers);
+    for (uint32_t rank = 0; rank < v->world; rank++) {
+        assert_int_equal(workers[rank].status, LAC_ERR_PEER);
+    }
+}
+
+DUTY(stop_at_nonfinite)
+DUTY(skip_nonfinite)
+DUTY(send_nonfinite_raw)
+DUTY(send_all_raw)
+DUTY(keep_state_in_failure)
+DUTY(policies_must_be_equal)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_stop_at_nonfinite),
+        cmocka_unit_test(all_skip_nonfinite),
+        cmocka_unit_test(all_send_nonfinite_raw),
+        cmocka_unit_test(all_send_all_raw),
+        cmocka_unit_test(all_keep_state_in_failure),
+        cmocka_unit_test(all_policies_must_be_equal),
+    };
+    return cmocka_run_group_tests_name("gradient_failures", tests, NULL, NULL);
+}

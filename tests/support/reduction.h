@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// A gradient algorithm run by threads on one tensor, with gradients that the
+// test computes.
+#ifndef LACONIC_TESTS_REDUCTION_H
+#define LACONIC_TESTS_REDUCTION_H
+
+#include "workers.h"
+
+#include <math.h>
+
+#include "algorithm/handle.h"
+
+enum { REDUCTION_WORKERS = 4, REDUCTION_VALUES = 60 };
+
+typedef struct reduction {
+    const char *algorithm;
+    const char *compressor; // or NULL
+    uint32_t workers;
+    uint64_t rounds;
+    float (*gradient)(uint32_t rank, uint64_t round, size_t i);
+    // Sums over rounds of the result of worker 0.
+    double sum[REDUCTION_VALUES];
+    float last[REDUCTION_VALUES];
+    // The error memory of every worker at the end, where there is one.
+    float errors[REDUCTION_WORKERS][REDUCTION_VALUES];
+    lac_traffic traffic;
+} reduction;
+
+static inline lac_status reduction_rounds(
+    reduction *r, uint32_t rank, lac_algorithm *a)
+{
+    float g[REDUCTION_VALUES], result[REDUCTION_VALUES];
+    for (uint64_t round = 0; round < r->rounds; round++) {
+        for (size_t i = 0; i < REDUCTION_VALUES; i++) {
+            g[i] = r->gradient(rank, round, i);
+        }
+        const lac_slice slice = {0, LAC_F32, g, result};
+        const lac_status status = lac_algorithm_reduce(a, round, &slice, 1);
+        if (status != LAC_OK) {
+            return status;
+        }
+        for (size_t i = 0; rank == 0 && i < REDUCTION_VALUES; i++) {
+            r->sum[i] += (double)result[i];
+            r->last[i] = result[i];
+        }
+    }
+    if (rank == 0) {
+        r->traffic = lac_algorithm_traffic(a);
+    }
+    const laci_field *const field = &a->memory.fields[0];
+    if (a->memory.count > 0 && strcmp(field->name, "error") == 0) {
+        laci_field_read(field, r->errors[rank]);
+    }
+    return LAC_OK;
+}
+
+static inline lac_status reduction_body(test_worker *w)
+{
+    static const lac_tensor tensor = {.name = "x", .shape = {6, 10}};
+    reduction *const r = w->context;
+    lac_layout *layout = NULL;
+    lac_algorithm *a = NULL;
+    lac_status status = lac_layout_open(&layout, &tensor, 1);
+    if (status == LAC_OK) {
+        lac_algorithm_options o = lac_algorithm_options_default();
+        o.spec = r->algorithm;
+        o.compressor = r->compressor;
+        o.layout = layout;
+        o.transport = w->transport;
+        status = lac_algorithm_open(&a, &o);
+    }
+    if (status == LAC_OK) {
+        status = reduction_rounds(r, w->rank, a);
+    }
+    lac_transport_leave(w->transport);
+    w->transport = NULL;
+    lac_algorithm_close(a);
+    lac_layout_close(layout);
+    return status;
+}
+
+static inline void reduction_run(reduction *r)
+{
+    test_worker workers[REDUCTION_WORKERS];
+    memset(r->sum, 0, sizeof(r->sum));
+    run_workers(r->workers, reduction_body, r, workers);
+    assert_all_ok(workers, r->workers);
+}
+
+// Normal gradients, different in every round.
+static inline float changing_gradient(uint32_t rank, uint64_t round, size_t i)
+{
+    const lac_key key =
+        lac_key_make(5, LAC_PURPOSE_DATA, round, lac_scope_worker(rank), 0);
+    return lac_key_normal(&key, (uint32_t)i);
+}
+
+// The same in every round.
+static inline float steady_gradient(uint32_t rank, uint64_t round, size_t i)
+{
+    (void)round;
+    return changing_gradient(rank, 0, i);
+}
+
+#endif
