@@ -1,7 +1,8 @@
 # The front door: thin targets over CMake and Ninja. `make help` lists them.
 #
 # Packages that are missing are installed with apt-get; NO_INSTALL=1 leaves
-# the machine as it is.
+# the machine as it is. `make check` begins with `make test`; TESTED=1 says that
+# this has just been done.
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 180
@@ -33,7 +34,7 @@ test: ## build and run all tests
 
 check: ## test, then format, lint, sanitizers, other builds and fuzzing
 	$(need) build test check
-	$(MAKE) --no-print-directory test
+	$(if $(TESTED),,$(MAKE) --no-print-directory test)
 	$(MAKE) --no-print-directory check-format
 	$(MAKE) --no-print-directory check-clang
 	$(MAKE) --no-print-directory check-lint
@@ -69,11 +70,13 @@ check-fuzz: # hostile input for every decoder and parser
 bench: build ## measure the compressors on this machine
 	build/laconic bench
 
+# What is staged in DESTDIR is told to the loader by whoever installs it there.
 install: ## install under PREFIX (/usr/local), below DESTDIR if that is set
 	$(need) build
 	$(call preset,release,-DCMAKE_INSTALL_PREFIX=$(PREFIX) \
 	    $(if $(wildcard build/CMakeCache.txt),,-DBUILD_TESTING=OFF))
 	DESTDIR=$(DESTDIR) cmake --install build
+	$(if $(DESTDIR),,@tools/tell_loader.sh $(PREFIX))
 
 deps: ## install every package that any target needs
 	$(need) build test check

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Writes inputs for a fuzzer to begin with: for every compressor floats to
-// encode and a true payload, its name and settings as a spec, and a layout.
-// usage: fuzz_seeds FOLDER, which must have the folders decode, spec, layout
+// encode and a true payload, its name and settings as a spec, a layout, and the
+// state of every algorithm. usage: fuzz_seeds FOLDER, which must have the
+// folders decode, spec, layout and state
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,6 +145,60 @@ static void write_layout(const char *root)
     write_seed(folder, "two-layers", text, sizeof(text) - 1);
 }
 
+// The state of algorithm `index`, as fuzz_state.c opens it.
+static void write_state(
+    const char *folder, uint8_t index, const lac_algorithm_options *options)
+{
+    lac_algorithm_options o = *options;
+    lac_algorithm *a = NULL;
+    char name[64];
+    if (lac_algorithm_open(&a, &o) != LAC_OK) {
+        o.compressor = "sign";
+        if (lac_algorithm_open(&a, &o) != LAC_OK) {
+            return; // not a model algorithm
+        }
+    }
+    const size_t len = lac_algorithm_state_size(a);
+    uint8_t *const bytes = fuzz_alloc(1 + len);
+    bytes[0] = index;
+    lac_algorithm_save(a, bytes + 1);
+    (void)snprintf(name, sizeof(name), "state-%u", index);
+    write_seed(folder, name, bytes, 1 + len - sizeof(uint64_t));
+    free(bytes);
+    lac_algorithm_close(a);
+}
+
+static void write_states(const char *root)
+{
+    static const char text[] = "weight 3 2\nempty 0 3\nbias 2";
+    char folder[4000];
+    size_t count;
+    const lac_plugin *const *const table = lac_algorithms(&count);
+    lac_layout *layout = NULL;
+    lac_topology *topology = NULL;
+    lac_hub *hub = NULL;
+    lac_transport *transport = NULL;
+    fuzz_require(
+        lac_layout_parse(&layout, text, sizeof(text) - 1) == LAC_OK &&
+            lac_topology_open(&topology, "complete", 2, 1) == LAC_OK &&
+            lac_hub_open(&hub, 2) == LAC_OK &&
+            lac_transport_join(&transport, "local", hub, 0, 2) == LAC_OK,
+        "no group");
+    (void)snprintf(folder, sizeof(folder), "%s/state", root);
+    lac_algorithm_options o = lac_algorithm_options_default();
+    o.layout = layout;
+    o.topology = topology;
+    o.transport = transport;
+    for (size_t i = 0; i < count; i++) {
+        o.spec = table[i]->name;
+        write_state(folder, (uint8_t)i, &o);
+    }
+    lac_transport_leave(transport);
+    lac_hub_close(hub);
+    lac_topology_close(topology);
+    lac_layout_close(layout);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2) {
@@ -153,5 +208,6 @@ int main(int argc, char **argv)
     write_decode(argv[1]);
     write_specs(argv[1]);
     write_layout(argv[1]);
+    write_states(argv[1]);
     return 0;
 }

@@ -29,13 +29,13 @@ extern "C" {
 //     for (round = 0; ; round++) {
 //         lac_algorithm_mix(a, round, slices, NULL, count);
 //     }
-//     lac_transport_leave(transport);
 //     lac_algorithm_close(a);
+//     lac_transport_leave(transport);
 //
 // All workers make the same calls in the same order. Memory: open allocates
-// all of it; layout and topology must outlive the handle. The transport is left
-// before the handle is closed: until then peers may read its messages. Threads:
-// a handle serves one thread at a time.
+// all of it; layout and topology must outlive the handle. The transport may be
+// left before the handle is closed or after. Threads: a handle serves one
+// thread at a time.
 
 /// The kinds of values a slice may have.
 typedef enum lac_dtype {
@@ -162,6 +162,7 @@ typedef struct lac_cost {
     double messages;      ///< To all neighbours.
     double phases;        ///< Exchanges one after the other.
     size_t memory_bytes;  ///< State and working memory.
+    lac_family family;    ///< Decides whether a topology matters.
 } lac_cost;
 
 /// lac_algorithm_cost needs no transport. Fails like lac_algorithm_open.

@@ -107,6 +107,11 @@ lac_compressor_guarantee(const lac_compressor *c, lac_shape shape);
 LAC_API size_t lac_compressor_bound(
     const lac_compressor *c, lac_shape shape, lac_scope_kind scope);
 
+/// lac_compressor_kept returns how many values of a tensor of `shape` a payload
+/// tells about: those that a sparsifier keeps, else all of them; 0 for a shape
+/// that the compressor does not accept.
+LAC_API size_t lac_compressor_kept(const lac_compressor *c, lac_shape shape);
+
 /// lac_compressor_encode writes a payload for the tensor `x` to out[0..cap)
 /// and its length to `*len_out`. `cap` must be at least the bound, even if the
 /// payload turns out shorter. A tensor without values has an empty payload.

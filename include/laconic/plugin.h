@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <laconic/status.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -69,6 +71,27 @@ typedef struct lac_alias {
     const char *target; ///< The plug-in's own name.
     const char *preset; ///< Settings that replace its defaults.
 } lac_alias;
+
+/// A spec that was read: the plug-in it names, and its settings in a state of
+/// `plugin->state_size` bytes, zeroed where no setting lies.
+typedef struct lac_settings {
+    const lac_plugin *plugin;
+    void *state;
+} lac_settings;
+
+/// lac_settings_open reads `spec` for a program that has plug-ins of a kind of
+/// its own, such as models, and wants their settings written and checked like
+/// all others. It looks for the name among plugins[0..count), which must
+/// outlive the settings; `kind` names one of them in sentences: "no model is
+/// named ...". Compressors, topologies and algorithms read theirs when they are
+/// opened. On failure `*out` is NULL.
+/// Fails with LAC_ERR_NOTFOUND, LAC_ERR_INVALID or LAC_ERR_NOMEM.
+LAC_FALLIBLE lac_status lac_settings_open(
+    lac_settings **out, const char *kind, const lac_plugin *const *plugins,
+    size_t count, const char *spec);
+
+/// lac_settings_close releases `settings` and its texts. NULL is allowed.
+LAC_API void lac_settings_close(lac_settings *settings);
 
 #ifdef __cplusplus
 }

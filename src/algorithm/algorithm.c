@@ -278,7 +278,7 @@ lac_status lac_algorithm_cost(
 {
     lac_algorithm *a = NULL;
     LAC_TRY(prepare(&a, options));
-    lac_cost cost = {0};
+    lac_cost cost = {.family = a->ops->family};
     a->ops->cost(a->state, &a->worker, &cost);
     cost.memory_bytes += a->memory.values * sizeof(float) + a->memory.errors +
                          laci_algorithm_sum_max(a) * sizeof(float) +

@@ -124,6 +124,7 @@ typedef struct laci_algorithm_ops {
     lac_form form;     // of the compressor
     bool fixed_graph;  // refuses topologies that vary
     bool takes_update; // the local step goes through end
+    bool native_sums;  // gradient family: as laci_group_options has it
     bool sharded;      // gradient family: every tensor has an owner, and
                        // messages go to owners: laci_group_scatter
 

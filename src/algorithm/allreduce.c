@@ -3,8 +3,9 @@
 // tensors of a call are added up in one go and divided by the number of
 // workers.
 //
-// How a sum is associated depends on its size, so the last bits of a result
-// may depend on how a caller groups tensors; all workers have the same bits.
+// Over a transport with a sum of its own, which is up to twice as fast, calls
+// of more than 16 KiB use that. All workers have the same bits then too, but
+// the last of them may depend on how tensors are grouped in calls.
 #include <string.h>
 
 #include "algorithm/nonfinite.h"
@@ -71,6 +72,7 @@ const laci_algorithm_ops laci_allreduce_algorithm = {
     .plugin.summary = "the exact mean over all workers",
     .plugin.param_size = sizeof(lac_param),
     .family = LAC_FAMILY_GRADIENT,
+    .native_sums = true,
     .plan = allreduce_plan,
     .message_bound = allreduce_message_bound,
     .sum_bound = allreduce_sum_bound,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "algorithm/power_step.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "algorithm/subspace.h"
@@ -45,11 +46,10 @@ static size_t larger_side(lac_shape shape)
 }
 
 // The fields of a matrix are `saved` of each peer; then `in` and `out` of each,
-// twice if there are several iterations, since the last one's are still needed;
-// then X between iterations.
+// for every iteration, since corrections are added to the matrix at the end.
 static size_t buffers_of(const laci_power_settings *s)
 {
-    return s->iterations > 1 ? 4 : 2;
+    return 2 * (size_t)s->iterations;
 }
 
 void laci_power_plan(
@@ -64,15 +64,6 @@ void laci_power_plan(
     for (size_t i = 0; i < w->peer_count * buffers_of(s); i++) {
         laci_plan_field(plan, NULL, LAC_RANK_ANY, n);
     }
-    if (s->iterations > 1) {
-        laci_plan_field(plan, NULL, LAC_RANK_ANY, shape.rows * shape.cols);
-    }
-}
-
-static float *kept_matrix(const laci_power_step *t, const laci_item *item)
-{
-    const size_t before = t->w->peer_count * (1 + buffers_of(t->settings));
-    return laci_fields(t->w, item->tensor)[before].values;
 }
 
 laci_power_step laci_power_step_of(
@@ -102,7 +93,7 @@ static uint64_t earlier_rounds(
     const laci_worker *w, uint64_t round, uint32_t peer)
 {
     const uint64_t period = lac_topology_period(w->topology);
-    if (period == 1) {
+    if (period <= 1) {
         return round;
     }
     uint64_t in_period = 0, in_rest = 0;
@@ -132,7 +123,7 @@ static factors factors_of(
 {
     const laci_field *const fields = laci_fields(t->w, item->tensor);
     const size_t buffer = t->w->peer_count + u->slot * buffers_of(t->settings) +
-                          2 * (size_t)(t->iteration % 2);
+                          2 * (size_t)t->iteration;
     return (factors){
         .rank = laci_power_rank(t->settings, item->shape),
         .in_n = u->odd ? item->shape.cols : item->shape.rows,
@@ -179,10 +170,12 @@ typedef struct part {
 // The part from row `first` on. Cuts do not change the order of any sum.
 static part part_of(lac_shape shape, size_t first)
 {
-    size_t rows = PART_VALUES / shape.cols / LACI_MATRIX_ROWS;
-    rows = (rows == 0 ? 1 : rows) * LACI_MATRIX_ROWS;
-    rows = rows < shape.rows - first ? rows : shape.rows - first;
-    return (part){first, {rows, shape.cols}};
+    const size_t left = shape.rows - first;
+    size_t rows = LACI_MATRIX_ROWS;
+    while (rows < left && 2 * rows * shape.cols <= PART_VALUES) {
+        rows *= 2;
+    }
+    return (part){first, {rows < left ? rows : left, shape.cols}};
 }
 
 static void multiply(
@@ -223,35 +216,65 @@ static void multiply_part(
     }
 }
 
-// Writes part `p` of X with the corrections of step `t`, and of the update, to
-// y. It is given as `x`.
-static void correct_part(
-    const laci_power_step *t, const laci_item *item, const part *p,
-    const float *x, const float *update, float *y)
+// The outer products that step `t` adds to X for neighbour k.
+static laci_outer term_of(
+    const laci_power_step *t, const laci_item *item, uint32_t k, size_t column)
 {
-    const laci_matrix_kernels *const matrix = t->w->kernels->matrix;
-    laci_outer terms[BATCH];
-    size_t count = 0;
+    const use u = use_of(t, k);
+    const factors f = factors_of(t, item, &u);
+    const float weight = (float)(t->settings->rate * t->edges[k].weight);
+    const float *const in = f.in + column * f.in_n;
+    const float *const out = f.out + column * f.out_n;
+    return (laci_outer){
+        .factor = t->w->rank > u.peer ? -weight : weight,
+        .left = u.odd ? out : in,
+        .right = u.odd ? in : out,
+    };
+}
+
+// Outer products of a round by number: those of one iteration after another.
+typedef struct corrections {
+    const laci_power_step *t;
+    const laci_item *item;
+    size_t rank;
+    size_t count; // of the iterations before `end`
+} corrections;
+
+static corrections corrections_of(
+    const laci_power_step *t, const laci_item *item, uint32_t end)
+{
+    const size_t rank = laci_power_rank(t->settings, item->shape);
+    return (corrections){t, item, rank, rank * t->edge_count * end};
+}
+
+static laci_outer correction(const corrections *c, size_t number)
+{
+    const size_t in_step = c->rank * c->t->edge_count;
+    laci_power_step t = *c->t;
+    assert(number < c->count && in_step > 0);
+    t.iteration = (uint32_t)(number / in_step);
+    return term_of(
+        &t, c->item, (uint32_t)(number % in_step / c->rank), number % c->rank);
+}
+
+// Adds what a correction of X contributes to `out` of all edges.
+static void multiply_correction(
+    const laci_power_step *t, const laci_item *item, const laci_outer *term)
+{
     for (uint32_t k = 0; k < t->edge_count; k++) {
         const use u = use_of(t, k);
         const factors f = factors_of(t, item, &u);
-        const float weight = (float)(t->settings->rate * t->edges[k].weight);
+        const lac_shape row = {1, f.in_n};
+        const float *const inner = u.odd ? term->right : term->left;
+        const float *const outer = u.odd ? term->left : term->right;
         for (size_t c = 0; c < f.rank; c++) {
-            const float *const in = f.in + c * f.in_n;
-            const float *const out = f.out + c * f.out_n;
-            if (count == BATCH) {
-                matrix->add_outer(x, p->shape, terms, count, NULL, y);
-                x = y;
-                count = 0;
-            }
-            terms[count++] = (laci_outer){
-                .factor = t->w->rank > u.peer ? -weight : weight,
-                .left = (u.odd ? out : in) + p->first,
-                .right = u.odd ? in : out,
-            };
+            float product;
+            const laci_column column = {f.in + c * f.in_n, &product};
+            t->w->kernels->matrix->multiply(inner, row, &column, 1);
+            t->w->kernels->vector->add_scaled(
+                term->factor * product, outer, f.out + c * f.out_n, f.out_n);
         }
     }
-    matrix->add_outer(x, p->shape, terms, count, update, y);
 }
 
 void laci_power_multiply(const laci_power_step *t, const laci_item *item)
@@ -259,19 +282,15 @@ void laci_power_multiply(const laci_power_step *t, const laci_item *item)
     prepare(t, item);
     for (size_t i = 0; i < item->shape.rows;) {
         const part p = part_of(item->shape, i);
-        const size_t offset = i * item->shape.cols;
-        const float *x = item->in + offset;
-        if (t->iteration > 0) {
-            float *const kept = kept_matrix(t, item) + offset;
-            laci_power_step before = *t;
-            before.iteration--;
-            correct_part(
-                &before, item, &p, t->iteration == 1 ? x : kept, NULL, kept);
-            x = kept;
-        }
+        const float *const x = item->in + i * item->shape.cols;
         multiply_part(t, item, &p, x, true);
         multiply_part(t, item, &p, x, false);
         i += p.shape.rows;
+    }
+    const corrections before = corrections_of(t, item, t->iteration);
+    for (size_t i = 0; i < before.count; i++) {
+        const laci_outer term = correction(&before, i);
+        multiply_correction(t, item, &term);
     }
 }
 
@@ -307,17 +326,37 @@ lac_status laci_power_meet(
     return LAC_OK;
 }
 
+// Writes part `p` of X with all corrections and the update.
+static void correct_part(const corrections *all, const part *p)
+{
+    const laci_item *const item = all->item;
+    const laci_matrix_kernels *const matrix = all->t->w->kernels->matrix;
+    const size_t offset = p->first * p->shape.cols;
+    const float *x = item->in + offset;
+    float *const y = item->out + offset;
+    laci_outer terms[BATCH];
+    size_t count = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        if (count == BATCH) {
+            matrix->add_outer(x, p->shape, terms, count, NULL, y);
+            x = y;
+            count = 0;
+        }
+        terms[count] = correction(all, i);
+        terms[count].left += p->first;
+        count++;
+    }
+    matrix->add_outer(
+        x, p->shape, terms, count,
+        item->update == NULL ? NULL : item->update + offset, y);
+}
+
 void laci_power_finish(const laci_power_step *t, const laci_item *item)
 {
+    const corrections all = corrections_of(t, item, t->iteration + 1);
     for (size_t i = 0; i < item->shape.rows;) {
         const part p = part_of(item->shape, i);
-        const size_t offset = i * item->shape.cols;
-        const float *const x =
-            t->iteration > 0 ? kept_matrix(t, item) : item->in;
-        correct_part(
-            t, item, &p, x + offset,
-            item->update == NULL ? NULL : item->update + offset,
-            item->out + offset);
+        correct_part(&all, &p);
         i += p.shape.rows;
     }
     for (uint32_t k = 0; k < t->edge_count; k++) {

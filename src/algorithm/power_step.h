@@ -46,7 +46,7 @@ laci_power_step laci_power_step_of(
     const laci_power_settings *s, const laci_worker *w, uint64_t round,
     uint32_t iteration);
 
-// laci_power_multiply multiplies the matrix as the iteration before left it.
+// laci_power_multiply multiplies the matrix with the corrections so far.
 void laci_power_multiply(const laci_power_step *t, const laci_item *item);
 
 // laci_power_product points at what neighbour k is to be sent, n floats.

@@ -19,9 +19,8 @@
 // holds for each matrix r columns of `out`, all floats. Tensors of one row or
 // column are in the first message of a round as they are, and gossip exactly.
 //
-// X between two iterations is kept apart, and read and written once in each:
-// while a part of it is in cache, the last correction is added and the next
-// product made. The last correction of a round is left to end.
+// X itself is read once an iteration and written once a round, by end: products
+// with the corrections so far are made from their factors.
 #include "algorithm/gossip.h"
 #include "algorithm/power_step.h"
 #include "base/bytes.h"

@@ -316,14 +316,13 @@ static lac_status run_rounds(cli_average_worker *w)
     bool with_values = true;
     lac_status status = meet(w, done, with_values, &verdict);
     while (status == LAC_OK && done < w->run->rounds && verdict.stop == 0) {
+        if (w->rank == 0) {
+            cli_progress_step(&w->chair.progress, done, "rounds");
+        }
         status = run_round(w, done++);
         if (status == LAC_OK && done == verdict.next) {
             with_values = verdict.with_values != 0;
             status = meet(w, done, with_values, &verdict);
-        }
-        if (w->rank == 0) {
-            cli_progress_tell(
-                &w->chair.progress, done, lac_transport_now(w->transport));
         }
     }
     // Worker 0 has not seen what a run that is stopped ends with.
@@ -364,8 +363,7 @@ lac_status cli_average_work(void *average, lac_transport *transport)
     w->n = lac_layout_values(run->algorithm.layout);
     w->chair.begun = w->chair.last = lac_transport_now(transport);
     if (rank == 0) {
-        w->chair.progress =
-            cli_progress_begin("rounds", run->rounds, w->chair.begun);
+        w->chair.progress = cli_progress_begin(run->rounds);
     }
     lac_status status = open_worker(w);
     if (status == LAC_OK) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Measures compressors. A run is a memcpy of all floats, then each operation
-// once, so that a machine that slows down slows all of them; the median of the
-// runs is the result. One run before the first makes every page present.
+// Measures compressors. A run is a memcpy of the same floats, then each
+// operation once, so that a machine that slows down slows all of them; the
+// median of the runs is the result. One run before the first makes every page
+// present.
 #include "cli/bench.h"
 
 #include <math.h>
@@ -83,7 +84,7 @@ static lac_status run_once(
         b->seed, LAC_PURPOSE_COMPRESS, round, lac_scope_shared(),
         lac_name_hash("bench"));
     const double start = now();
-    memcpy(b->y, b->x, b->n * sizeof(float));
+    memcpy(b->y, b->x, s->shape.rows * s->shape.cols * sizeof(float));
     const double copied = now();
     lac_status status = lac_compressor_encode(
         s->c, &key, s->shape, b->x, s->payload, s->cap, &s->len);
@@ -114,12 +115,16 @@ static int compare(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
+double cli_bench_median(double *numbers, size_t count)
+{
+    qsort(numbers, count, sizeof(*numbers), compare);
+    return (numbers[(count - 1) / 2] + numbers[count / 2]) / 2;
+}
+
 // The median of one operation over all runs.
 static double median(cli_bench *b, size_t operation)
 {
-    double *const times = b->times + operation * b->runs;
-    qsort(times, b->runs, sizeof(*times), compare);
-    return (times[(b->runs - 1) / 2] + times[b->runs / 2]) / 2;
+    return cli_bench_median(b->times + operation * b->runs, b->runs);
 }
 
 static lac_status run_all(cli_bench *b, subject *s, cli_bench_result *out)

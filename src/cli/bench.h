@@ -23,7 +23,7 @@ typedef struct cli_bench {
 typedef struct cli_bench_result {
     lac_shape shape; // of the values that were compressed
     size_t payload_len;
-    double memcpy; // of n floats, in the same runs
+    double memcpy; // of these values, in the same runs
     double encode;
     double decode_add;
     double encode_add; // with error memory, settled
@@ -35,6 +35,10 @@ lac_status cli_bench_init(cli_bench *b, size_t n, size_t runs, uint64_t seed);
 
 // cli_bench_fini releases what cli_bench_init got. A zeroed struct is allowed.
 void cli_bench_fini(cli_bench *b);
+
+// cli_bench_median returns the median of at least one number and leaves them
+// sorted.
+double cli_bench_median(double *numbers, size_t count);
 
 // cli_bench_measure runs `c` on the n values as a vector, or as a nearly
 // square matrix (of up to sqrt(n) values fewer) if a matrix makes a difference

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "nn/layouts.h"
 
 static const cli_kind kinds[] = {
     {"compressors",
@@ -15,7 +16,7 @@ static const cli_kind kinds[] = {
     {"topologies", NULL, lac_topologies, NULL},
     {"transports", NULL, lac_transports, NULL},
     {"algorithms", NULL, lac_algorithms, NULL},
-    {"models", NULL, NULL, NULL},
+    {"models", NULL, nn_models, NULL},
     {"datasets", NULL, NULL, NULL},
 };
 

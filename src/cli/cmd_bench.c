@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/bench.h"
 #include "cli/catalog.h"
 #include "cli/command.h"
+#include "cli/progress.h"
 #include "cli/report.h"
 
 typedef struct settings {
@@ -108,24 +108,17 @@ static double bits_per_value(const entry *e)
            (double)(shape.rows * shape.cols);
 }
 
-static int compare(const void *a, const void *b)
-{
-    const double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
-// The median over all compressors of their medians.
+// Of all values: the median over all compressors of their medians, which may
+// be of fewer values.
 static double memcpy_seconds(const job *j)
 {
     double times[SPECS_MAX];
-    if (j->count == 0) {
-        return (double)NAN;
-    }
     for (size_t i = 0; i < j->count; i++) {
-        times[i] = j->entries[i].result.memcpy;
+        const cli_bench_result *const r = &j->entries[i].result;
+        times[i] = r->memcpy * (double)j->bench.n /
+                   (double)(r->shape.rows * r->shape.cols);
     }
-    qsort(times, j->count, sizeof(times[0]), compare);
-    return (times[(j->count - 1) / 2] + times[j->count / 2]) / 2;
+    return j->count == 0 ? (double)NAN : cli_bench_median(times, j->count);
 }
 
 static double memcpy_gbps(const job *j)
@@ -233,10 +226,11 @@ static void report_table(const job *j)
     read_machine(machine, sizeof(machine));
     printf("%s, %s kernels, one thread\n", machine, kernels_in_use(j));
     printf(
-        "%s values, medians of %zu run%s; a memcpy of them takes %.2f ms, "
-        "%.1f GB/s\n\n",
-        cli_grouped(j->bench.n, values), j->bench.runs,
-        j->bench.runs == 1 ? "" : "s", 1e3 * memcpy_seconds(j), memcpy_gbps(j));
+        "%s value%s, medians of %zu run%s; a memcpy takes %.2f ms, %.1f GB/s"
+        "\n\n",
+        cli_grouped(j->bench.n, values), j->bench.n == 1 ? "" : "s",
+        j->bench.runs, j->bench.runs == 1 ? "" : "s", 1e3 * memcpy_seconds(j),
+        memcpy_gbps(j));
     cli_table t = cli_table_make("lrrrrr", NULL);
     add_words(&t, heads, sizeof(heads) / sizeof(heads[0]));
     for (size_t i = 0; i < j->count; i++) {
@@ -256,27 +250,17 @@ static void report_table(const job *j)
         "break-even, sending less outweighs encode and decode-add.\n");
 }
 
-static void show_progress(const job *j, size_t done, const char *what)
-{
-    if (isatty(STDERR_FILENO)) {
-        (void)fprintf(
-            stderr, "\r\033[K%s%.60s", done < j->count ? "measuring " : "",
-            what);
-        (void)fflush(stderr);
-    }
-}
-
 static lac_status measure(job *j)
 {
     const settings *const s = j->settings;
-    show_progress(j, 0, "memcpy");
+    cli_progress progress = cli_progress_begin(j->count);
     lac_status status = cli_bench_init(&j->bench, s->values, s->runs, s->seed);
     for (size_t i = 0; i < j->count && status == LAC_OK; i++) {
-        show_progress(j, i, j->entries[i].spec);
+        cli_progress_step(&progress, i, j->entries[i].spec);
         status = cli_bench_measure(
             &j->bench, j->entries[i].c, &j->entries[i].result);
     }
-    show_progress(j, j->count, "");
+    cli_progress_end(&progress);
     return status;
 }
 

@@ -10,10 +10,18 @@
 #include "cli/report.h"
 
 typedef struct settings {
+    uint64_t max_values;
     bool json;
 } settings;
 
 static const cli_option options[] = {
+    {.name = "max-values",
+     .type = CLI_OPTION_U64,
+     .offset = offsetof(settings, max_values),
+     .value = "N",
+     .fallback = "1073741824",
+     .max = UINT64_MAX,
+     .help = "how many values to make at most; 0 for no limit"},
     CLI_OPTION_JSON(settings),
     {0},
 };
@@ -89,11 +97,27 @@ static void report_table(const job *j, const char *spec, FILE *stream)
     cli_table_print(&t, stream);
 }
 
+// A sparsifier needs few bytes for any number of values, so a small file may
+// ask for all the memory there is.
+static lac_status check_values(const job *j, uint64_t most)
+{
+    const uint64_t n = j->lac.shape.rows * j->lac.shape.cols;
+    if (most != 0 && n > most) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: holds %" PRIu64 " values, expected at most %" PRIu64
+            "; --max-values allows more",
+            j->in, n, most);
+    }
+    return LAC_OK;
+}
+
 static int decode(job *j, const settings *s)
 {
     char spec[CLI_LAC_SPEC_MAX + 1] = "";
     if (cli_file_read(j->in, &j->data, &j->data_len) != LAC_OK ||
         cli_lac_parse(j->in, j->data, j->data_len, &j->lac) != LAC_OK ||
+        check_values(j, s->max_values) != LAC_OK ||
         cli_lac_open(j->in, &j->lac, &j->c) != LAC_OK) {
         return cli_failed();
     }
@@ -130,8 +154,9 @@ const cli_command cmd_decode = {
     .arguments_max = 2,
     .details =
         "Write the values that IN.lac holds to OUT.npy, float32 in C order.\n"
-        "A file that was altered or cut is refused. OUT.npy appears whole\n"
-        "or not at all.",
+        "A file that was altered or cut is refused, and one of more values\n"
+        "than --max-values (2^30 are 4 GiB), before memory is asked for.\n"
+        "OUT.npy appears whole or not at all.",
     .options = options,
     .settings_size = sizeof(settings),
     .run = run,

@@ -158,8 +158,11 @@ static void report_sizes(const job *j, size_t n, cli_table *t)
         cli_table_add(t, "%s", j->out);
     }
     cli_table_add(t, "bits a value");
-    cli_table_add(
-        t, "%.4g", n == 0 ? 0 : 8 * (double)j->lac.payload_len / (double)n);
+    if (n == 0) {
+        cli_table_add(t, "-");
+    } else {
+        cli_table_add(t, "%.4g", 8 * (double)j->lac.payload_len / (double)n);
+    }
     cli_table_add(
         t, "payload of %s bytes", cli_grouped(j->lac.payload_len, text));
 }

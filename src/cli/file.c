@@ -10,9 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/cleanup.h"
+
 enum {
     FIRST_ROOM = 1 << 16, // for a pipe, whose size is not known
     WRITE_MOST = 1 << 30, // in one call
+    LINKS_MOST = 40,      // one behind the other
+    LINK_SIZE = 4096,
     NEW_FILE_MODE = 0666,
     MODE_BITS = 0777,
 };
@@ -21,6 +25,12 @@ static lac_status system_failed(const char *path, const char *what)
 {
     return lac_fail(
         LAC_ERR_INVALID, "%s: cannot %s: %s", path, what, strerror(errno));
+}
+
+static lac_status empty_path(void)
+{
+    return lac_fail(
+        LAC_ERR_INVALID, "a path is empty, expected the name of a file");
 }
 
 static lac_status no_memory(const char *path, size_t len)
@@ -72,6 +82,9 @@ static lac_status read_all(
 lac_status cli_file_read(const char *path, uint8_t **data_out, size_t *len_out)
 {
     *data_out = NULL;
+    if (*path == '\0') {
+        return empty_path();
+    }
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return system_failed(path, "open");
@@ -89,7 +102,10 @@ static bool write_all(int fd, const uint8_t *data, size_t len)
     while (len > 0) {
         const ssize_t done =
             write(fd, data, len < WRITE_MOST ? len : WRITE_MOST);
-        if (done < 0 && errno != EINTR) {
+        if (done == 0) {
+            errno = EIO; // or this would go on for ever
+        }
+        if (done == 0 || (done < 0 && errno != EINTR)) {
             return false;
         }
         if (done > 0) {
@@ -130,18 +146,42 @@ static mode_t mode_of_new_file(void)
     return NEW_FILE_MODE & ~mask;
 }
 
-// "folder/file" becomes "folder/.laconic-XXXXXX", to be freed by the caller.
-static char *name_beside(const char *path)
+// "folder/file" and a name become "folder/name", to be freed by the caller.
+static char *name_beside(const char *path, const char *name)
 {
-    static const char pattern[] = ".laconic-XXXXXX";
     const char *const slash = strrchr(path, '/');
     const size_t folder = slash == NULL ? 0 : (size_t)(slash - path) + 1;
-    char *const name = malloc(folder + sizeof(pattern));
-    if (name != NULL) {
-        memcpy(name, path, folder);
-        memcpy(name + folder, pattern, sizeof(pattern));
+    const size_t len = strlen(name);
+    char *const joined = malloc(folder + len + 1);
+    if (joined != NULL) {
+        memcpy(joined, path, folder);
+        memcpy(joined + folder, name, len + 1);
     }
-    return name;
+    return joined;
+}
+
+// Where the links of `path` end, to be freed by the caller: also if there is
+// nothing yet, which realpath does not tell. NULL and errno on failure.
+static char *follow_links(const char *path)
+{
+    char link[LINK_SIZE];
+    char *at = name_beside("", path);
+    for (int i = 0; at != NULL; i++) {
+        const ssize_t len = readlink(at, link, sizeof(link) - 1);
+        if (len < 0) {
+            return at; // no link, or nothing
+        }
+        if (i == LINKS_MOST) {
+            free(at);
+            errno = ELOOP;
+            return NULL;
+        }
+        link[len] = '\0';
+        char *const next = name_beside(link[0] == '/' ? "" : at, link);
+        free(at);
+        at = next;
+    }
+    return NULL;
 }
 
 // Fills the new file `name`, open as `fd`, and makes it `target`. `path` is
@@ -170,14 +210,22 @@ static lac_status write_aside(
     const char *path, const char *target, mode_t mode, const uint8_t *data,
     size_t len)
 {
-    char *const name = name_beside(target);
+    char *const name = name_beside(target, ".laconic-XXXXXX");
     if (name == NULL) {
         return no_memory(path, strlen(path));
     }
+    lac_status status = LAC_OK;
+    cli_cleanup_hold();
     const int fd = mkstemp(name);
-    const lac_status status =
-        fd < 0 ? system_failed(path, "create a file beside it")
-               : fill_and_rename(path, target, name, fd, mode, data, len);
+    if (fd < 0) {
+        status = system_failed(path, "create a file beside it");
+        cli_cleanup_release();
+    } else {
+        cli_cleanup_begin(name);
+        cli_cleanup_release();
+        status = fill_and_rename(path, target, name, fd, mode, data, len);
+        cli_cleanup_end();
+    }
     free(name);
     return status;
 }
@@ -185,18 +233,19 @@ static lac_status write_aside(
 lac_status cli_file_write(const char *path, const uint8_t *data, size_t len)
 {
     struct stat info;
-    if (stat(path, &info) != 0) {
-        return write_aside(path, path, mode_of_new_file(), data, len);
+    if (*path == '\0') {
+        return empty_path();
     }
-    if (!S_ISREG(info.st_mode) || cli_file_is_stdout(path)) {
+    const bool exists = stat(path, &info) == 0;
+    if (exists && (!S_ISREG(info.st_mode) || cli_file_is_stdout(path))) {
         return write_directly(path, data, len);
     }
+    const mode_t mode = exists ? info.st_mode & MODE_BITS : mode_of_new_file();
     // What a link points to is replaced, not the link.
-    char *const target = realpath(path, NULL);
-    const lac_status status =
-        target == NULL
-            ? system_failed(path, "resolve")
-            : write_aside(path, target, info.st_mode & MODE_BITS, data, len);
+    char *const target = follow_links(path);
+    const lac_status status = target == NULL
+                                  ? system_failed(path, "resolve")
+                                  : write_aside(path, target, mode, data, len);
     free(target);
     return status;
 }

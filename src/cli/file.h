@@ -17,7 +17,9 @@ lac_status cli_file_read(const char *path, uint8_t **data_out, size_t *len_out);
 // cli_file_write makes data[0..len) the content of `path`. It is written to a
 // new file beside it, flushed, and renamed, so that the path holds either the
 // old content or the new one and never a part. A path that exists and is no
-// regular file (a pipe, a device) is written directly.
+// regular file (a pipe, a device) is written directly. A link stays, and what
+// it points to is written. A signal that ends the program takes the new file
+// away.
 // Fails with LAC_ERR_INVALID, leaving nothing behind.
 lac_status cli_file_write(const char *path, const uint8_t *data, size_t len);
 

@@ -227,6 +227,10 @@ static lac_status check_payload(
             lac->wire_id, (int)lac->spec_len, lac->spec,
             lac_compressor_wire_id(c));
     }
+    // A shape that the compressor does not accept is told by itself.
+    if (bound == 0 && lac_compressor_reserve(c, lac->shape) != LAC_OK) {
+        return failed_in(name, LAC_ERR_INVALID);
+    }
     if (lac->payload_len > bound) {
         return lac_fail(
             LAC_ERR_CORRUPT,

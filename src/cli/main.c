@@ -34,6 +34,16 @@ static void usage(FILE *stream)
                 "`laconic --version` prints the version.\n");
 }
 
+static const cli_command *find_command(const char *name)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(name, commands[i]->name) == 0) {
+            return commands[i];
+        }
+    }
+    return NULL;
+}
+
 static int unknown_command(const char *word)
 {
     const char *closest = NULL;
@@ -51,10 +61,15 @@ static int unknown_command(const char *word)
     return CLI_USAGE;
 }
 
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
 static bool asks_for_help(int argc, char **argv)
 {
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (strcmp(argv[i], "--help") == 0) {
+        if (is_help(argv[i])) {
             return true;
         }
     }
@@ -90,16 +105,21 @@ static int run(int argc, char **argv)
         printf("laconic %s\n", lac_version());
         return CLI_GOOD;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+    const bool help = strcmp(argv[1], "help") == 0;
+    if (is_help(argv[1]) || (help && argc == 2)) {
         usage(stdout);
         return CLI_GOOD;
     }
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        if (strcmp(argv[1], commands[i]->name) == 0) {
-            return run_command(commands[i], argc - 2, argv + 2);
-        }
+    const char *const name = argv[help ? 2 : 1];
+    const cli_command *const command = find_command(name);
+    if (command == NULL) {
+        return unknown_command(name);
     }
-    return unknown_command(argv[1]);
+    if (help) {
+        cli_help(command);
+        return CLI_GOOD;
+    }
+    return run_command(command, argc - 2, argv + 2);
 }
 
 int main(int argc, char **argv)

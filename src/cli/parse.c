@@ -122,6 +122,13 @@ static lac_status check_complete(
             command->name, count, count == 1 ? " is" : "s are",
             command->arguments);
     }
+    for (size_t i = 0; i < count; i++) {
+        if (*argv[i] == '\0') {
+            return lac_fail(
+                LAC_ERR_INVALID, "%s: argument %zu is empty, expected %s",
+                command->name, i + 1, command->arguments);
+        }
+    }
     return LAC_OK;
 }
 

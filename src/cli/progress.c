@@ -1,66 +1,72 @@
 // SPDX-License-Identifier: MIT
-// A bar that is drawn over itself, or a line now and then, on stderr.
+// A bar that is drawn over itself, or lines.
 #include "cli/progress.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
-// When something is due first, and then a bar or a line again.
-#define FIRST      2.0
-#define BAR_AGAIN  0.1
-#define LINE_AGAIN 30.0
+enum {
+    WIDTH = 24,      // of the bar
+    WHAT_MOST = 40,  // so that the line never wraps
+    REDRAWS = 1000,  // of a bar, at most
+    LINES = 20,      // at most
+    LONG_ENOUGH = 2, // seconds before the first line
+};
 
-enum { BAR_WIDTH = 40 };
+// Back to the start of the line, and clear it.
+static const char clear_line[] = "\r\033[K";
 
-cli_progress cli_progress_begin(const char *what, uint64_t total, double now)
+static double now(void)
 {
-    const bool terminal = isatty(STDERR_FILENO) != 0;
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+cli_progress cli_progress_begin(size_t total)
+{
     return (cli_progress){
-        .what = what,
+        .stream = stderr,
+        .terminal = isatty(STDERR_FILENO) == 1,
         .total = total,
-        .begun = now,
-        .next = now + FIRST,
-        .terminal = terminal,
+        .start = now(),
     };
 }
 
-// "[####    ] 12 of 100 rounds, 8 s to go", over the bar before.
-static void draw_bar(cli_progress *p, uint64_t done, double left)
+// Whether step `next` is the first in its one of so many equal parts.
+static bool begins_a_part(const cli_progress *p, size_t next, size_t parts)
 {
-    static const char full[] = "########################################";
-    const int width =
-        (int)((double)BAR_WIDTH * (double)done / (double)p->total);
-    (void)fprintf(
-        stderr, "\r[%.*s%*s] %" PRIu64 " of %" PRIu64 " %s, %.0f s to go\033[K",
-        width, full, BAR_WIDTH - width, "", done, p->total, p->what, left);
-    (void)fflush(stderr);
-    p->shown = true;
+    const double part = (double)p->total / (double)parts;
+    return p->shown == 0 || (double)(next - p->shown) >= part;
 }
 
-void cli_progress_tell(cli_progress *p, uint64_t done, double now)
+void cli_progress_step(cli_progress *p, size_t done, const char *what)
 {
-    if (now < p->next || done == 0 || done >= p->total) {
+    const size_t next = done + 1;
+    if (p->terminal && begins_a_part(p, next, REDRAWS)) {
+        const size_t filled = p->total == 0 ? 0 : done * WIDTH / p->total;
+        (void)fprintf(p->stream, "%s[", clear_line);
+        for (size_t i = 0; i < WIDTH; i++) {
+            (void)fputc(i < filled ? '#' : ' ', p->stream);
+        }
+        (void)fprintf(
+            p->stream, "] %zu/%zu %.*s", next, p->total, WHAT_MOST, what);
+    } else if (
+        !p->terminal && now() - p->start > LONG_ENOUGH &&
+        begins_a_part(p, next, LINES)) {
+        (void)fprintf(p->stream, "%zu/%zu %s\n", next, p->total, what);
+    } else {
         return;
     }
-    p->next = now + (p->terminal ? BAR_AGAIN : LINE_AGAIN);
-    const double left =
-        (now - p->begun) * (double)(p->total - done) / (double)done;
-    if (p->terminal) {
-        draw_bar(p, done, left);
-    } else {
-        (void)fprintf(
-            stderr,
-            "laconic: %" PRIu64 " of %" PRIu64 " %s, about %.0f s to go\n",
-            done, p->total, p->what, left);
-    }
+    p->shown = next;
+    (void)fflush(p->stream);
 }
 
 void cli_progress_end(cli_progress *p)
 {
-    if (p->shown) {
-        (void)fputs("\r\033[K", stderr);
-        (void)fflush(stderr);
-        p->shown = false;
+    if (p->terminal && p->shown > 0) {
+        (void)fputs(clear_line, p->stream);
+        (void)fflush(p->stream);
     }
+    p->shown = 0;
 }

@@ -143,7 +143,7 @@ static lac_status check_run(const laci_frame *expected, const uint8_t *message)
         return lac_fail(
             LAC_ERR_PEER,
             "worker %" PRIu32
-            " runs another layout, algorithm or compressor than worker "
+            " runs another layout, algorithm, compressor or seed than worker "
             "%" PRIu32,
             expected->sender, expected->receiver);
     }

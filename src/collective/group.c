@@ -123,12 +123,14 @@ lac_status laci_group_open(laci_group **out, const laci_group_options *options)
     g->rank = lac_transport_rank(options->transport);
     g->world = world;
     g->timeout = options->timeout;
+    g->native_sums = options->native_sums;
     g->moment = (laci_frame){
         .session = options->session,
         .identity = options->identity,
         .sender = g->rank,
     };
     lay_out(g, &p);
+    laci_transport_use(g->transport);
     *out = g;
     return LAC_OK;
 }

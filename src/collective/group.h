@@ -36,7 +36,7 @@ typedef struct laci_counts {
 typedef struct laci_group laci_group;
 
 typedef struct laci_group_options {
-    lac_transport *transport; // must outlive the group
+    lac_transport *transport; // see laci_group_close
     uint64_t session;
     uint64_t identity;     // hash of layout, algorithm and compressor
     double timeout;        // seconds an exchange may take
@@ -45,6 +45,9 @@ typedef struct laci_group_options {
     size_t message_max;    // most bytes of payloads in a message
     size_t tensors_max;    // most payloads in one message
     size_t sum_max;        // most floats in a sum; more are slower, not wrong
+    bool native_sums;      // large ones may be the transport's own, if it has
+                           // one: faster, but the last bits then depend on
+                           // the transport and on what is summed together
 } laci_group_options;
 
 // laci_group_open fails with LAC_ERR_INVALID or LAC_ERR_NOMEM; `*out` is then
@@ -52,9 +55,9 @@ typedef struct laci_group_options {
 LACI_CHECKED lac_status
 laci_group_open(laci_group **out, const laci_group_options *options);
 
-// laci_group_close ends the group. Peers may still be reading its messages, so
-// the transport releases their memory, once this worker has left. NULL is
-// allowed.
+// laci_group_close ends the group, before its worker leaves the transport or
+// after. Peers may still be reading its messages, so the transport releases
+// their memory. NULL is allowed.
 void laci_group_close(laci_group *g);
 
 uint32_t laci_group_rank(const laci_group *g);

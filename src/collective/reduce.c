@@ -9,8 +9,9 @@
 // In large ones every worker adds up one share and tells it to all: each value
 // crosses the network twice, whatever the number of workers. It adds in the
 // order in which doubling would, so that a sum does not depend on what else is
-// summed with it. A transport that has a sum of its own does large ones itself,
-// after all workers have shown by frames that they are about to do the same.
+// summed with it. Where that does not matter, a transport that has a sum of its
+// own does large ones itself, after all workers have shown by frames that they
+// are about to do the same.
 #include <inttypes.h>
 #include <stdint.h>
 #include <string.h>
@@ -279,7 +280,7 @@ static lac_status meet(laci_group *g, size_t n)
 
 static lac_status sum_all(laci_group *g, float *x, size_t n)
 {
-    if (n * sizeof(*x) > LACI_SUM_SMALL &&
+    if (g->native_sums && n * sizeof(*x) > LACI_SUM_SMALL &&
         laci_transport_has_allreduce(g->transport)) {
         LAC_TRY(meet(g, n));
         const double deadline = lac_transport_now(g->transport) + g->timeout;

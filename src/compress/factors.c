@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The matrix is read twice an iteration, once for each product. Loops are
-// written in lanes and rows that a compiler may turn into vectors without
+// The matrix is read twice an iteration, once for each product. Loops over
+// columns are written in lanes that a compiler may turn into vectors without
 // changing the order of any sum.
 #include "compress/factors.h"
 
@@ -8,13 +8,12 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "kernels/matrix.h"
 #include "kernels/vector.h"
 
 enum {
     LANES = 16,
-    BLOCK = 512,     // values of a dot product summed in float
-    TILE_ROWS = 32,  // with TILE_COLS a part of the matrix that stays in cache
-    TILE_COLS = 256, // while each column of P meets it
+    TILE_COLS = 256, // values of P Q^T made at a time
 };
 
 // The range of M in which products need no help, and by what values beyond it
@@ -27,35 +26,7 @@ enum {
 // Of a unit column, what rounding to float may leave of nothing.
 #define NOTHING_LEFT 1e-5
 
-// Value i of a block goes to lane i % 16, lanes are added in pairs, and blocks
-// in double.
-static double dot(const float *a, const float *b, size_t n)
-{
-    double sum = 0;
-    for (size_t start = 0; start < n; start += BLOCK) {
-        const size_t len = n - start < BLOCK ? n - start : BLOCK;
-        const float *const u = a + start, *const v = b + start;
-        float lanes[LANES] = {0};
-        size_t i = 0;
-        for (; i + LANES <= len; i += LANES) {
-            for (size_t j = 0; j < LANES; j++) {
-                lanes[j] += u[i + j] * v[i + j];
-            }
-        }
-        for (size_t j = 0; i + j < len; j++) {
-            lanes[j] += u[i + j] * v[i + j];
-        }
-        for (size_t half = LANES / 2; half > 0; half /= 2) {
-            for (size_t j = 0; j < half; j++) {
-                lanes[j] += lanes[j + half];
-            }
-        }
-        sum += (double)lanes[0];
-    }
-    return sum;
-}
-
-// The same in double, for columns whose squares a float may not hold.
+// In double, for columns whose squares a float may not hold.
 static double wide_dot(const float *a, const float *b, size_t n)
 {
     double lanes[LANES] = {0};
@@ -77,58 +48,28 @@ static double wide_dot(const float *a, const float *b, size_t n)
 }
 
 // P = M Q
-static void multiply(const laci_factors *f, const float *m)
+static void multiply(
+    const laci_factors *f, const float *m, const laci_kernels *kernels)
 {
-    const size_t rows = f->shape.rows, cols = f->shape.cols;
-    for (size_t i = 0; i < rows; i++) {
-        for (size_t j = 0; j < f->rank; j++) {
-            f->p[j * rows + i] =
-                (float)dot(m + i * cols, f->q + j * cols, cols);
-        }
+    laci_column columns[LACI_RANK_MAX];
+    for (size_t j = 0; j < f->rank; j++) {
+        columns[j] =
+            (laci_column){f->q + j * f->shape.cols, f->p + j * f->shape.rows};
     }
-}
-
-// q += M^T p for a tile of M of rows x cols with `stride` values a row. Its
-// sum is made apart, four rows at a time, and then added.
-static void multiply_tile(
-    const float *m, lac_shape tile, size_t stride, const float *p, float *q)
-{
-    float sum[TILE_COLS] = {0};
-    size_t i = 0;
-    for (; i + 4 <= tile.rows; i += 4) {
-        const float *const row0 = m + i * stride, *const row1 = row0 + stride;
-        const float *const row2 = row1 + stride, *const row3 = row2 + stride;
-        for (size_t j = 0; j < tile.cols; j++) {
-            sum[j] += (row0[j] * p[i] + row1[j] * p[i + 1]) +
-                      (row2[j] * p[i + 2] + row3[j] * p[i + 3]);
-        }
-    }
-    for (; i < tile.rows; i++) {
-        for (size_t j = 0; j < tile.cols; j++) {
-            sum[j] += m[i * stride + j] * p[i];
-        }
-    }
-    for (size_t j = 0; j < tile.cols; j++) {
-        q[j] += sum[j];
-    }
+    kernels->matrix->multiply(m, f->shape, columns, f->rank);
 }
 
 // Q = M^T P
-static void multiply_transposed(const laci_factors *f, const float *m)
+static void multiply_transposed(
+    const laci_factors *f, const float *m, const laci_kernels *kernels)
 {
-    const size_t rows = f->shape.rows, cols = f->shape.cols;
-    memset(f->q, 0, f->rank * cols * sizeof(*f->q));
-    for (size_t i = 0; i < rows; i += TILE_ROWS) {
-        lac_shape tile = {rows - i < TILE_ROWS ? rows - i : TILE_ROWS, 0};
-        for (size_t c = 0; c < cols; c += TILE_COLS) {
-            tile.cols = cols - c < TILE_COLS ? cols - c : TILE_COLS;
-            for (size_t j = 0; j < f->rank; j++) {
-                multiply_tile(
-                    m + i * cols + c, tile, cols, f->p + j * rows + i,
-                    f->q + j * cols + c);
-            }
-        }
+    laci_column columns[LACI_RANK_MAX];
+    for (size_t j = 0; j < f->rank; j++) {
+        columns[j] =
+            (laci_column){f->p + j * f->shape.rows, f->q + j * f->shape.cols};
     }
+    memset(f->q, 0, f->rank * f->shape.cols * sizeof(*f->q));
+    kernels->matrix->multiply_transposed(m, f->shape, columns, f->rank);
 }
 
 static void scale(float *x, size_t n, double a)
@@ -201,13 +142,13 @@ static float start(
     for (size_t i = 0; i < f->rank * cols; i++) {
         f->q[i] = lac_key_normal(key, (uint32_t)i);
     }
-    multiply(f, m);
+    multiply(f, m, kernels);
     if (move_of(f->p, f->rank * rows, kernels) == 1) {
         return 1;
     }
     const float move = move_of(m, rows * cols, kernels);
     scale(f->q, f->rank * cols, (double)move);
-    multiply(f, m);
+    multiply(f, m, kernels);
     return move;
 }
 
@@ -223,11 +164,11 @@ void laci_factors_find(
             for (size_t j = 0; j < f->rank; j++) {
                 normalise(f->q + j * cols, cols, (double)move);
             }
-            multiply(f, m);
+            multiply(f, m, kernels);
         }
         orthonormalise(f->p, rows, f->rank);
         scale(f->p, f->rank * rows, (double)root);
-        multiply_transposed(f, m);
+        multiply_transposed(f, m, kernels);
     }
     scale(f->p, f->rank * rows, 1 / ((double)root * (double)root));
 }

@@ -136,6 +136,18 @@ size_t lac_compressor_bound(
     return laci_payload_bound(c, shape, scope);
 }
 
+size_t lac_compressor_kept(const lac_compressor *c, lac_shape shape)
+{
+    if (laci_shape_check(c, shape) != LAC_OK || laci_shape_values(shape) == 0) {
+        return 0;
+    }
+    if (c->ops->sparsifier == NULL) {
+        return laci_shape_values(shape);
+    }
+    const lac_shape kept = laci_sparse_kept(c, shape);
+    return c->inner == NULL ? kept.rows : lac_compressor_kept(c->inner, kept);
+}
+
 static lac_status check_space(
     const lac_compressor *c, lac_shape shape, lac_scope_kind scope, size_t cap)
 {

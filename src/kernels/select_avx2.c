@@ -6,7 +6,9 @@
 #include <immintrin.h>
 #include <stdbool.h>
 
-enum { LANES = 8, GROUP = 32, BLOCK = 256, MANY = 8, AHEAD = 1024 };
+#include "kernels/ahead_avx2.h"
+
+enum { LANES = 8, GROUP = 32, BLOCK = 256, MANY = 8 };
 
 static inline __m256i magnitudes(const float *x)
 {
@@ -140,15 +142,6 @@ typedef struct finds {
     uint32_t masks[BLOCK / GROUP];
 } finds;
 
-// Asks for the values of a group far ahead, which may be past the last: the
-// processor by itself does not look beyond a page.
-static inline void ask_ahead(const float *x)
-{
-    const uintptr_t ahead = (uintptr_t)x + AHEAD * sizeof(*x);
-    _mm_prefetch((const char *)ahead, _MM_HINT_T0);
-    _mm_prefetch((const char *)(ahead + 64), _MM_HINT_T0);
-}
-
 // Nothing here branches on the values, so that reading them never waits.
 static inline void find(const float *x, __m256i floor, finds *f)
 {
@@ -156,7 +149,7 @@ static inline void find(const float *x, __m256i floor, finds *f)
     for (uint32_t g = 0; g < BLOCK / GROUP; g++) {
         const float *const group = x + GROUP * (size_t)g;
         const uint32_t mask = above(group, floor);
-        ask_ahead(group);
+        laci_ask_ahead(group);
         f->groups[count] = g;
         f->masks[count] = mask;
         count += mask != 0;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernels/ahead_avx2.h"
+#include "kernels/lanes_avx2.h"
 #include "kernels/vector.h"
 
 static inline __m256 negative(__m256 x)
@@ -19,16 +20,6 @@ static inline __m256 without_scale(__m256 scale, __m256 x)
     const __m256 top = _mm256_castsi256_ps(_mm256_set1_epi32(INT32_MIN));
     return _mm256_sub_ps(
         x, _mm256_xor_ps(scale, _mm256_and_ps(negative(x), top)));
-}
-
-static inline float sum_lanes(const __m256 lanes[4])
-{
-    const __m256 eight = _mm256_add_ps(
-        _mm256_add_ps(lanes[0], lanes[2]), _mm256_add_ps(lanes[1], lanes[3]));
-    __m128 four = _mm_add_ps(
-        _mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
-    four = _mm_add_ps(four, _mm_movehl_ps(four, four));
-    return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
 }
 
 static inline __m256 magnitude(__m256 x)
@@ -54,7 +45,7 @@ static double encode(const float *x, size_t n, uint8_t *signs)
             }
             memcpy(signs + i / 8, bytes, sizeof(bytes));
         }
-        sum += (double)sum_lanes(lanes);
+        sum += (double)laci_sum_lanes(lanes);
     }
     return sum +
            laci_sign_portable.encode(x + start, n - start, signs + start / 8);
@@ -83,7 +74,7 @@ static double encode_add(
             }
             memcpy(signs + i / 8, bytes, sizeof(bytes));
         }
-        sum += (double)sum_lanes(lanes);
+        sum += (double)laci_sum_lanes(lanes);
     }
     return sum + laci_sign_portable.encode_add(
                      scale, x + start, e + start, n - start, signs + start / 8);

@@ -5,6 +5,7 @@
 #include <immintrin.h>
 
 #include "kernels/ahead_avx2.h"
+#include "kernels/lanes_avx2.h"
 
 static void add(const float *x, float *y, size_t n)
 {
@@ -45,16 +46,6 @@ static void add_scaled(float a, const float *x, float *y, size_t n)
     add_payload(a, (const void *)x, y, n);
 }
 
-static inline float sum_lanes(const __m256 lanes[4])
-{
-    const __m256 eight = _mm256_add_ps(
-        _mm256_add_ps(lanes[0], lanes[2]), _mm256_add_ps(lanes[1], lanes[3]));
-    __m128 four = _mm_add_ps(
-        _mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
-    four = _mm_add_ps(four, _mm_movehl_ps(four, four));
-    return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
-}
-
 static double sum_magnitudes(const float *x, size_t n)
 {
     const __m256 mask = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
@@ -68,7 +59,7 @@ static double sum_magnitudes(const float *x, size_t n)
                 lanes[j] = _mm256_add_ps(lanes[j], _mm256_and_ps(v, mask));
             }
         }
-        sum += (double)sum_lanes(lanes);
+        sum += (double)laci_sum_lanes(lanes);
     }
     return sum + laci_vector_portable.sum_magnitudes(x + start, n - start);
 }
@@ -85,7 +76,7 @@ static double sum_squares(const float *x, size_t n)
                 lanes[j] = _mm256_add_ps(lanes[j], _mm256_mul_ps(v, v));
             }
         }
-        sum += (double)sum_lanes(lanes);
+        sum += (double)laci_sum_lanes(lanes);
     }
     return sum + laci_vector_portable.sum_squares(x + start, n - start);
 }

@@ -35,6 +35,8 @@ struct lac_transport {
     uint32_t rank;
     uint32_t world;
     laci_kept *kept;    // released after leave
+    size_t users;       // blocks that are still to come
+    bool left;          // there is nothing more than this struct
     lac_status failure; // of the first exchange that failed
     char sentence[SENTENCE_SIZE];
 };
@@ -117,13 +119,29 @@ void lac_transport_leave(lac_transport *t)
         t->kept = block->next;
         laci_free_aligned(block);
     }
-    laci_free_aligned(t);
+    t->left = true;
+    if (t->users == 0) {
+        laci_free_aligned(t);
+    }
+}
+
+void laci_transport_use(lac_transport *t)
+{
+    t->users++;
 }
 
 void laci_transport_keep(lac_transport *t, laci_kept *block)
 {
-    block->next = t->kept;
-    t->kept = block;
+    t->users--;
+    if (!t->left) {
+        block->next = t->kept;
+        t->kept = block;
+        return;
+    }
+    laci_free_aligned(block);
+    if (t->users == 0) {
+        laci_free_aligned(t);
+    }
 }
 
 uint32_t lac_transport_rank(const lac_transport *t)

@@ -81,8 +81,11 @@ typedef struct laci_kept {
     struct laci_kept *next;
 } laci_kept;
 
-// laci_transport_keep takes over a block of laci_zalloc_aligned, which is
-// released when this worker has left and nobody reads it any more.
+// laci_transport_use says that such a block will come; laci_transport_keep
+// takes it over, a block of laci_zalloc_aligned. It is released once this
+// worker has left and nobody reads it any more, whichever comes first: handles
+// may be closed before the transport is left, or after.
+void laci_transport_use(lac_transport *t);
 void laci_transport_keep(lac_transport *t, laci_kept *block);
 
 // laci_monotonic_now returns seconds of CLOCK_MONOTONIC.

@@ -10,8 +10,8 @@ import struct
 import subprocess
 import unittest
 
-from test_command import Command, FAILED, GOOD, LACONIC, USAGE
-from test_command import npy, values_of
+from command import Command, FAILED, GOOD, LACONIC, USAGE
+from command import npy, values_of
 
 KEYS = ("rounds", "initial_error", "final_error", "mean_drift",
         "payload_bytes", "wire_bytes", "messages", "seconds")
@@ -104,6 +104,22 @@ class Results(Average):
                             "--workers", "2", "--input", "x.npy")
         self.assertEqual(told["initial_error"], 1 + 4)
         self.assertEqual(told["mean_drift"], 0)
+
+    def test_final_numbers_are_those_of_the_output(self):
+        rows = [self.values[50 * i:50 * i + 50] for i in range(8)]
+        self.write_rows("x.npy", rows)
+        told = self.average("--algorithm", "naive", "--compressor", "natural",
+                            "--rounds", "9", "--input", "x.npy", "--output",
+                            "y.npy")
+        values = values_of(self.read("y.npy"))[1]
+        error = drift = 0
+        for i in range(50):
+            mean = sum(single(row[i]) for row in rows) / 8
+            column = values[i::50]
+            error += sum((value - mean)**2 for value in column) / 8
+            drift += (sum(column) / 8 - mean)**2
+        self.assertAlmostEqual(told["final_error"] / error, 1, delta=1e-9)
+        self.assertAlmostEqual(told["mean_drift"] / drift, 1, delta=1e-9)
 
     def test_matrices_keep_their_shape(self):
         self.write("x.npy", npy((4, 5, 6), self.values[:120]))

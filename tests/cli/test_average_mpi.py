@@ -5,9 +5,11 @@ that are stopped or killed.
 usage: test_average_mpi.py LACONIC LIBRARY
 """
 import json
+import math
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -90,8 +92,22 @@ class Processes(unittest.TestCase):
         code, out, err = self.run_job(mpirun(
             2, LACONIC, "average", "--algorithm", "chocco"))
         self.assertNotEqual(code, 0)
-        self.assertEqual(out, "")
+        self.assertNotIn("error at", out)  # mpirun may have a word there
         self.assertIn('laconic: no algorithm is named "chocco"', err)
+
+    def test_a_value_that_is_not_finite_is_told_by_every_worker(self):
+        header = "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 1), }"
+        with open(self.output, "wb") as file:
+            file.write(b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) +
+                       header.encode() + struct.pack("<4f", 1, 2, math.nan, 4))
+        code, out, err = self.run_job(mpirun(
+            4, LACONIC, "average", "--algorithm", "dpsgd", "--input",
+            self.output))
+        self.assertNotEqual(code, 0)
+        self.assertNotIn("error at", out)  # mpirun may have a word there
+        for rank in range(4):
+            self.assertRegex(err, "laconic: worker %d: .*worker 2 has a value "
+                             "in x that is not finite" % rank)
 
 
 class Listener:
@@ -141,7 +157,7 @@ class Failures(unittest.TestCase):
             self.addCleanup(self.kill, pid)
         self.assertEqual(len(pids), self.WORKERS, listener.text)
         # Said when the rounds have gone on for a while.
-        self.assertTrue(listener.wait_for(r"laconic: \d+ of \d+ rounds", 1, 30),
+        self.assertTrue(listener.wait_for(r"\d+/\d+ rounds", 1, 30),
                         listener.text)
         return job, listener, pids
 
@@ -162,8 +178,11 @@ class Failures(unittest.TestCase):
         self.assertLess(time.monotonic() - begun, self.TIMEOUT + self.SLACK)
         others = set(range(self.WORKERS)) - {self.VICTIM}
         self.assertEqual({int(rank) for rank in told}, others, listener.text)
+        # On a busy machine one that waited for a neighbour of the victim may
+        # lose patience first, and name that one.
         for sentence in told.values():
-            self.assertIn("worker %d was silent for" % self.VICTIM, sentence)
+            self.assertRegex(sentence, r"worker \d was silent for")
+        self.assertIn("worker %d was silent for" % self.VICTIM, listener.text)
         return job, listener
 
     def test_a_worker_that_stops_is_named_by_all_others(self):
@@ -174,11 +193,13 @@ class Failures(unittest.TestCase):
     def test_a_worker_that_is_killed_is_named_by_all_others(self):
         # That mpirun forgives everything, so each worker's own status counts.
         _, listener = self.loses_a_worker(signal.SIGKILL, "--enable-recovery")
-        ended = listener.wait_for(r"rank (\d) ended with (\d+)", self.WORKERS,
-                                  30)
-        self.assertEqual(sorted(ended), [
-            (str(rank), "137" if rank == self.VICTIM else "1")
-            for rank in range(self.WORKERS)])
+        # The first to give up ends the job, and with it maybe a nurse that
+        # has not yet told how its worker ended.
+        ended = dict(listener.wait_for(r"rank (\d) ended with (\d+)",
+                                       self.WORKERS, 10))
+        self.assertEqual(ended.pop(str(self.VICTIM)), "137")
+        self.assertGreater(len(ended), 0, listener.text)
+        self.assertEqual(set(ended.values()), {"1"})
 
 
 if __name__ == "__main__":

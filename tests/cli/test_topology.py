@@ -10,7 +10,7 @@ import sys
 import unittest
 
 sys.dont_write_bytecode = True
-from test_command import Command, FAILED, GOOD, USAGE
+from command import Command, FAILED, GOOD, USAGE
 
 
 class Topology(Command):

@@ -6,6 +6,8 @@
 
 #include "workers.h"
 
+#include <stdatomic.h>
+
 #include "algorithm/algorithm.h"
 
 enum { WORLD_MAX = 8, TENSORS = 5, VALUES = 7 * 5 + 13 + 1 + 9 };
@@ -25,11 +27,13 @@ typedef struct play {
     const char *topology;
     uint32_t world;
     lac_status (*script)(player *p);
+    lac_status (*judge)(player *p); // for scripts that save
+    const struct play *from;        // for scripts that load
     // What one worker may have otherwise than the others.
     uint32_t odd; // its rank; LAC_RANK_ANY for none
     lac_algorithm_options odd_options;
     double timeout;
-    const char *kernels; // or NULL
+    atomic_int spoilt; // workers that a failed round changed
     float x[WORLD_MAX][VALUES];
     uint8_t *states[WORLD_MAX]; // saved by scripts
     size_t lens[WORLD_MAX];

@@ -229,6 +229,7 @@ static void identity_is_exact(play *piece)
 {
     const laci_algorithm_ops *const ops = ops_of(piece);
     double expected[WORLD_MAX * VALUES];
+    char spec[64];
     if (piece->compressor != NULL &&
         strcmp(piece->compressor, "identity") != 0) {
         return;
@@ -237,7 +238,6 @@ static void identity_is_exact(play *piece)
         return; // not exact without a compressor either
     }
     if (has_param(&ops->plugin, "gamma")) {
-        char spec[64];
         (void)snprintf(spec, sizeof(spec), "%s:gamma=1", ops->plugin.name);
         piece->algorithm = spec;
     }

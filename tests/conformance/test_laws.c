@@ -157,11 +157,13 @@ static void turn_zeros_into_zeros(subject *s)
     }
 }
 
-// Finite values stay finite, however large or small. The product of factors
-// alone may leave the range of floats when the matrix touches its end.
+// Finite values stay finite, however large or small: up to a millionth of the
+// largest float, since sums and products of many values may be larger than each
+// of them. What happens beyond is for the tests of one compressor.
 static void stay_finite(subject *s)
 {
-    static const float scales[] = {FLT_MAX, 1e30f, 1e-30f, 1e-38f, 1e-44f};
+    static const float scales[] = {
+        FLT_MAX / 1e6f, 1e30f, 1e-30f, 1e-38f, 1e-44f};
     for (size_t i = 0; i < sizeof(scales) / sizeof(scales[0]); i++) {
         const lac_shape shape = {24, 25};
         const lac_key key = test_key(i, lac_scope_worker(0));
@@ -174,10 +176,7 @@ static void stay_finite(subject *s)
         const size_t len = encode_test(s, &key, shape, x, payload);
         assert_ok(lac_compressor_decode(s->c, &key, shape, payload, len, y));
         for (size_t j = 0; j < values_of(shape); j++) {
-            const bool allowed =
-                s->form == LAC_FORM_UNBIASED ||
-                (i == 0 && strncmp(s->spec, "low-rank", 8) == 0);
-            if (!isfinite(y[j]) && !allowed) {
+            if (!isfinite(y[j]) && s->form != LAC_FORM_UNBIASED) {
                 print_error(
                     "%s: scale %g gave %g\n", s->spec, (double)scales[i],
                     (double)y[j]);
@@ -205,7 +204,7 @@ static void do_not_hide_divergence(subject *s)
         for (size_t j = 0; j < values_of(shape); j++) {
             seen = seen || !isfinite(y[j]);
         }
-        if (!seen && strstr(s->spec, "random-") == NULL) {
+        if (!seen && !leaves_out_by_chance(s->spec)) {
             print_error("%s: %g was hidden\n", s->spec, (double)bad[k]);
             fail();
         }

@@ -28,6 +28,8 @@ pkg_config() {
     pkg-config "$@" laconic
 }
 
+# `make install` runs ldconfig, so that programs find the library in /usr/local.
+# The loader does not look into this folder, hence the rpath.
 echo "C, shared, through pkg-config"
 # shellcheck disable=SC2046 # flags are words
 "$cc" -std=c17 -Wall -Wextra -pedantic -Werror "$here/program.c" \

@@ -1,107 +1,207 @@
 // SPDX-License-Identifier: MIT
-// gamma=auto: what it finds on a small copy is nearly the best for the real
-// problem.
+// gamma=auto: rehearsals are true to life, all workers get the same value and
+// keep it. test_gamma_best.c looks at how good it is.
 #include "consensus.h"
 
 #include <math.h>
 
 #include "algorithm/rehearsal.h"
 
-enum { VALUES = 2000, WORKERS_MAX = 25 };
+static float x[8 * 500];
 
-static float x[WORKERS_MAX * VALUES];
+static double errors[400][8], mean[500];
 
-static double auto_gamma(
-    const char *algorithm, const char *compressor, const char *topology,
-    uint32_t workers, lac_shape shape)
+static void keep_errors(
+    const consensus *c, uint32_t rank, uint32_t round, const lac_algorithm *a,
+    const float *values)
 {
-    consensus c = {
-        .algorithm = algorithm,
-        .compressor = compressor,
-        .topology = topology,
-        .workers = workers,
-        .shape = shape,
-        .seed = 1,
-        .x = x,
-    };
-    consensus_fill_normal(&c, 1);
-    consensus_run(&c);
-    return c.gamma;
+    (void)c;
+    (void)a;
+    errors[round][rank] = 0;
+    for (size_t i = 0; i < 500; i++) {
+        const double d = (double)values[i] - mean[i];
+        errors[round][rank] += d * d;
+    }
 }
 
-// No gamma of a grid with steps of a tenth reaches the ratio in 1/1.35 of the
-// rounds that the one found takes, with the dimension and without an estimate.
-static void assert_nearly_best(
-    const char *compressor, uint32_t workers, double gamma)
+static double error_of(uint32_t round)
 {
-    laci_rehearsal *r;
-    lac_topology *t;
-    assert_ok(lac_topology_open(&t, "ring", workers, 1));
-    assert_ok(laci_rehearsal_open(
-        &r, laci_gamma_choco, compressor, t, (lac_shape){VALUES, 1}));
-    double done;
-    const double rounds = laci_rehearsal_rounds(r, gamma, 1e5, &done);
-    print_message(
-        "%s, ring of %u: gamma %.4g takes %.1f rounds\n", compressor, workers,
-        gamma, rounds);
-    assert_true(rounds < 1e5);
-    for (int i = -10; i <= 12; i++) {
-        const double other = gamma * pow(1.1, i);
-        const double limit = rounds / 1.35;
-        if (laci_rehearsal_rounds(r, other, limit, &done) < limit) {
-            print_error(
-                "%s, ring of %u: gamma %g takes %.0f rounds, but %g is more "
-                "than 1.35 times as fast\n",
-                compressor, workers, gamma, rounds, other);
-            fail();
-        }
+    double sum = 0;
+    for (size_t k = 0; k < 8; k++) {
+        sum += errors[round][k];
     }
-    laci_rehearsal_close(r);
+    return sum;
+}
+
+// The two start from other normal values. The crossing depends on sums over
+// 4000 of them, whose deviation of 2 % moves it by less than 1 % of its 9.2
+// units of the exponent; looks are 3 % apart.
+static void rehearsals_are_like_the_real_thing(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec;
+        const char *compressor;
+        double gamma;
+        laci_gamma_kind kind;
+    } cases[] = {
+        {"choco:gamma=0.2", "top-k:0.1", 0.2, laci_gamma_choco},
+        {"deepsqueeze:gamma=0.1", "dithering:levels=127", 0.1,
+         laci_gamma_deepsqueeze},
+    };
+    lac_topology *t;
+    assert_ok(lac_topology_open(&t, "ring", 8, 1));
+    for (size_t i = 0; i < 2; i++) {
+        laci_rehearsal *r;
+        double done;
+        uint32_t round = 0;
+        consensus c = {
+            .algorithm = cases[i].spec,
+            .compressor = cases[i].compressor,
+            .topology = "ring",
+            .workers = 8,
+            .shape = {500, 1},
+            .rounds = 399,
+            .seed = 2,
+            .x = x,
+            .after = keep_errors,
+        };
+        consensus_fill_normal(&c, 3);
+        consensus_mean(&c, mean);
+        consensus_run(&c);
+        while (error_of(round) > LACI_REHEARSAL_RATIO * error_of(0)) {
+            round++;
+            assert_true(round < 400);
+        }
+        assert_ok(laci_rehearsal_open(
+            &r, cases[i].kind, cases[i].compressor, t, (lac_shape){500, 1}));
+        const double rounds =
+            laci_rehearsal_rounds(r, cases[i].gamma, 1000, &done);
+        print_message("%u rounds, %.1f rehearsed\n", round, rounds);
+        assert_true(fabs(rounds / round - 1) < 0.05);
+        laci_rehearsal_close(r);
+    }
     lac_topology_close(t);
 }
 
-static void assert_found_on_ring(const char *compressor, uint32_t workers)
+typedef struct found {
+    double gamma[2], halved[2], loaded[2];
+    bool refused;
+} found;
+
+// A first handle searches, a second one takes the value from its state, a
+// third one is for training, a fourth has another gamma.
+static lac_status search_and_load(test_worker *w)
 {
-    const double gamma = auto_gamma(
-        "choco", compressor, "ring", workers, (lac_shape){VALUES, 1});
-    assert_nearly_best(compressor, workers, gamma);
+    found *const f = w->context;
+    const lac_tensor tensor = {.name = "x", .shape = {40, 50}};
+    static float values[2][2000];
+    static uint8_t states[2][20000];
+    const lac_slice slice = {0, LAC_F32, values[w->rank], values[w->rank]};
+    uint8_t *const bytes = states[w->rank];
+    lac_layout *layout = NULL;
+    lac_topology *topology = NULL;
+    lac_algorithm *a[4] = {NULL};
+    lac_status status = lac_layout_open(&layout, &tensor, 1);
+    if (status == LAC_OK) {
+        status = lac_topology_open(&topology, "complete", 2, 1);
+    }
+    lac_algorithm_options o = lac_algorithm_options_default();
+    o.compressor = "top-k:0.2";
+    o.layout = layout;
+    o.topology = topology;
+    o.transport = w->transport;
+    for (size_t i = 0; status == LAC_OK && i < 4; i++) {
+        o.spec = i < 3 ? "choco" : "choco:gamma=0.01";
+        o.training = i == 2;
+        status = lac_algorithm_open(&a[i], &o);
+    }
+    if (status == LAC_OK) {
+        status = lac_algorithm_start(a[0], &slice, 1);
+    }
+    if (status == LAC_OK) {
+        status = lac_algorithm_start(a[2], &slice, 1);
+    }
+    if (status == LAC_OK) {
+        const size_t len = lac_algorithm_state_size(a[0]);
+        lac_algorithm_save(a[0], bytes);
+        status = lac_algorithm_load(a[1], bytes, len);
+        f->refused |= lac_algorithm_load(a[3], bytes, len) == LAC_ERR_INVALID;
+        f->gamma[w->rank] = lac_algorithm_gamma(a[0]);
+        f->loaded[w->rank] = lac_algorithm_gamma(a[1]);
+        f->halved[w->rank] = lac_algorithm_gamma(a[2]);
+    }
+    lac_transport_leave(w->transport);
+    w->transport = NULL;
+    for (size_t i = 0; i < 4; i++) {
+        lac_algorithm_close(a[i]);
+    }
+    lac_topology_close(topology);
+    lac_layout_close(layout);
+    return status;
 }
 
-static void sign_is_nearly_best(void **state)
+static void all_have_the_same_and_keep_it(void **state)
 {
     (void)state;
-    assert_found_on_ring("sign", 8);
-    assert_found_on_ring("sign", 25);
+    found f = {0};
+    test_worker workers[2];
+    run_workers(2, search_and_load, &f, workers);
+    assert_all_ok(workers, 2);
+    assert_true(f.gamma[0] > 0 && f.gamma[0] <= 2);
+    assert_true(f.gamma[1] == f.gamma[0]);
+    assert_true(f.loaded[0] == f.gamma[0] && f.loaded[1] == f.gamma[0]);
+    assert_true(f.halved[0] == f.gamma[0] / 2 && f.halved[1] == f.halved[0]);
+    assert_true(f.refused);
 }
 
-static void dithering_is_nearly_best(void **state)
+// What a compressor keeps of a tensor counts at its real size: dithering of
+// 300,000 values with 7 levels keeps an eightieth, of the copy a quarter.
+static void large_tensors_get_a_small_gamma(void **state)
 {
     (void)state;
-    assert_found_on_ring("dithering:levels=127", 8);
-    assert_found_on_ring("dithering:levels=127", 25);
+    static float large[2 * 300000];
+    consensus c = {
+        .algorithm = "choco",
+        .compressor = "dithering:levels=7",
+        .topology = "complete",
+        .workers = 2,
+        .shape = {300000, 1},
+        .rounds = 30,
+        .seed = 1,
+        .x = large,
+    };
+    consensus_fill_normal(&c, 1);
+    consensus_run(&c);
+    print_message("gamma %g\n", c.gamma);
+    assert_true(c.gamma < 0.1);
+    for (size_t i = 0; i < 600000; i++) {
+        assert_true(fabsf(large[i]) < 10);
+    }
 }
 
-static void top_k_is_nearly_best(void **state)
+static void one_worker_needs_no_search(void **state)
 {
     (void)state;
-    assert_found_on_ring("top-k:0.01", 8);
-    assert_found_on_ring("top-k:0.01", 25);
-}
-
-static void random_k_is_nearly_best(void **state)
-{
-    (void)state;
-    assert_found_on_ring("random-k:0.01", 8);
-    assert_found_on_ring("random-k:0.01", 25);
+    consensus c = {
+        .algorithm = "choco",
+        .compressor = "sign",
+        .topology = "complete",
+        .workers = 1,
+        .shape = {10, 10},
+        .x = x,
+    };
+    consensus_run(&c);
+    assert_true(c.gamma == 1);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sign_is_nearly_best),
-        cmocka_unit_test(dithering_is_nearly_best),
-        cmocka_unit_test(top_k_is_nearly_best),
-        cmocka_unit_test(random_k_is_nearly_best),
+        cmocka_unit_test(rehearsals_are_like_the_real_thing),
+        cmocka_unit_test(all_have_the_same_and_keep_it),
+        cmocka_unit_test(large_tensors_get_a_small_gamma),
+        cmocka_unit_test(one_worker_needs_no_search),
     };
     return cmocka_run_group_tests_name("gamma", tests, NULL, NULL);
 }

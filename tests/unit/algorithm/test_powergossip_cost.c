@@ -152,6 +152,9 @@ static lac_status meet(test_worker *w)
         slices[i] = (lac_slice){i, LAC_F32, at, at};
     }
     lac_status status = lac_algorithm_open(&a, &o);
+    if (status == LAC_OK) {
+        status = lac_algorithm_start(a, slices, count);
+    }
     for (uint64_t round = 0; status == LAC_OK && round < 2; round++) {
         status = lac_algorithm_mix(a, round, slices, NULL, count);
         if (w->rank == 1) {

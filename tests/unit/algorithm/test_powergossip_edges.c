@@ -97,7 +97,7 @@ static void both_ends_keep_the_same_bits(void **state)
 static void full_rank_on_a_varying_graph_is_exact(void **state)
 {
     (void)state;
-    double mean[VALUES];
+    double mean[VALUES] = {0};
     consensus c = {
         .algorithm = "powergossip:rank=9",
         .topology = "one-peer-exponential",
@@ -138,7 +138,7 @@ static void parity_goes_by_the_uses_of_an_edge(void **state)
 static void rank_one_agrees_on_a_varying_graph(void **state)
 {
     (void)state;
-    double mean[VALUES];
+    double mean[VALUES] = {0};
     consensus c = {
         .algorithm = "powergossip",
         .topology = "one-peer-exponential",
@@ -212,6 +212,9 @@ static lac_status reload_body(test_worker *w)
     lac_algorithm *a = NULL, *old = NULL;
     uint8_t bytes[4096];
     lac_status status = open_one(w, &a);
+    if (status == LAC_OK) {
+        status = lac_algorithm_start(a, &slice, 1);
+    }
     for (uint32_t round = 0; status == LAC_OK && round < 7; round++) {
         if (p->reload > 0 && round == p->reload) {
             const size_t len = lac_algorithm_state_size(a);
@@ -280,6 +283,9 @@ static lac_status stop_body(test_worker *w)
     uint8_t before[4096], after[4096];
     float values[VALUES];
     lac_status status = open_one(w, &a);
+    if (status == LAC_OK) {
+        status = lac_algorithm_start(a, &slice, 1);
+    }
     for (uint32_t round = 0; status == LAC_OK && round < 2; round++) {
         status = lac_algorithm_mix(a, round, &slice, NULL, 1);
     }

@@ -16,6 +16,8 @@ static const lac_tensor tensors[TENSORS] = {
 static float first[WORKERS * VALUES], x[WORKERS * VALUES];
 static float updates[WORKERS * VALUES], plain[WORKERS * VALUES];
 
+static uint64_t messages; // of worker 0
+
 typedef struct meeting {
     const char *spec;
     const lac_layout *layout;
@@ -63,8 +65,14 @@ static lac_status meet(test_worker *w)
     o.topology = m->topology;
     o.transport = w->transport;
     lac_status status = lac_algorithm_open(&a, &o);
+    if (status == LAC_OK) {
+        status = lac_algorithm_start(a, slices, TENSORS);
+    }
     for (uint64_t round = 0; status == LAC_OK && round < m->rounds; round++) {
         status = mix_one(m, a, round, slices, steps);
+    }
+    if (status == LAC_OK && w->rank == 0) {
+        messages = lac_algorithm_traffic(a).messages;
     }
     // Peers may read this worker's last message until it has left.
     lac_transport_leave(w->transport);
@@ -132,6 +140,7 @@ static void vectors_alone_need_one_exchange(void **state)
         .first = 1,
         .last = 2,
     });
+    assert_int_equal(messages, 2 * 2);
     assert_memory_equal(x, first, 12 * 9 * sizeof(*x));
     assert_true(x[12 * 9] != first[12 * 9]);
 }

@@ -29,7 +29,7 @@ static void the_majority_wins_and_a_tie_is_positive(void **state)
         for (size_t i = 0; i < REDUCTION_VALUES; i++) {
             uint32_t negative = 0;
             for (uint32_t k = 0; k < workers; k++) {
-                negative += i >> k & 1;
+                negative += (uint32_t)(i >> k & 1);
             }
             const float expected = 2 * negative > workers ? -1 : 1;
             assert_true(r.last[i] == expected);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Crews as threads: everybody works once, and a failure is told by the one who
 // knows it while nobody waits for the timeout.
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -13,6 +14,7 @@ enum { WORLD = 6 };
 typedef struct record {
     _Atomic(uint32_t) worked, released;
     uint32_t failing; // who fails, or WORLD
+    bool last;        // after all others have failed because of it
 } record;
 
 static int prepare(void *context, uint32_t world)
@@ -31,6 +33,12 @@ static lac_status work(void *context, lac_transport *t)
     const double deadline = lac_transport_now(t) + 60;
     (void)atomic_fetch_add(&r->worked, 1);
     if (rank == r->failing) {
+        if (r->last) {
+            lac_transport_abort(t, "something happened");
+            while (atomic_load(&r->released) < WORLD - 1) {
+                (void)sched_yield();
+            }
+        }
         return lac_fail(LAC_ERR_INVALID, "worker %u stumbled", rank);
     }
     if (rank > 0) {
@@ -77,6 +85,15 @@ static void the_sentence_is_that_of_the_worker_that_failed(void **state)
     }
 }
 
+static void those_who_only_waited_do_not_get_the_word(void **state)
+{
+    (void)state;
+    record r = {.failing = WORLD - 1, .last = true};
+    assert_int_equal(
+        cli_crew_threads(&crew, &r, "local", WORLD), LAC_ERR_INVALID);
+    assert_string_equal(lac_error_message(), "worker 5 stumbled");
+}
+
 static void a_transport_that_does_not_exist_fails(void **state)
 {
     (void)state;
@@ -101,6 +118,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everybody_works_and_is_released_once),
         cmocka_unit_test(the_sentence_is_that_of_the_worker_that_failed),
+        cmocka_unit_test(those_who_only_waited_do_not_get_the_word),
         cmocka_unit_test(a_transport_that_does_not_exist_fails),
         cmocka_unit_test(a_crew_that_is_not_prepared_does_not_work),
     };

@@ -66,6 +66,7 @@ static const laci_group_options default_options = {
     .message_max = 4000,
     .tensors_max = 4,
     .sum_max = 1 << 20,
+    .native_sums = true,
 };
 
 static void *run_worker(void *argument)

@@ -3,8 +3,6 @@
 
 #include <float.h>
 
-static float added[D];
-
 // Written down by a program of its own from the definitions in
 // kernels/dither.h and compress/dither.h.
 static const struct {
@@ -92,20 +90,8 @@ enum { LAYOUTS = sizeof(layouts) / sizeof(layouts[0]) };
 static void all_kernels_give_the_same_bytes_and_values(void **state)
 {
     (void)state;
-    static const size_t sizes[] = {1, 2, 31, 2047, 2048, 2049, 10007};
-    make_normal(big, D);
-    for (size_t k = 0; k < LAYOUTS * 7; k++) {
-        const size_t n = sizes[k % 7];
-        lac_compressor *const c = open_plain(layouts[k / 7]);
-        pass(c, 3, big + 1, n);
-        const size_t len = lac_compressor_bound(c, shape_of(n), 0);
-        memcpy(other, payload, len);
-        memcpy(added, decoded, n * sizeof(*added));
-        assert_ok(lac_compressor_use_kernels(c, "portable"));
-        pass(c, 3, big + 1, n);
-        assert_memory_equal(payload, other, len);
-        assert_memory_equal(decoded, added, n * sizeof(*added));
-        lac_compressor_close(c);
+    for (size_t k = 0; k < LAYOUTS; k++) {
+        check_kernels(layouts[k]);
     }
 }
 
@@ -132,22 +118,8 @@ static void a_bucket_is_a_tensor_of_its_own_norm(void **state)
 static void decode_add_is_decode_and_an_addition(void **state)
 {
     (void)state;
-    enum { n = 5000 };
-    make_normal(big, n);
     for (size_t k = 0; k < LAYOUTS; k++) {
-        const lac_key key = key_of(4);
-        lac_compressor *const c = open_plain(layouts[k]);
-        pass(c, 4, big, n);
-        memcpy(added, big, n * sizeof(*big));
-        assert_ok(lac_compressor_decode_add(
-            c, &key, shape_of(n), payload,
-            lac_compressor_bound(c, shape_of(n), 0), 0.3f, added));
-        for (size_t i = 0; i < n; i++) {
-            const float product = 0.3f * decoded[i];
-            decoded[i] = big[i] + product;
-        }
-        assert_memory_equal(added, decoded, n * sizeof(*added));
-        lac_compressor_close(c);
+        check_decode_add(layouts[k]);
     }
 }
 
@@ -202,8 +174,7 @@ static void zeros_stay_zeros(void **state)
     }
 }
 
-// Multiplied by a power of two, a tensor has the same codes, down to where its
-// values are subnormal and levels / norm would be infinite.
+// Down to where values are subnormal and levels / norm would be infinite.
 static void tiny_tensors_have_the_codes_of_larger_ones(void **state)
 {
     (void)state;
@@ -212,20 +183,7 @@ static void tiny_tensors_have_the_codes_of_larger_ones(void **state)
         "dithering:norm=inf", "dithering:levels=9,norm=inf",
         "dithering:levels=999,norm=inf"};
     for (size_t k = 0; k < 3 * 7; k++) {
-        const lac_key key = key_of(2);
-        lac_compressor *const c = open_plain(specs[k / 7]);
-        for (size_t i = 0; i < 300; i++) {
-            big[i] = (float)(i % 61) - 30;
-        }
-        const size_t len = encode(c, &key, big, 300);
-        memcpy(other, payload, len);
-        for (size_t i = 0; i < 300; i++) {
-            big[i] = ldexpf(big[i], shifts[k % 7]);
-        }
-        encode(c, &key, big, 300);
-        assert_memory_equal(payload + 4, other + 4, len - 4);
-        assert_true(laci_get_f32(payload) == ldexpf(30, shifts[k % 7]));
-        lac_compressor_close(c);
+        check_scaled(specs[k / 7], shifts[k % 7]);
     }
 }
 

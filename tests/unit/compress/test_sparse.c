@@ -204,6 +204,28 @@ static void wire_ids_name_both(void **state)
     lac_compressor_close(c);
 }
 
+static size_t kept_by(const char *spec, lac_shape tensor)
+{
+    lac_compressor *c = NULL;
+    assert_ok(lac_compressor_open(&c, spec, LAC_FORM_PLAIN));
+    const size_t kept = lac_compressor_kept(c, tensor);
+    lac_compressor_close(c);
+    return kept;
+}
+
+static void the_number_of_values_kept_is_known(void **state)
+{
+    (void)state;
+    assert_int_equal(kept_by("top-k:0.1", (lac_shape){10, 10}), 10);
+    assert_int_equal(kept_by("top-k:0.1", (lac_shape){3, 1}), 1);
+    assert_int_equal(kept_by("random-k:rank=2", (lac_shape){10, 10}), 40);
+    assert_int_equal(kept_by("random-k:rank=2", (lac_shape){10, 1}), 10);
+    assert_int_equal(kept_by("top-k:0.1+natural", (lac_shape){10, 10}), 10);
+    assert_int_equal(kept_by("top-k:0.5+top-k:0.1", (lac_shape){10, 10}), 5);
+    assert_int_equal(kept_by("sign", (lac_shape){10, 10}), 100);
+    assert_int_equal(kept_by("top-k", (lac_shape){0, 10}), 0);
+}
+
 static void traits_follow_the_scope(void **state)
 {
     (void)state;
@@ -288,6 +310,7 @@ int main(void)
         cmocka_unit_test(the_identity_changes_no_byte),
         cmocka_unit_test(the_two_choices_are_different),
         cmocka_unit_test(wire_ids_name_both),
+        cmocka_unit_test(the_number_of_values_kept_is_known),
         cmocka_unit_test(traits_follow_the_scope),
         cmocka_unit_test(error_memory_keeps_what_was_dropped),
         cmocka_unit_test(only_sparsifiers_take_a_plus),

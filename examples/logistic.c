@@ -1,0 +1,363 @@
+// Logistic regression that workers learn together, each from examples of its
+// own. Which algorithm keeps them together is one string:
+//
+//     logistic                                  four threads, the exact mean
+//     logistic error-feedback sign              the same, saying less
+//     logistic powergossip                      neighbours only
+//     mpirun -n 4 logistic choco top-k:0.1 mpi  four processes
+//
+// usage: logistic [ALGORITHM [COMPRESSOR|- [TRANSPORT [STEPS [CHECKPOINT]]]]]
+//
+// With a CHECKPOINT every worker goes on from CHECKPOINT.<rank>, if it is
+// there, and leaves its state there in the end.
+#include <laconic/laconic.h>
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    THREADS = 4,
+    FEATURES = 20,
+    CLASSES = 4,
+    EXAMPLES = 60, // of each worker, and as many that nobody learns from
+    WEIGHTS = CLASSES * FEATURES,
+    VALUES = WEIGHTS + CLASSES,
+    TENSORS = 2,
+    EVERYBODY = -1,
+};
+
+static const float rate = 0.5F;
+
+// What the user asked for, equal on all workers.
+typedef struct job {
+    const char *algorithm;
+    const char *compressor;
+    const char *transport;
+    uint64_t steps;
+    const char *checkpoint; // NULL for none
+    lac_hub *hub;           // NULL under MPI
+} job;
+
+typedef struct dataset {
+    float x[EXAMPLES][FEATURES];
+    int label[EXAMPLES];
+} dataset;
+
+// One worker: a model is one flat vector, weights first.
+typedef struct worker {
+    const job *job;
+    uint32_t rank;
+    lac_transport *transport;
+    lac_topology *topology;
+    lac_layout *layout;
+    lac_algorithm *algorithm;
+    uint64_t step; // the next one
+    dataset own, common;
+    float model[VALUES];
+    float change[VALUES]; // a gradient, or what it adds to the model
+    bool good;
+} worker;
+
+static void scores(const float *model, const float *x, double *out)
+{
+    for (int c = 0; c < CLASSES; c++) {
+        out[c] = (double)model[WEIGHTS + c];
+        for (int i = 0; i < FEATURES; i++) {
+            out[c] += (double)(model[c * FEATURES + i] * x[i]);
+        }
+    }
+}
+
+// Draws examples that `who` has, labelled by a model that nobody is told.
+static void make_data(dataset *d, int who)
+{
+    const lac_scope scope =
+        who == EVERYBODY ? lac_scope_shared() : lac_scope_worker((uint32_t)who);
+    const lac_key key = lac_key_make(7, LAC_PURPOSE_USER, 0, scope, 0);
+    const lac_key hidden =
+        lac_key_make(7, LAC_PURPOSE_USER, 1, lac_scope_shared(), 0);
+    float model[VALUES];
+    for (uint32_t i = 0; i < VALUES; i++) {
+        model[i] = lac_key_normal(&hidden, i);
+    }
+    for (uint32_t e = 0; e < EXAMPLES; e++) {
+        double score[CLASSES];
+        for (uint32_t i = 0; i < FEATURES; i++) {
+            d->x[e][i] = lac_key_normal(&key, e * FEATURES + i);
+        }
+        scores(model, d->x[e], score);
+        d->label[e] = 0;
+        for (int c = 1; c < CLASSES; c++) {
+            d->label[e] = score[c] > score[d->label[e]] ? c : d->label[e];
+        }
+    }
+}
+
+// The mean loss over a dataset; its gradient goes to `gradient`, or nowhere.
+static double loss(const float *model, const dataset *d, float *gradient)
+{
+    double sum = 0;
+    if (gradient != NULL) {
+        memset(gradient, 0, VALUES * sizeof(float));
+    }
+    for (int e = 0; e < EXAMPLES; e++) {
+        double score[CLASSES], total = 0;
+        scores(model, d->x[e], score);
+        for (int c = 0; c < CLASSES; c++) {
+            total += exp(score[c]);
+        }
+        sum += log(total) - score[d->label[e]];
+        for (int c = 0; gradient != NULL && c < CLASSES; c++) {
+            const double wrong = exp(score[c]) / total - (c == d->label[e]);
+            const float g = (float)(wrong / EXAMPLES);
+            for (int i = 0; i < FEATURES; i++) {
+                gradient[c * FEATURES + i] += g * d->x[e][i];
+            }
+            gradient[WEIGHTS + c] += g;
+        }
+    }
+    return sum / EXAMPLES;
+}
+
+// The slices of a flat vector, one for each tensor of the layout.
+static void slices_of(float *values, lac_slice slices[TENSORS])
+{
+    slices[0] = (lac_slice){0, LAC_F32, values, values};
+    slices[1] = (lac_slice){1, LAC_F32, values + WEIGHTS, values + WEIGHTS};
+}
+
+static lac_status open_worker(worker *w)
+{
+    static const lac_tensor tensors[TENSORS] = {
+        {.name = "weight", .shape = {CLASSES, FEATURES}},
+        {.name = "bias", .shape = {CLASSES, 1}},
+    };
+    lac_status status = lac_layout_open(&w->layout, tensors, TENSORS);
+    if (status == LAC_OK) {
+        status = lac_topology_open(
+            &w->topology, "ring", lac_transport_world(w->transport), 1);
+    }
+    if (status == LAC_OK) {
+        lac_algorithm_options options = lac_algorithm_options_default();
+        options.spec = w->job->algorithm;
+        options.compressor = w->job->compressor;
+        options.layout = w->layout;
+        options.topology = w->topology;
+        options.transport = w->transport;
+        options.training = true;
+        status = lac_algorithm_open(&w->algorithm, &options);
+    }
+    return status;
+}
+
+// One step of learning. A gradient algorithm averages the gradients; a model
+// algorithm takes the local step and brings the models closer.
+static lac_status learn(worker *w)
+{
+    lac_slice slices[TENSORS];
+    (void)loss(w->model, &w->own, w->change);
+    if (lac_algorithm_family(w->algorithm) == LAC_FAMILY_GRADIENT) {
+        slices_of(w->change, slices);
+        const lac_status status =
+            lac_algorithm_reduce(w->algorithm, w->step, slices, TENSORS);
+        for (int i = 0; status == LAC_OK && i < VALUES; i++) {
+            w->model[i] -= rate * w->change[i];
+        }
+        return status;
+    }
+    for (int i = 0; i < VALUES; i++) {
+        w->change[i] *= -rate;
+    }
+    const float *const updates[TENSORS] = {w->change, w->change + WEIGHTS};
+    slices_of(w->model, slices);
+    return lac_algorithm_mix(w->algorithm, w->step, slices, updates, TENSORS);
+}
+
+static void checkpoint_path(const worker *w, char *path, size_t size)
+{
+    (void)snprintf(path, size, "%s.%u", w->job->checkpoint, w->rank);
+}
+
+// What a file holds before the algorithm's own state.
+typedef struct header {
+    uint64_t step;
+    uint64_t state_len;
+    float model[VALUES];
+} header;
+
+static lac_status save(const worker *w)
+{
+    char path[1024];
+    header head = {w->step, lac_algorithm_state_size(w->algorithm), {0}};
+    memcpy(head.model, w->model, sizeof(head.model));
+    checkpoint_path(w, path, sizeof(path));
+    uint8_t *const state = malloc(head.state_len + 1);
+    FILE *const file = fopen(path, "wb");
+    bool good = file != NULL && state != NULL;
+    if (good) {
+        lac_algorithm_save(w->algorithm, state);
+        good = fwrite(&head, sizeof(head), 1, file) == 1 &&
+               fwrite(state, 1, head.state_len, file) == head.state_len;
+    }
+    good = (file == NULL || fclose(file) == 0) && good;
+    free(state);
+    return good ? LAC_OK : lac_fail(LAC_ERR_INVALID, "%s: not written", path);
+}
+
+// Reads what save wrote. The state may be of another run, or damaged: load
+// looks at all of it before it changes anything, and says what is wrong.
+static lac_status load(worker *w, FILE *file)
+{
+    header head = {0};
+    uint8_t *state = NULL;
+    if (fread(&head, sizeof(head), 1, file) == 1 && head.state_len < 1 << 20) {
+        state = malloc(head.state_len + 1);
+    }
+    if (state == NULL) {
+        return lac_fail(LAC_ERR_CORRUPT, "the checkpoint cannot be read");
+    }
+    const size_t got = fread(state, 1, head.state_len, file);
+    const lac_status status = lac_algorithm_load(w->algorithm, state, got);
+    if (status == LAC_OK) {
+        w->step = head.step;
+        memcpy(w->model, head.model, sizeof(w->model));
+    }
+    free(state);
+    return status;
+}
+
+// Begins from zeros, or from a checkpoint.
+static lac_status begin(worker *w)
+{
+    char path[1024];
+    FILE *file = NULL;
+    if (w->job->checkpoint != NULL) {
+        checkpoint_path(w, path, sizeof(path));
+        file = fopen(path, "rb");
+    }
+    if (file != NULL) {
+        const lac_status status = load(w, file);
+        (void)fclose(file);
+        return status;
+    }
+    lac_slice slices[TENSORS];
+    slices_of(w->model, slices);
+    return lac_algorithm_start(w->algorithm, slices, TENSORS);
+}
+
+static lac_status run(worker *w)
+{
+    lac_status status = open_worker(w);
+    if (status != LAC_OK) {
+        return status;
+    }
+    const char *const warning = lac_algorithm_warning(w->algorithm);
+    if (warning != NULL && w->rank == 0) {
+        fprintf(stderr, "%s\n", warning);
+    }
+    make_data(&w->own, (int)w->rank);
+    make_data(&w->common, EVERYBODY);
+    status = begin(w);
+    const double first = loss(w->model, &w->common, NULL);
+    const uint64_t end = w->step + w->job->steps;
+    for (; w->step < end && status == LAC_OK; w->step += status == LAC_OK) {
+        status = learn(w);
+    }
+    if (status == LAC_OK && w->job->checkpoint != NULL) {
+        status = save(w);
+    }
+    if (status == LAC_OK && w->rank == 0) {
+        const lac_traffic traffic = lac_algorithm_traffic(w->algorithm);
+        printf(
+            "%s: after %llu steps loss %.6f, before %.6f; worker 0 sent "
+            "%llu bytes in %llu messages\n",
+            w->job->algorithm, (unsigned long long)w->step,
+            loss(w->model, &w->common, NULL), first,
+            (unsigned long long)traffic.payload_bytes,
+            (unsigned long long)traffic.messages);
+    }
+    return status;
+}
+
+// Joins, works and leaves; the handles go once nobody reads from them.
+static void *work(void *given)
+{
+    worker *const w = given;
+    const uint32_t world = w->job->hub == NULL ? LAC_RANK_ANY : THREADS;
+    lac_status status = lac_transport_join(
+        &w->transport, w->job->transport, w->job->hub, w->rank, world);
+    if (status == LAC_OK) {
+        w->rank = lac_transport_rank(w->transport);
+        status = run(w);
+    }
+    w->good = status == LAC_OK;
+    if (!w->good) {
+        fprintf(stderr, "worker %u: %s\n", w->rank, lac_error_message());
+        if (w->transport != NULL) {
+            lac_transport_abort(w->transport, lac_error_message());
+            lac_transport_kill_job(w->transport, 1);
+        }
+    }
+    lac_transport_leave(w->transport);
+    lac_algorithm_close(w->algorithm);
+    lac_topology_close(w->topology);
+    lac_layout_close(w->layout);
+    return NULL;
+}
+
+static bool run_threads(job *j)
+{
+    static worker workers[THREADS];
+    pthread_t threads[THREADS];
+    bool good = lac_hub_open(&j->hub, THREADS) == LAC_OK;
+    if (!good) {
+        fprintf(stderr, "%s\n", lac_error_message());
+        return false;
+    }
+    for (uint32_t i = 0; i < THREADS; i++) {
+        workers[i] = (worker){.job = j, .rank = i};
+        if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0) {
+            fprintf(stderr, "no thread for worker %u\n", i);
+            exit(1);
+        }
+    }
+    for (uint32_t i = 0; i < THREADS; i++) {
+        (void)pthread_join(threads[i], NULL);
+        good = good && workers[i].good;
+    }
+    lac_hub_close(j->hub);
+    return good;
+}
+
+static bool run_process(const job *j)
+{
+    static worker w;
+    w = (worker){.job = j, .rank = LAC_RANK_ANY};
+    (void)work(&w);
+    return w.good;
+}
+
+int main(int argc, char **argv)
+{
+    job j = {"allreduce", NULL, "local", 100, NULL, NULL};
+    if (argc > 1) {
+        j.algorithm = argv[1];
+    }
+    if (argc > 2 && strcmp(argv[2], "-") != 0) {
+        j.compressor = argv[2];
+    }
+    if (argc > 3) {
+        j.transport = argv[3];
+    }
+    if (argc > 4) {
+        j.steps = strtoull(argv[4], NULL, 10);
+    }
+    if (argc > 5) {
+        j.checkpoint = argv[5];
+    }
+    const bool threads = strncmp(j.transport, "local", 5) == 0;
+    return (threads ? run_threads(&j) : run_process(&j)) ? 0 : 1;
+}

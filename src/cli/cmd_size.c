@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+// laconic size: what an algorithm sends and keeps for a model, from the shapes
+// of its tensors alone.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/catalog.h"
+#include "cli/command.h"
+#include "cli/file.h"
+#include "cli/launch.h"
+#include "cli/report.h"
+#include "cli/size_report.h"
+#include "nn/layouts.h"
+
+typedef struct settings {
+    const char *model;
+    const char *layout;
+    const char *algorithm;
+    const char *compressor;
+    const char *topology;
+    uint64_t workers;
+    uint64_t seed;
+    bool json;
+} settings;
+
+static const cli_option options[] = {
+    {.name = "model",
+     .type = CLI_OPTION_TEXT,
+     .offset = offsetof(settings, model),
+     .value = "SPEC",
+     .fallback = "",
+     .help = "such as resnet18; see `laconic list`"},
+    {.name = "layout",
+     .type = CLI_OPTION_TEXT,
+     .offset = offsetof(settings, layout),
+     .value = "FILE",
+     .fallback = "",
+     .help = "or a line a tensor: name, rows, columns"},
+    {.name = "algorithm",
+     .type = CLI_OPTION_TEXT,
+     .offset = offsetof(settings, algorithm),
+     .value = "SPEC",
+     .help = "such as powergossip:iterations=2"},
+    {.name = "compressor",
+     .type = CLI_OPTION_TEXT,
+     .offset = offsetof(settings, compressor),
+     .value = "SPEC",
+     .fallback = "",
+     .help = "such as top-k:0.01, where the algorithm takes one"},
+    {.name = "topology",
+     .type = CLI_OPTION_TEXT,
+     .offset = offsetof(settings, topology),
+     .value = "SPEC",
+     .fallback = "ring",
+     .help = "who talks to whom, for gossip"},
+    {.name = "workers",
+     .type = CLI_OPTION_U64,
+     .offset = offsetof(settings, workers),
+     .value = "N",
+     .fallback = "8",
+     .min = 1,
+     .max = CLI_WORKERS_MAX,
+     .help = "how many take part"},
+    CLI_OPTION_SEED(settings),
+    CLI_OPTION_JSON(settings),
+    {0},
+};
+
+// One run of the command. Everything is NULL or owned by it.
+typedef struct job {
+    const settings *s;
+    lac_layout *layout;
+    lac_topology *topology;
+    cli_size size;
+} job;
+
+static const char *given_or_null(const char *text)
+{
+    return *text == '\0' ? NULL : text;
+}
+
+// A sentence about a layout begins with the name of the file instead.
+static lac_status name_file(lac_status status, const char *path)
+{
+    static const char prefix[] = "layout: ";
+    char sentence[256];
+    (void)snprintf(sentence, sizeof(sentence), "%s", lac_error_message());
+    const size_t skip = strncmp(sentence, prefix, sizeof(prefix) - 1) == 0
+                            ? sizeof(prefix) - 1
+                            : 0;
+    return lac_fail(status, "%s: %s", path, sentence + skip);
+}
+
+static lac_status read_layout(const char *path, lac_layout **out)
+{
+    uint8_t *data = NULL;
+    size_t len = 0;
+    lac_status status = cli_file_read(path, &data, &len);
+    if (status != LAC_OK) {
+        return status;
+    }
+    status = lac_layout_parse(out, (const char *)data, len);
+    free(data);
+    if (status != LAC_OK) {
+        return name_file(status, path);
+    }
+    if (lac_layout_count(*out) == 0) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: has no tensor, expected lines of name, rows and columns",
+            path);
+    }
+    return LAC_OK;
+}
+
+static int open_layout(job *j)
+{
+    const settings *const s = j->s;
+    if ((*s->model == '\0') == (*s->layout == '\0')) {
+        (void)!lac_fail(
+            LAC_ERR_INVALID,
+            "size: %s of --model and --layout given, expected one",
+            *s->model == '\0' ? "neither" : "both");
+        return cli_misused("size");
+    }
+    if (*s->layout != '\0') {
+        return read_layout(s->layout, &j->layout) == LAC_OK ? CLI_GOOD
+                                                            : cli_failed();
+    }
+    const lac_status status = nn_layout_open(&j->layout, s->model);
+    if (status == LAC_OK) {
+        return CLI_GOOD;
+    }
+    return status == LAC_ERR_NOMEM
+               ? cli_failed()
+               : cli_bad_spec_of("size", "models", s->model);
+}
+
+static int open_topology(job *j)
+{
+    const settings *const s = j->s;
+    const bool file = strncmp(s->topology, "file:", 5) == 0;
+    const lac_status status = lac_topology_open(
+        &j->topology, s->topology, (uint32_t)s->workers, s->seed);
+    if (status == LAC_OK) {
+        return CLI_GOOD;
+    }
+    return status == LAC_ERR_NOMEM || (status == LAC_ERR_INVALID && file)
+               ? cli_failed()
+               : cli_bad_spec_of("size", "topologies", s->topology);
+}
+
+// Counts the values that the compressor keeps of all tensors.
+static int count_kept(job *j)
+{
+    lac_compressor *c = NULL;
+    if (*j->s->compressor == '\0') {
+        return CLI_GOOD;
+    }
+    if (lac_compressor_open(&c, j->s->compressor, LAC_FORM_PLAIN) != LAC_OK) {
+        return cli_bad_spec("size", j->s->compressor);
+    }
+    for (size_t i = 0; i < lac_layout_count(j->layout); i++) {
+        j->size.values_kept +=
+            lac_compressor_kept(c, lac_layout_tensor(j->layout, i)->shape);
+    }
+    lac_compressor_close(c);
+    return CLI_GOOD;
+}
+
+// The payload of one tensor: what a layout of it alone would cost.
+static lac_status tensor_bytes(
+    const lac_algorithm_options *all, size_t index, double *out)
+{
+    lac_algorithm_options alone = *all;
+    lac_layout *layout = NULL;
+    lac_cost cost = {0};
+    lac_status status =
+        lac_layout_open(&layout, lac_layout_tensor(all->layout, index), 1);
+    if (status == LAC_OK) {
+        alone.layout = layout;
+        status = lac_algorithm_cost(&alone, &cost);
+    }
+    lac_layout_close(layout);
+    *out = cost.payload_bytes;
+    return status;
+}
+
+// Where the bytes are is told if it can be; it is no reason to fail.
+static void split_bytes(job *j)
+{
+    const size_t count = lac_layout_count(j->layout);
+    double *bytes = calloc(count, sizeof(*bytes));
+    for (size_t i = 0; bytes != NULL && i < count; i++) {
+        if (tensor_bytes(&j->size.algorithm, i, &bytes[i]) != LAC_OK) {
+            free(bytes);
+            bytes = NULL;
+        }
+    }
+    j->size.tensor_bytes = bytes;
+}
+
+static int find_cost(job *j)
+{
+    const settings *const s = j->s;
+    lac_algorithm_options *const o = &j->size.algorithm;
+    *o = lac_algorithm_options_default();
+    o->spec = s->algorithm;
+    o->compressor = given_or_null(s->compressor);
+    o->layout = j->layout;
+    o->topology = j->topology;
+    o->seed = s->seed;
+    const lac_status status = lac_algorithm_cost(o, &j->size.cost);
+    if (status == LAC_OK) {
+        return CLI_GOOD;
+    }
+    return status == LAC_ERR_INVALID || status == LAC_ERR_NOTFOUND
+               ? cli_bad_spec_of("size", "algorithms", s->algorithm)
+               : cli_failed();
+}
+
+static int report(job *j)
+{
+    const settings *const s = j->s;
+    j->size.model = given_or_null(s->model);
+    j->size.layout = given_or_null(s->layout);
+    j->size.topology = s->topology;
+    if (s->json) {
+        return cli_json_print(cli_size_json(&j->size), stdout);
+    }
+    split_bytes(j);
+    cli_size_table(&j->size, stdout);
+    return CLI_GOOD;
+}
+
+static int run(const void *given, size_t count, char *const *arguments)
+{
+    static int (*const steps[])(job *) = {
+        open_layout, open_topology, count_kept, find_cost, report};
+    (void)count;
+    (void)arguments;
+    job j = {.s = given};
+    int code = CLI_GOOD;
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && code == CLI_GOOD;
+         i++) {
+        code = steps[i](&j);
+    }
+    free(j.size.tensor_bytes);
+    lac_topology_close(j.topology);
+    lac_layout_close(j.layout);
+    return code;
+}
+
+const cli_command cmd_size = {
+    .name = "size",
+    .summary = "tell what an algorithm sends and keeps for a model",
+    .arguments = "",
+    .details =
+        "From the shapes of a model's tensors alone: the bytes of payload a\n"
+        "step (of gossip to one neighbour, else one worker's contribution),\n"
+        "messages, memory, and the time to send the bytes of a worker once\n"
+        "over common links, to each neighbour in gossip, without latency,\n"
+        "computing and what a collective does underneath. Where the data\n"
+        "decide how many bytes there are it is the most there can be, where\n"
+        "rounds differ their mean.\n"
+        "A layout file has a line a tensor: its name, rows and columns.",
+    .options = options,
+    .settings_size = sizeof(settings),
+    .run = run,
+};

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// A language model of words: an embedding, LSTM layers of the same width, and
+// the embedding again to predict the next word (tied weights), so that only
+// its bias is a parameter of the last layer.
+#include "nn/layouts.h"
+
+typedef struct lstm {
+    uint32_t vocabulary;
+    uint32_t hidden;
+    uint32_t layers;
+} lstm;
+
+enum { GATES = 4, LAYERS_MAX = 1000, HIDDEN_MAX = 1 << 20 };
+
+static const lac_param lstm_params[] = {
+    {.name = "vocabulary",
+     .type = LAC_PARAM_U32,
+     .offset = offsetof(lstm, vocabulary),
+     .fallback = "28869",
+     .min = 1,
+     .max = UINT32_MAX,
+     .help = "words it knows; the default is that of WikiText-2"},
+    {.name = "hidden",
+     .type = LAC_PARAM_U32,
+     .offset = offsetof(lstm, hidden),
+     .fallback = "650",
+     .min = 1,
+     .max = HIDDEN_MAX,
+     .help = "width of the embedding and of the layers"},
+    {.name = "layers",
+     .type = LAC_PARAM_U32,
+     .offset = offsetof(lstm, layers),
+     .fallback = "3",
+     .min = 1,
+     .max = LAYERS_MAX,
+     .help = "LSTM layers"},
+    {0},
+};
+
+static void lstm_list(const void *settings, nn_tensors *tensors)
+{
+    const lstm *const l = settings;
+    const size_t gates = (size_t)GATES * l->hidden;
+    nn_add(tensors, l->vocabulary, l->hidden, "encoder.weight");
+    for (uint32_t k = 0; k < l->layers; k++) {
+        nn_add(tensors, gates, l->hidden, "rnn.weight_ih_l%u", k);
+        nn_add(tensors, gates, l->hidden, "rnn.weight_hh_l%u", k);
+        nn_add(tensors, gates, 1, "rnn.bias_ih_l%u", k);
+        nn_add(tensors, gates, 1, "rnn.bias_hh_l%u", k);
+    }
+    nn_add(tensors, l->vocabulary, 1, "decoder.bias");
+}
+
+const nn_model nn_lstm_model = {
+    .plugin.size = sizeof(nn_model),
+    .plugin.name = "lstm",
+    .plugin.summary = "LSTM language model with tied weights",
+    .plugin.params = lstm_params,
+    .plugin.param_size = sizeof(lac_param),
+    .plugin.state_size = sizeof(lstm),
+    .list = lstm_list,
+};

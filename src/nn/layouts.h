@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// Which tensors a model is made of. Names, order and shapes are those that
+// PyTorch and torchvision give their parameters, so that measurements and
+// checkpoints can be compared; a convolution is out x (in * height * width).
+// Only what is learnt counts: running means of batch norms are not there.
+#ifndef LACONIC_NN_LAYOUTS_H
+#define LACONIC_NN_LAYOUTS_H
+
+#include <laconic/laconic.h>
+
+// nn_layout_open gives the layout of the model that `spec` names, such as
+// "resnet20" or "lstm:vocabulary=10000". On failure `*out` is NULL.
+// Fails with LAC_ERR_NOTFOUND, LAC_ERR_INVALID or LAC_ERR_NOMEM.
+lac_status nn_layout_open(lac_layout **out, const char *spec);
+
+// nn_models returns what can be named, `*count_out` of them.
+const lac_plugin *const *nn_models(size_t *count_out);
+
+// The tensors of a model while they are listed.
+typedef struct nn_tensors nn_tensors;
+
+// A model: its plug-in, and a function that lists its tensors.
+typedef struct nn_model {
+    lac_plugin plugin; // must be first
+    void (*list)(const void *settings, nn_tensors *tensors);
+} nn_model;
+
+// nn_add lists the next tensor; its name is formatted. A failure is kept and
+// reported when the layout is opened.
+void nn_add(
+    nn_tensors *tensors, size_t rows, size_t cols, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+// nn_add_linear lists the weight and bias of a fully connected layer.
+void nn_add_linear(
+    nn_tensors *tensors, const char *name, size_t in, size_t out);
+
+#endif

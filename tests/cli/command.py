@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of the command share. Each is run as `test_NAME.py LACONIC`
+and needs the standard library only; .npy files are made by hand.
+"""
+import os
+import random
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+LACONIC = os.path.abspath(sys.argv.pop(1))
+GOOD, FAILED, USAGE = 0, 1, 2
+COMMANDS = ("list", "encode", "decode", "topology", "average", "bench")
+
+
+def npy(shape, values, descr="<f4", order="False", version=1):
+    """The bytes of a .npy file."""
+    header = "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }" % (
+        descr, order, tuple(shape))
+    header = header.ljust(117) + "\n"
+    code = "d" if descr.endswith("8") else "f"
+    return (b"\x93NUMPY" + bytes([version, 0])
+            + struct.pack("<H" if version == 1 else "<I", len(header))
+            + header.encode() + struct.pack("<%d%s" % (len(values), code),
+                                            *values))
+
+
+def values_of(data):
+    """The shape and values of a .npy file of version 1."""
+    length, = struct.unpack("<H", data[8:10])
+    header = data[10:10 + length].decode()
+    shape = re.search(r"\(([^)]*)\)", header).group(1)
+    body = data[10 + length:]
+    return (tuple(int(d) for d in shape.split(",") if d.strip()),
+            struct.unpack("<%df" % (len(body) // 4), body))
+
+
+class Command(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        generator = random.Random(1)
+        self.values = [generator.gauss(0, 1) for _ in range(600)]
+        self.write("x.npy", npy((30, 4, 5), self.values))
+
+    def write(self, name, data):
+        with open(os.path.join(self.folder, name), "wb") as file:
+            file.write(data)
+
+    def read(self, name):
+        with open(os.path.join(self.folder, name), "rb") as file:
+            return file.read()
+
+    def run_laconic(self, *words, **more):
+        return subprocess.run((LACONIC,) + words, cwd=self.folder, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              check=False, **more)
+
+    def succeeds(self, *words):
+        done = self.run_laconic(*words)
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(done.returncode, GOOD)
+        return done.stdout
+
+    def fails(self, code, sentence, *words, **more):
+        """The first line of stderr is the sentence; stdout is empty."""
+        before = self.files()
+        done = self.run_laconic(*words, **more)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(done.stderr.split("\n")[0], "laconic: " + sentence)
+        self.assertEqual(done.returncode, code)
+        if code == USAGE:
+            self.assertIn("try `laconic ", done.stderr)
+        self.assertEqual(self.files(), before)
+
+    def files(self):
+        return {name: self.read(name) for name in os.listdir(self.folder)}
+
+    def encode_fails(self, sentence):
+        self.fails(FAILED, sentence, "encode", "--compressor", "identity",
+                   "bad.npy", "out.lac")

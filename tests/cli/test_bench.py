@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""bench: what it reports and how it shows that it is busy."""
+import json
+import os
+import pty
+import subprocess
+import unittest
+
+from command import Command, GOOD, LACONIC
+
+
+class Bench(Command):
+    KEYS = {"spec", "encode_gbps", "decode_add_gbps", "encode_add_gbps",
+            "bits_per_value"}
+
+    def succeeds(self, *words):
+        """A slow machine may say how far it is."""
+        done = self.run_laconic(*words)
+        self.assertRegex(done.stderr, r"^(\d+/\d+ .*\n)*$")
+        self.assertEqual(done.returncode, GOOD)
+        return done.stdout
+
+    def test_a_terminal_gets_a_bar_that_is_gone_at_the_end(self):
+        reader, writer = pty.openpty()
+        done = subprocess.run(
+            (LACONIC, "bench", "--values", "10", "--runs", "1", "identity",
+             "half"), stdout=subprocess.PIPE, stderr=writer, check=True)
+        os.close(writer)
+        shown = os.read(reader, 1 << 16)
+        os.close(reader)
+        self.assertTrue(shown.endswith(b"\r\x1b[K"))
+        bars = [bar for bar in shown.split(b"\r\x1b[K") if bar]
+        self.assertEqual(bars, [
+            b"[" + b" " * 24 + b"] 1/2 identity",
+            b"[" + b"#" * 12 + b" " * 12 + b"] 2/2 half"])
+        self.assertIn(b"break-even", done.stdout)
+
+    def test_one_value_is_one(self):
+        self.assertIn("\n1 value, medians of 2 runs",
+                      self.succeeds("bench", "--values", "1", "--runs", "2",
+                                    "identity"))
+
+    def test_json_has_the_promised_keys(self):
+        told = json.loads(self.succeeds("bench", "--values", "10000", "--runs",
+                                        "3", "--json"))
+        self.assertEqual(told["values"], 10000)
+        self.assertIn(told["kernels"], ("portable", "avx2"))
+        self.assertGreater(told["memcpy_gbps"], 0)
+        self.assertEqual(told["algorithms"], [])
+        for item in told["compressors"]:
+            self.assertLessEqual(self.KEYS, set(item))
+            for key in self.KEYS - {"spec"}:
+                self.assertGreater(item[key], 0)
+        identity = told["compressors"][-1]
+        self.assertEqual(identity["spec"], "identity")
+        self.assertEqual(identity["bits_per_value"], 32)
+        self.assertIsNone(identity["break_even_mbit"])
+
+    def test_specs_and_kernels_can_be_chosen(self):
+        told = json.loads(self.succeeds(
+            "bench", "identity", "--kernels", "portable", "--values", "1",
+            "--runs", "2", "identity", "--json"))
+        self.assertEqual(told["kernels"], "portable")
+        self.assertEqual([c["spec"] for c in told["compressors"]],
+                         ["identity"] * 2)
+
+    def test_the_table_lines_up(self):
+        lines = self.succeeds("bench", "--values", "1000", "--runs",
+                              "1").split("\n")
+        self.assertIn("1,000 values, medians of 1 run", lines[1])
+        end = lines.index("", 3)
+        self.assertEqual(len({len(line) for line in lines[3:end]}), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT
+// What every model algorithm owes its callers when something goes wrong: a
+// clear error on every worker, no hang, and state and values as they were.
+#include "gossip.h"
+
+#include <math.h>
+#include <time.h>
+
+#include "base/fail.h"
+
+enum { ODD = 2, ROUNDS = 12 };
+
+static const double patience = 20; // seconds; nobody may need as long
+
+static double now(void)
+{
+    struct timespec t;
+    (void)timespec_get(&t, TIME_UTC);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+// Mixes; after a failure state and values must be what they were before it.
+static lac_status mix_or_keep(player *p, uint64_t round)
+{
+    float x[VALUES];
+    player_save(p);
+    uint8_t *const before = p->piece->states[p->rank];
+    const size_t len = p->piece->lens[p->rank];
+    p->piece->states[p->rank] = NULL;
+    memcpy(x, p->x, sizeof(x));
+    const lac_status status = player_mix(p, round);
+    if (status != LAC_OK) {
+        player_save(p);
+        const bool kept = p->piece->lens[p->rank] == len &&
+                          memcmp(before, p->piece->states[p->rank], len) == 0 &&
+                          memcmp(x, p->x, sizeof(x)) == 0;
+        p->piece->spoilt += !kept;
+    }
+    free(before);
+    return status;
+}
+
+static lac_status mix_until_it_fails(player *p)
+{
+    TRY(player_open(p));
+    TRY(player_start(p));
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        TRY(mix_or_keep(p, round));
+    }
+    return LAC_OK;
+}
+
+// Runs a play in which all workers but perhaps the odd one must fail in time.
+static void assert_all_fail(
+    play *piece, bool odd_fails, test_worker workers[WORLD_MAX])
+{
+    const double begun = now();
+    piece->timeout = patience;
+    play_fill(piece);
+    play_run(piece, workers);
+    assert_true(now() - begun < patience / 2);
+    assert_int_equal(piece->spoilt, 0);
+    for (uint32_t rank = 0; rank < piece->world; rank++) {
+        if (rank != ODD || odd_fails) {
+            assert_int_not_equal(workers[rank].status, LAC_OK);
+            assert_string_not_equal(workers[rank].sentence, "");
+        }
+    }
+}
+
+static void assert_all_say(
+    const play *piece, const test_worker *workers, const char *what)
+{
+    for (uint32_t rank = 0; rank < piece->world; rank++) {
+        if (strstr(workers[rank].sentence, what) == NULL) {
+            print_error("worker %u: %s\n", rank, workers[rank].sentence);
+            fail();
+        }
+    }
+}
+
+static void differences_are_refused(play *piece)
+{
+    static const lac_tensor others[TENSORS] = {
+        {.name = "weight", .shape = {5, 7}}, {.name = "empty", .shape = {0, 3}},
+        {.name = "bias", .shape = {13, 1}},  {.name = "one", .shape = {1, 1}},
+        {.name = "row", .shape = {1, 9}},
+    };
+    test_worker workers[WORLD_MAX];
+    lac_layout *layout;
+    assert_ok(lac_layout_open(&layout, others, TENSORS));
+    const lac_algorithm_options odd[] = {
+        {.layout = layout},
+        {.seed = 77},
+        {.compressor = piece->compressor == NULL ? NULL : "half"},
+        {.spec = piece->compressor == NULL ? NULL : "naive"},
+    };
+    piece->script = mix_until_it_fails;
+    piece->odd = ODD;
+    for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++) {
+        const bool differs = i < 2 || piece->compressor != NULL;
+        const bool same =
+            odd[i].spec != NULL && strcmp(odd[i].spec, piece->algorithm) == 0;
+        if (!differs || same) {
+            continue;
+        }
+        piece->odd_options = odd[i];
+        assert_all_fail(piece, true, workers);
+        assert_all_say(piece, workers, "runs another layout, algorithm,");
+    }
+    lac_layout_close(layout);
+}
+
+static lac_status leave_early(player *p)
+{
+    TRY(player_open(p));
+    TRY(player_start(p));
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        if (p->rank == ODD && round == 2) {
+            return LAC_OK;
+        }
+        TRY(mix_or_keep(p, round));
+    }
+    return LAC_OK;
+}
+
+static void a_worker_leaves(play *piece)
+{
+    test_worker workers[WORLD_MAX];
+    piece->script = leave_early;
+    assert_all_fail(piece, false, workers);
+}
+
+static lac_status abort_early(player *p)
+{
+    TRY(player_open(p));
+    TRY(player_start(p));
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        if (p->rank == ODD && round == 2) {
+            lac_transport_abort(p->transport, "the disk is full");
+        }
+        TRY(mix_or_keep(p, round));
+    }
+    return LAC_OK;
+}
+
+static void a_worker_aborts(play *piece)
+{
+    test_worker workers[WORLD_MAX];
+    piece->script = abort_early;
+    assert_all_fail(piece, true, workers);
+    assert_all_say(piece, workers, "the disk is full");
+}
+
+static lac_status spoil_a_value(player *p)
+{
+    TRY(player_open(p));
+    TRY(player_start(p));
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        if (p->rank == ODD && round == 2) {
+            p->x[40] = NAN; // of bias
+        }
+        TRY(mix_or_keep(p, round));
+    }
+    return LAC_OK;
+}
+
+static lac_status spoil_an_update(player *p)
+{
+    TRY(player_open(p));
+    TRY(player_start(p));
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        const float spoilt[13] = {1, 2, INFINITY};
+        const float *const updates[TENSORS] = {
+            NULL, NULL, p->rank == ODD ? spoilt : NULL, NULL, NULL};
+        if (round == 2) {
+            TRY(lac_algorithm_mix(p->a, round, p->slices, updates, TENSORS));
+        } else {
+            TRY(mix_or_keep(p, round));
+        }
+    }
+    return LAC_OK;
+}
+
+static lac_status spoil_the_start(player *p)
+{
+    if (p->rank == ODD) {
+        p->x[40] = INFINITY;
+    }
+    return mix_until_it_fails(p);
+}
+
+static void values_that_are_not_finite(play *piece)
+{
+    static lac_status (*const scripts[])(player * p) = {
+        spoil_a_value, spoil_an_update, spoil_the_start};
+    test_worker workers[WORLD_MAX];
+    for (size_t i = 0; i < 3; i++) {
+        piece->script = scripts[i];
+        assert_all_fail(piece, true, workers);
+        assert_all_say(
+            piece, workers, "worker 2 has a value in bias that is not finite");
+    }
+}
+
+// Opens alone; every allocation fails once.
+static lac_status open_without_memory(player *p)
+{
+    for (long left = 0;; left++) {
+        test_allocations_left = left;
+        const lac_status status = player_open(p);
+        test_allocations_left = -1;
+        if (status == LAC_OK) {
+            TRY(player_start(p));
+            return player_mix(p, 0);
+        }
+        if (status != LAC_ERR_NOMEM || p->a != NULL) {
+            return lac_fail(LAC_ERR_INVALID, "allocation %ld", left);
+        }
+    }
+}
+
+static void memory_runs_out(play *piece)
+{
+    piece->script = open_without_memory;
+    piece->world = 1;
+    piece->topology = "complete";
+    play_well(piece);
+}
+
+#define EXPECT(call, sentence)                                                 \
+    do {                                                                       \
+        if ((call) != LAC_ERR_INVALID ||                                       \
+            strstr(lac_error_message(), sentence) == NULL) {                   \
+            return lac_fail(                                                   \
+                LAC_ERR_PEER, "%.200s, not: %s", lac_error_message(),          \
+                sentence);                                                     \
+        }                                                                      \
+    } while (0)
+
+static lac_status misuse(player *p)
+{
+    lac_slice slices[TENSORS + 1];
+    memcpy(slices, p->slices, sizeof(p->slices));
+    slices[TENSORS] = slices[0];
+    TRY(player_open(p));
+    lac_algorithm *const a = p->a;
+    EXPECT(player_mix(p, 0), ": rounds come after start or load");
+    EXPECT(lac_algorithm_start(a, slices, 2), ": starts from all 5 tensors, 2");
+    TRY(player_start(p));
+    EXPECT(player_mix(p, 1), ": round of weight is 1, expected 0");
+    EXPECT(
+        lac_algorithm_mix(a, 0, slices, NULL, TENSORS + 1),
+        ": 6 slices were given of 5 tensors");
+    slices[2] = slices[0];
+    EXPECT(
+        lac_algorithm_mix(a, 0, slices, NULL, 3), ": weight was given twice");
+    slices[2] = p->slices[2];
+    slices[2].tensor = TENSORS;
+    EXPECT(
+        lac_algorithm_mix(a, 0, slices, NULL, 3),
+        ": slice 2 is of tensor 5, there are 5");
+    slices[2] = p->slices[2];
+    slices[2].in = NULL;
+    EXPECT(
+        lac_algorithm_mix(a, 0, slices, NULL, 3),
+        ": the values of bias are NULL");
+    slices[2].in = slices[2].out;
+    slices[2].dtype = (lac_dtype)7;
+    EXPECT(
+        lac_algorithm_mix(a, 0, slices, NULL, 3),
+        ": bias has dtype 7, expected float32");
+    EXPECT(
+        lac_algorithm_end(a, 0, p->slices, NULL, 1),
+        ": round 0 of weight was ended before it was begun");
+    TRY(lac_algorithm_begin(a, 0, p->slices, 1));
+    EXPECT(
+        lac_algorithm_begin(a, 0, p->slices, 1),
+        ": round 0 of weight was begun twice");
+    TRY(lac_algorithm_end(a, 0, p->slices, NULL, 1));
+    EXPECT(
+        lac_algorithm_reduce(a, 1, p->slices, 1),
+        ": is a model algorithm, expected a gradient one");
+    return lac_algorithm_mix(a, 1, p->slices, NULL, 1);
+}
+
+static void wrong_calls(play *piece)
+{
+    piece->script = misuse;
+    piece->world = 1;
+    piece->topology = "complete";
+    play_well(piece);
+}
+
+#define DUTY(name)                                                             \
+    static void all_##name(void **state)                                       \
+    {                                                                          \
+        (void)state;                                                           \
+        for_all_models(name);                                                  \
+    }
+
+DUTY(differences_are_refused)
+DUTY(a_worker_leaves)
+DUTY(a_worker_aborts)
+DUTY(values_that_are_not_finite)
+DUTY(memory_runs_out)
+DUTY(wrong_calls)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_differences_are_refused),
+        cmocka_unit_test(all_a_worker_leaves),
+        cmocka_unit_test(all_a_worker_aborts),
+        cmocka_unit_test(all_values_that_are_not_finite),
+        cmocka_unit_test(all_memory_runs_out),
+        cmocka_unit_test(all_wrong_calls),
+    };
+    return cmocka_run_group_tests_name("gossip failures", tests, NULL, NULL);
+}

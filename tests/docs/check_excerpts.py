@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT
+"""Fail unless every code block of docs/using-the-library.md stands in one of
+the examples, apart from its indentation."""
+import pathlib
+import re
+import sys
+import textwrap
+
+SOURCES = {"c": "logistic.c", "fortran": "average.f90"}
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
+
+
+def stands_in(block, lines):
+    wanted = block.splitlines()
+    return any(
+        textwrap.dedent("\n".join(lines[i:i + len(wanted)])).splitlines()
+        == wanted for i in range(len(lines) - len(wanted) + 1))
+
+
+root = pathlib.Path(sys.argv[1])
+document = root / "docs" / "using-the-library.md"
+blocks = FENCE.findall(document.read_text())
+failed = len(blocks) == 0
+for language, block in blocks:
+    source = root / "examples" / SOURCES[language]
+    if not stands_in(block, source.read_text().splitlines()):
+        print(f"{document.name}: not in {source.name}:\n{block}")
+        failed = True
+sys.exit(1 if failed else 0)

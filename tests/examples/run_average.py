@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""The Fortran example under mpirun: every worker must end with the mean.
+
+usage: run_average.py LIBRARY PROGRAM, the latter empty if it was not built
+"""
+import pathlib
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "transport"))
+import launch
+
+WORKERS = 4
+
+
+def run(library, program, *words):
+    return subprocess.run(
+        [*launch.launcher(library, WORKERS), program, *words],
+        env=launch.environment(), text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, timeout=100, check=False)
+
+
+def main(library, program):
+    if program == "":
+        print("skipped: no Fortran compiler for this MPI")
+        return launch.SKIPPED
+    good = True
+    for words in [], ["dpsgd"]:
+        done = run(library, program, *words)
+        print(done.stdout)
+        good = good and done.returncode == 0 and all(
+            f"worker {rank} has the mean   1.5000" in done.stdout
+            for rank in range(WORKERS))
+    wrong = run(library, program, "nothing")
+    print(wrong.stdout)
+    good = good and wrong.returncode != 0 and \
+        'no algorithm is named "nothing"' in wrong.stdout
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// Progress: a bar for people, few lines for a log, nothing for a short run.
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/progress.h"
+#include "lac_test.h"
+
+// Runs all steps into a file and compares what was shown. `age` is how many
+// seconds ago the run began.
+static void assert_shown(
+    size_t total, bool terminal, double age, const char *expected)
+{
+    char text[4096];
+    cli_progress p = cli_progress_begin(total);
+    p.stream = tmpfile();
+    assert_non_null(p.stream);
+    p.terminal = terminal;
+    p.start -= age;
+    for (size_t i = 0; i < total; i++) {
+        cli_progress_step(&p, i, "thing");
+    }
+    cli_progress_end(&p);
+    rewind(p.stream);
+    text[fread(text, 1, sizeof(text) - 1, p.stream)] = '\0';
+    (void)fclose(p.stream);
+    assert_string_equal(text, expected);
+}
+
+static void a_terminal_sees_a_bar_that_goes_away(void **state)
+{
+    (void)state;
+    assert_shown(
+        2, true, 0,
+        "\r\033[K[                        ] 1/2 thing"
+        "\r\033[K[############            ] 2/2 thing\r\033[K");
+    assert_shown(0, true, 0, "");
+}
+
+// A second, at most, passes in this test.
+static void a_short_run_has_no_lines(void **state)
+{
+    (void)state;
+    assert_shown(3, false, 1, "");
+}
+
+static void a_long_run_has_a_line_for_each_step(void **state)
+{
+    (void)state;
+    assert_shown(3, false, 3, "1/3 thing\n2/3 thing\n3/3 thing\n");
+}
+
+static void of_many_steps_few_have_lines(void **state)
+{
+    (void)state;
+    char expected[4096] = "";
+    for (int i = 1; i < 500; i += 25) {
+        const size_t len = strlen(expected);
+        (void)snprintf(
+            expected + len, sizeof(expected) - len, "%d/500 thing\n", i);
+    }
+    assert_shown(500, false, 3, expected);
+}
+
+static void a_long_name_does_not_wrap(void **state)
+{
+    (void)state;
+    char name[200], text[512];
+    memset(name, 'x', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    cli_progress p = cli_progress_begin(9);
+    p.stream = tmpfile();
+    assert_non_null(p.stream);
+    p.terminal = true;
+    cli_progress_step(&p, 0, name);
+    rewind(p.stream);
+    const size_t len = fread(text, 1, sizeof(text), p.stream);
+    (void)fclose(p.stream);
+    assert_true(len < 80);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_terminal_sees_a_bar_that_goes_away),
+        cmocka_unit_test(a_short_run_has_no_lines),
+        cmocka_unit_test(a_long_run_has_a_line_for_each_step),
+        cmocka_unit_test(of_many_steps_few_have_lines),
+        cmocka_unit_test(a_long_name_does_not_wrap),
+    };
+    return cmocka_run_group_tests_name("cli.progress", tests, NULL, NULL);
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// The arithmetic of gossip rounds: every set of kernels gives the same bits,
+// for every size and alignment, in place too, and the values are right.
+#include "lac_test.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels/gossip.h"
+#include "kernels/kernels.h"
+
+enum { VALUES = 300, SHIFTS = 8, ROOM = VALUES + SHIFTS };
+
+static float x[ROOM], y[ROOM], z[ROOM], update[ROOM];
+
+static int fill(void **state)
+{
+    (void)state;
+    const lac_key key = {1, 2, LAC_SCOPE_SHARED};
+    for (uint32_t i = 0; i < ROOM; i++) {
+        x[i] = lac_key_normal(&key, i);
+        y[i] = lac_key_normal(&key, i + 1000);
+        z[i] = lac_key_normal(&key, i + 2000);
+        update[i] = lac_key_normal(&key, i + 3000);
+    }
+    x[5] = INFINITY;
+    x[7] = -0.0f;
+    y[9] = 1e-42f;
+    return 0;
+}
+
+// All that a set of kernels does with n values from `shift` on, one after the
+// other in `out`.
+static void run(
+    const laci_gossip_kernels *k, size_t shift, size_t n, float out[8][ROOM])
+{
+    const float *const a = x + shift, *const b = y + shift;
+    k->scale(0.3f, a, out[0] + shift, n);
+    k->subtract(a, b, out[1] + shift, n);
+    k->apply(a, NULL, out[2] + shift, n);
+    k->apply(a, update + shift, out[3] + shift, n);
+    k->pull(0.7f, a, b, z + shift, NULL, out[4] + shift, n);
+    k->pull(0.7f, a, b, z + shift, update + shift, out[5] + shift, n);
+    k->combine(0.3f, a, -1.5f, b, out[6] + shift, n);
+    memcpy(out[7], z, sizeof(out[7]));
+    float *const place = out[7] + shift;
+    k->scale(0.5f, place, place, n);
+    k->subtract(place, b, place, n);
+    k->apply(place, NULL, place, n);
+    k->apply(place, update + shift, place, n);
+    k->pull(0.7f, a, b, place, b, place, n);
+}
+
+static void avx2_equals_portable(void **state)
+{
+    (void)state;
+    static float left[8][ROOM], right[8][ROOM];
+    const laci_kernels *fast;
+    if (laci_kernels_find("avx2", &fast) != LAC_OK) {
+        print_message("skipped: %s\n", lac_error_message());
+        skip();
+    }
+    for (size_t n = 0; n <= VALUES; n++) {
+        memset(left, 0, sizeof(left));
+        memset(right, 0, sizeof(right));
+        run(fast->gossip, n % SHIFTS, n, left);
+        run(&laci_gossip_portable, n % SHIFTS, n, right);
+        assert_memory_equal(left, right, sizeof(left));
+    }
+}
+
+// One rounding an operation, so the expected floats are exact.
+static void values_are_right(void **state)
+{
+    (void)state;
+    static float out[8][ROOM];
+    run(laci_kernels_best()->gossip, 0, VALUES, out);
+    for (size_t i = 0; i < VALUES; i++) {
+        const float away = x[i] - y[i];
+        const float pulled = z[i] + 0.7f * away;
+        assert_true(out[0][i] == 0.3f * x[i]);
+        assert_true(out[1][i] == away);
+        assert_true(out[2][i] == x[i]);
+        assert_true(out[3][i] == x[i] + update[i]);
+        assert_true(out[4][i] == pulled);
+        assert_true(out[5][i] == pulled + update[i]);
+        assert_true(out[6][i] == 0.3f * x[i] + -1.5f * y[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(avx2_equals_portable),
+        cmocka_unit_test(values_are_right),
+    };
+    return cmocka_run_group_tests_name("gossip", tests, fill, NULL);
+}
