@@ -60,10 +60,11 @@ module laconic
             integer(c_int) :: lac_topology_open
         end function
 
-        function lac_algorithm_options_default() bind(c)
-            import :: lac_algorithm_options
-            type(lac_algorithm_options) :: lac_algorithm_options_default
-        end function
+        subroutine lac_algorithm_options_init(options, size) bind(c)
+            import :: lac_algorithm_options, c_size_t
+            type(lac_algorithm_options), intent(out) :: options
+            integer(c_size_t), value :: size
+        end subroutine
 
         function lac_algorithm_open(a, options) bind(c)
             import :: c_ptr, c_int, lac_algorithm_options
@@ -165,7 +166,7 @@ program average
     call check(lac_topology_open(topology, "ring" // c_null_char, workers, &
         1_c_int64_t))
 
-    options = lac_algorithm_options_default()
+    call lac_algorithm_options_init(options, c_sizeof(options))
     options%spec = c_loc(spec)
     options%layout = layout
     options%topology = topology

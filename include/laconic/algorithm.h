@@ -77,7 +77,20 @@ typedef struct lac_algorithm_options {
     lac_nonfinite nonfinite;
 } lac_algorithm_options;
 
-LAC_API lac_algorithm_options lac_algorithm_options_default(void);
+/// lac_algorithm_options_init fills options[0..size) with the defaults: seed 1,
+/// a timeout of 60 seconds, all else 0 or NULL. `size` is
+/// sizeof(lac_algorithm_options) as the caller knows it, so that a program goes
+/// on working with a library whose struct has grown.
+LAC_API void lac_algorithm_options_init(
+    lac_algorithm_options *options, size_t size);
+
+/// lac_algorithm_options_default returns what lac_algorithm_options_init fills.
+static inline lac_algorithm_options lac_algorithm_options_default(void)
+{
+    lac_algorithm_options options;
+    lac_algorithm_options_init(&options, sizeof(options));
+    return options;
+}
 
 typedef struct lac_algorithm lac_algorithm;
 

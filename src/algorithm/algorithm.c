@@ -35,14 +35,33 @@ const lac_plugin *const *lac_algorithms(size_t *count_out)
     return plugins;
 }
 
-lac_algorithm_options lac_algorithm_options_default(void)
+void lac_algorithm_options_init(lac_algorithm_options *options, size_t size)
 {
-    return (lac_algorithm_options){
-        .size = sizeof(lac_algorithm_options),
+    const lac_algorithm_options defaults = {
+        .size = size,
         .spec = "allreduce",
         .seed = 1,
         .timeout = 60,
     };
+    memset(options, 0, size);
+    memcpy(
+        options, &defaults, size < sizeof(defaults) ? size : sizeof(defaults));
+}
+
+// What the caller says, with the defaults for what its struct does not have
+// yet.
+static lac_status whole_options(
+    const lac_algorithm_options *given, lac_algorithm_options *out)
+{
+    if (given->size < sizeof(*out)) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "algorithm: the options have a size of %zu bytes, expected %zu; "
+            "fill them with lac_algorithm_options_init",
+            given->size, sizeof(*out));
+    }
+    *out = *given;
+    return LAC_OK;
 }
 
 static lac_status check_options(
@@ -234,15 +253,17 @@ lac_status lac_algorithm_open(
     lac_algorithm **out, const lac_algorithm_options *options)
 {
     *out = NULL;
-    if (options->transport == NULL) {
+    lac_algorithm_options o;
+    LAC_TRY(whole_options(options, &o));
+    if (o.transport == NULL) {
         return lac_fail(
-            LAC_ERR_INVALID, "%.60s: a transport is needed", options->spec);
+            LAC_ERR_INVALID, "%.60s: a transport is needed", o.spec);
     }
     lac_algorithm *a = NULL;
-    LAC_TRY(prepare(&a, options));
+    LAC_TRY(prepare(&a, &o));
     lac_status status = allocate(a);
     if (status == LAC_OK) {
-        status = laci_algorithm_open_group(a, options);
+        status = laci_algorithm_open_group(a, &o);
     }
     if (status != LAC_OK) {
         lac_algorithm_close(a);
@@ -276,8 +297,10 @@ void lac_algorithm_close(lac_algorithm *a)
 lac_status lac_algorithm_cost(
     const lac_algorithm_options *options, lac_cost *out)
 {
+    lac_algorithm_options o;
+    LAC_TRY(whole_options(options, &o));
     lac_algorithm *a = NULL;
-    LAC_TRY(prepare(&a, options));
+    LAC_TRY(prepare(&a, &o));
     lac_cost cost = {.family = a->ops->family};
     a->ops->cost(a->state, &a->worker, &cost);
     cost.memory_bytes += a->memory.values * sizeof(float) + a->memory.errors +

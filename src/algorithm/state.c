@@ -6,6 +6,7 @@
 //     u32       version, 1
 //     u32       rank, u32 world
 //     text      algorithm (u32 length, then the characters)
+//     text      spec of the compressor, empty where there is none
 //     u64       bits of its step size, a double; 0 where there is none
 //     u32       number of tensors; for each
 //       text      name
@@ -120,6 +121,7 @@ static void put_state(writer *w, const lac_algorithm *a)
     put_u32(w, a->worker.rank);
     put_u32(w, a->worker.world);
     put_text(w, a->ops->plugin.name);
+    put_text(w, a->worker.compressor_spec);
     put_u64(w, double_bits(step_of(a)));
     put_u32(w, (uint32_t)tensors);
     for (size_t t = 0; t < tensors; t++) {
@@ -235,6 +237,7 @@ static lac_status get_head(reader *r, const lac_algorithm *a, bool apply)
     const uint32_t rank = get_u32(r);
     const uint32_t world = get_u32(r);
     const text name = get_text(r);
+    const text compressor = get_text(r);
     if (found == NULL || memcmp(found, magic, sizeof(magic)) != 0) {
         return lac_fail(LAC_ERR_CORRUPT, "state: is not one of laconic");
     }
@@ -247,6 +250,11 @@ static lac_status get_head(reader *r, const lac_algorithm *a, bool apply)
         return lac_fail(
             LAC_ERR_INVALID, "state: algorithm is %.*s, expected %s",
             shown(name), name.start, a->ops->plugin.name);
+    }
+    if (!same_text(compressor, a->worker.compressor_spec)) {
+        return lac_fail(
+            LAC_ERR_INVALID, "state: compressor is \"%.*s\", expected \"%s\"",
+            shown(compressor), compressor.start, a->worker.compressor_spec);
     }
     if (rank != a->worker.rank || world != a->worker.world) {
         return lac_fail(

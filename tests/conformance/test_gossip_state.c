@@ -142,6 +142,10 @@ static void strangers_are_refused(play *piece)
     assert_all_refuse(
         piece, &other, "state: is of worker 0 of 5, expected 1 of 3");
     other.world = 5;
+    if (piece->compressor != NULL) {
+        other.compressor = "half";
+        assert_all_refuse(piece, &other, "state: compressor is ");
+    }
     other.algorithm = "dpsgd";
     other.compressor = NULL;
     if (strcmp(piece->algorithm, "dpsgd") != 0) {
