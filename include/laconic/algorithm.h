@@ -55,11 +55,20 @@ typedef enum lac_family {
     LAC_FAMILY_GRADIENT = 1,
 } lac_family;
 
-/// What to do when a worker has a value that is not finite.
+/// What all workers do when one of them has a value that is not finite. Model
+/// algorithms can only stop. Such values never reach an error memory.
 typedef enum lac_nonfinite {
-    LAC_NONFINITE_STOP = 0, ///< Fail, naming the worker and the tensor.
-    LAC_NONFINITE_SKIP = 1, ///< Leave the round out, on all workers.
-    LAC_NONFINITE_RAW = 2,  ///< Exchange that tensor as it is.
+    /// Fail with LAC_ERR_INVALID and a sentence that names the worker and the
+    /// tensor. A gradient algorithm can go on with the same round and other
+    /// gradients; the finite tensors of this call stay in error memories.
+    LAC_NONFINITE_STOP = 0,
+    /// Leave the round out: results are zeros and the round is done. The
+    /// finite tensors stay in error memories.
+    LAC_NONFINITE_SKIP = 1,
+    /// Exchange those tensors as they are, their state untouched, and the
+    /// others as usual. Needs memory for a copy of the state and of the model,
+    /// and a pass over the state in every round.
+    LAC_NONFINITE_RAW = 2,
 } lac_nonfinite;
 
 /// How an algorithm is set up. Fill one from lac_algorithm_options_default.
@@ -149,8 +158,12 @@ LAC_FALLIBLE lac_status lac_algorithm_mix(
 LAC_API bool lac_algorithm_takes_update(const lac_algorithm *a);
 
 /// lac_algorithm_reduce replaces every slice by the mean over all workers, as
-/// far as the algorithm sends it, with the same bits everywhere.
-/// Fails like lac_algorithm_end.
+/// far as the algorithm sends it, with the same bits everywhere. It needs no
+/// start. Calls of a round may have any of the tensors, the same on all
+/// workers: how they are grouped does not change results.
+/// Fails like lac_algorithm_end, and by LAC_NONFINITE_STOP. What a failed round
+/// did not deliver stays in error memories; the rest of the state and the
+/// values are as they were.
 LAC_FALLIBLE lac_status lac_algorithm_reduce(
     lac_algorithm *a, uint64_t round, const lac_slice *slices, size_t count);
 
