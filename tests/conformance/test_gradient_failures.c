@@ -3,6 +3,8 @@
 // a round fails.
 #include "gradient.h"
 
+#include <threads.h>
+
 enum { SICK_ROUND = 1, SICK = 3, SICKER = 4 }; // workers with bad values
 
 // Worker 3 has a NaN in bias, worker 4 there too and an infinity in row.
@@ -249,14 +251,22 @@ static void send_all_raw(voyage *v)
     }
 }
 
-// The last worker gives up in the middle of a run.
+// Workers that have two rounds behind them.
+static _Atomic uint32_t ready;
+
+// The last worker gives up in the middle of a run, when the others have got
+// that far too.
 static lac_status fail_one(crewman *m)
 {
     snapshot before, after;
     TRY(crewman_open(m));
     TRY(reduce_round(m, 0));
     TRY(reduce_round(m, 1));
+    ready++;
     if (m->rank == m->v->world - 1) {
+        while (ready < m->v->world) {
+            thrd_yield();
+        }
         lac_transport_abort(m->transport, "worker 4: had enough");
         return LAC_OK;
     }
@@ -273,6 +283,7 @@ static lac_status fail_one(crewman *m)
 
 static void keep_state_in_failure(voyage *v)
 {
+    ready = 0;
     voyage_well(v, fail_one);
 }
 
