@@ -122,6 +122,12 @@ LAC_API double lac_algorithm_gamma(const lac_algorithm *a);
 /// algorithm and compressor, or NULL.
 LAC_API const char *lac_algorithm_warning(const lac_algorithm *a);
 
+/// lac_algorithm_use_kernels chooses the kernels by name: "portable", "avx2" or
+/// "best", which is the default. All give the same bits.
+/// Fails with LAC_ERR_NOTFOUND, or LAC_ERR_UNSUPPORTED on a machine without.
+LAC_FALLIBLE lac_status
+lac_algorithm_use_kernels(lac_algorithm *a, const char *name);
+
 /// lac_algorithm_start begins from the values in `slices`, all tensors of the
 /// layout. Some algorithms exchange them once.
 /// Fails with LAC_ERR_INVALID, LAC_ERR_PEER or LAC_ERR_CORRUPT.

@@ -348,3 +348,11 @@ void laci_algorithm_use_kernels(lac_algorithm *a, const laci_kernels *kernels)
         (void)!lac_compressor_use_kernels(a->worker.server, kernels->name);
     }
 }
+
+lac_status lac_algorithm_use_kernels(lac_algorithm *a, const char *name)
+{
+    const laci_kernels *kernels = NULL;
+    LAC_TRY(laci_kernels_find(name, &kernels));
+    laci_algorithm_use_kernels(a, kernels);
+    return LAC_OK;
+}

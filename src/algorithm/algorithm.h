@@ -54,6 +54,7 @@ typedef struct laci_worker {
     float *sums;          // room for what sum_bound says of all tensors, and
                           // for LACI_SUM_NOTES floats more
     bool not_finite;      // some worker's values, found in this round
+    bool must_look;       // set by an algorithm with finds_unfit
     laci_field *fields;
     size_t *first_field; // of each tensor
 } laci_worker;
@@ -126,6 +127,12 @@ typedef struct laci_algorithm_ops {
     bool native_sums;  // gradient family: as laci_group_options has it
     bool sharded;      // gradient family: every tensor has an owner, and
                        // messages go to owners: laci_group_scatter
+
+    // Gradient family: `reduce` finds values that are not finite by itself,
+    // while it makes its first message. It then sets w->must_look and fails
+    // before it has talked; the framework looks at all values and calls it
+    // again. No field changes before the first exchange has succeeded.
+    bool finds_unfit;
 
     // Optional: the spec of a second compressor, for the way back, that the
     // framework opens like the first; "" for the same.

@@ -33,11 +33,17 @@ static size_t largest_tensor(const lac_algorithm *a)
     return largest;
 }
 
+// An algorithm that finds them itself has not changed its state by then.
+static bool keeps_state(const lac_algorithm *a)
+{
+    return a->nonfinite == LAC_NONFINITE_RAW && !a->ops->finds_unfit;
+}
+
 // The floats of the state, to be taken back.
 static size_t kept_values(const lac_algorithm *a)
 {
     size_t values = 0;
-    for (size_t i = 0; i < a->memory.count; i++) {
+    for (size_t i = 0; keeps_state(a) && i < a->memory.count; i++) {
         const laci_field *const field = &a->memory.fields[i];
         values += field->name == NULL ? 0 : field->count;
     }
@@ -57,7 +63,7 @@ lac_status laci_containment_open(lac_algorithm *a)
 {
     const bool raw = a->nonfinite == LAC_NONFINITE_RAW;
     const size_t tensors = lac_layout_count(a->worker.layout);
-    const size_t kept = raw ? kept_values(a) : 0;
+    const size_t kept = kept_values(a);
     const size_t values = raw ? lac_layout_values(a->worker.layout) : 0;
     a->unfit = laci_zalloc(tensors + 1);
     a->kept = laci_zalloc_aligned(kept * sizeof(float));
@@ -121,11 +127,18 @@ uint32_t laci_containment_prepare(lac_algorithm *a, size_t count)
             unfit++;
         }
     }
-    if (a->nonfinite == LAC_NONFINITE_RAW) {
+    if (keeps_state(a)) {
         copy_state(a, count, false);
     }
     a->worker.not_finite = false;
     return unfit;
+}
+
+void laci_containment_trust(lac_algorithm *a, size_t count)
+{
+    memset(a->unfit, 0, count);
+    a->worker.not_finite = false;
+    a->worker.must_look = false;
 }
 
 // Reads which items worker `peer` has that are not finite.
@@ -224,7 +237,9 @@ static size_t sort_items(lac_algorithm *a, size_t count)
 static lac_status act_raw(
     lac_algorithm *a, uint64_t number, const lac_slice *slices, size_t count)
 {
-    copy_state(a, count, true);
+    if (keeps_state(a)) {
+        copy_state(a, count, true);
+    }
     LAC_TRY(sum_raw(a, number, slices, count));
     const laci_round rest = {number, a->items, sort_items(a, count), 0};
     if (rest.count > 0) {

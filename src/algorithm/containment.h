@@ -19,6 +19,10 @@ size_t laci_containment_room(const lac_algorithm *a);
 // keeps what may have to be taken back.
 uint32_t laci_containment_prepare(lac_algorithm *a, size_t count);
 
+// laci_containment_trust is for algorithms that look themselves: it takes all
+// items to be finite.
+void laci_containment_trust(lac_algorithm *a, size_t count);
+
 // laci_containment_act finishes a round in which some worker had such a value.
 // The items may be in another order afterwards.
 lac_status laci_containment_act(

@@ -257,14 +257,27 @@ lac_status lac_algorithm_mix(
     return end_items(a, number, count);
 }
 
+// Reduces a->items, which may have values that are not finite.
+static lac_status reduce_items(lac_algorithm *a, uint64_t number, size_t count)
+{
+    laci_round round = {number, a->items, count, 0};
+    if (a->ops->finds_unfit) {
+        laci_containment_trust(a, count);
+        const lac_status status = a->ops->reduce(a->state, &a->worker, &round);
+        if (!a->worker.must_look) {
+            return status;
+        }
+    }
+    round.unfit = laci_containment_prepare(a, count);
+    return a->ops->reduce(a->state, &a->worker, &round);
+}
+
 lac_status lac_algorithm_reduce(
     lac_algorithm *a, uint64_t number, const lac_slice *slices, size_t count)
 {
     LAC_TRY(expect_family(a, LAC_FAMILY_GRADIENT));
     LAC_TRY(take_slices(a, number, slices, NULL, count));
-    const laci_round round = {
-        number, a->items, count, laci_containment_prepare(a, count)};
-    lac_status status = a->ops->reduce(a->state, &a->worker, &round);
+    lac_status status = reduce_items(a, number, count);
     if (a->worker.not_finite) {
         status = laci_containment_act(a, number, slices, count);
     }

@@ -94,7 +94,7 @@ void laci_subspace_orthonormalise(
     for (size_t j = 0; j < rank; j++) {
         float *const column = x + j * n;
         bool settled = settle(x, n, j);
-        for (size_t t = 1; !settled && t <= DRAWS_MAX; t++) {
+        for (size_t t = 1; key != NULL && !settled && t <= DRAWS_MAX; t++) {
             draw(key, (t * rank + j) * n, column, n);
             settled = settle(x, n, j);
         }

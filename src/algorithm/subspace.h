@@ -14,7 +14,8 @@ void laci_subspace_draw(const lac_key *key, float *x, size_t n, size_t rank);
 
 // laci_subspace_orthonormalise makes such columns orthonormal; their lengths do
 // not matter, however small. A column that is zero, or a sum of the ones before
-// it but for rounding, is drawn anew from `key`. `rank` must not exceed n.
+// it but for rounding, is drawn anew from `key`, or becomes zero where that is
+// NULL. `rank` must not exceed n.
 void laci_subspace_orthonormalise(
     const lac_key *key, float *x, size_t n, size_t rank);
 

@@ -19,7 +19,7 @@ enum {
     OPERATIONS = 4,
 };
 
-static double now(void)
+double cli_bench_now(void)
 {
     struct timespec t;
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
@@ -83,17 +83,17 @@ static lac_status run_once(
     const lac_key key = lac_key_make(
         b->seed, LAC_PURPOSE_COMPRESS, round, lac_scope_shared(),
         lac_name_hash("bench"));
-    const double start = now();
+    const double start = cli_bench_now();
     memcpy(b->y, b->x, s->shape.rows * s->shape.cols * sizeof(float));
-    const double copied = now();
+    const double copied = cli_bench_now();
     lac_status status = lac_compressor_encode(
         s->c, &key, s->shape, b->x, s->payload, s->cap, &s->len);
-    const double encoded = now();
+    const double encoded = cli_bench_now();
     if (status == LAC_OK) {
         status = lac_compressor_decode_add(
             s->c, &key, s->shape, s->payload, s->len, 0.5f, b->y);
     }
-    const double added = now();
+    const double added = cli_bench_now();
     size_t len = 0;
     if (status == LAC_OK) {
         status =
@@ -105,7 +105,7 @@ static lac_status run_once(
     times[0] = copied - start;
     times[1] = encoded - copied;
     times[2] = added - encoded;
-    times[3] = now() - added;
+    times[3] = cli_bench_now() - added;
     return status;
 }
 

@@ -36,6 +36,9 @@ lac_status cli_bench_init(cli_bench *b, size_t n, size_t runs, uint64_t seed);
 // cli_bench_fini releases what cli_bench_init got. A zeroed struct is allowed.
 void cli_bench_fini(cli_bench *b);
 
+// cli_bench_now returns seconds on a clock that only counts up.
+double cli_bench_now(void);
+
 // cli_bench_median returns the median of at least one number and leaves them
 // sorted.
 double cli_bench_median(double *numbers, size_t count);

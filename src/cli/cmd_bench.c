@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// laconic bench: how fast compressors are on this machine, next to memcpy.
+// laconic bench: how fast compressors and algorithms are on this machine, next
+// to memcpy.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/bench.h"
+#include "cli/bench_step.h"
 #include "cli/catalog.h"
 #include "cli/command.h"
 #include "cli/progress.h"
@@ -80,6 +82,9 @@ typedef struct job {
     const settings *settings;
     entry entries[SPECS_MAX];
     size_t count;
+    cli_bench_step steps[SPECS_MAX]; // of algorithms
+    size_t step_count;
+    lac_compressor *kernels; // knows their name
     cli_bench bench;
 } job;
 
@@ -108,17 +113,21 @@ static double bits_per_value(const entry *e)
            (double)(shape.rows * shape.cols);
 }
 
-// Of all values: the median over all compressors of their medians, which may
-// be of fewer values.
+// Of all values: the median over everything of its median, which may be of
+// fewer or more values.
 static double memcpy_seconds(const job *j)
 {
-    double times[SPECS_MAX];
+    const size_t count = j->count + j->step_count;
+    double times[2 * SPECS_MAX];
     for (size_t i = 0; i < j->count; i++) {
         const cli_bench_result *const r = &j->entries[i].result;
-        times[i] = r->memcpy * (double)j->bench.n /
-                   (double)(r->shape.rows * r->shape.cols);
+        times[i] = r->memcpy / (double)(r->shape.rows * r->shape.cols);
     }
-    return j->count == 0 ? (double)NAN : cli_bench_median(times, j->count);
+    for (size_t i = 0; i < j->step_count; i++) {
+        times[j->count + i] = j->steps[i].memcpy / (double)j->steps[i].values;
+    }
+    return count == 0 ? (double)NAN
+                      : (double)j->bench.n * cli_bench_median(times, count);
 }
 
 static double memcpy_gbps(const job *j)
@@ -128,8 +137,8 @@ static double memcpy_gbps(const job *j)
 
 static const char *kernels_in_use(const job *j)
 {
-    return j->count == 0 ? kernel_names[j->settings->kernels]
-                         : lac_compressor_kernels(j->entries[0].c);
+    return j->kernels == NULL ? kernel_names[j->settings->kernels]
+                              : lac_compressor_kernels(j->kernels);
 }
 
 static cJSON *entry_json(const entry *e)
@@ -161,7 +170,10 @@ static cJSON *report_json(const job *j)
     for (size_t i = 0; i < j->count; i++) {
         cJSON_AddItemToArray(compressors, entry_json(&j->entries[i]));
     }
-    (void)cJSON_AddArrayToObject(o, "algorithms");
+    cJSON *const algorithms = cJSON_AddArrayToObject(o, "algorithms");
+    for (size_t i = 0; i < j->step_count; i++) {
+        cJSON_AddItemToArray(algorithms, cli_bench_step_json(&j->steps[i]));
+    }
     return o;
 }
 
@@ -207,7 +219,7 @@ static void add_speed_limit(cli_table *t, double mbit)
     }
 }
 
-static void report_table(const job *j)
+static void report_compressors(const job *j)
 {
     static const char *const heads[] = {
         "",
@@ -222,15 +234,6 @@ static void report_table(const job *j)
         "GB/s  memcpys",
         "GB/s  memcpys",
         "Gbit/s"};
-    char machine[128], values[CLI_GROUPED_SIZE];
-    read_machine(machine, sizeof(machine));
-    printf("%s, %s kernels, one thread\n", machine, kernels_in_use(j));
-    printf(
-        "%s value%s, medians of %zu run%s; a memcpy takes %.2f ms, %.1f GB/s"
-        "\n\n",
-        cli_grouped(j->bench.n, values), j->bench.n == 1 ? "" : "s",
-        j->bench.runs, j->bench.runs == 1 ? "" : "s", 1e3 * memcpy_seconds(j),
-        memcpy_gbps(j));
     cli_table t = cli_table_make("lrrrrr", NULL);
     add_words(&t, heads, sizeof(heads) / sizeof(heads[0]));
     for (size_t i = 0; i < j->count; i++) {
@@ -250,18 +253,73 @@ static void report_table(const job *j)
         "break-even, sending less outweighs encode and decode-add.\n");
 }
 
+static void report_table(const job *j)
+{
+    char machine[128], values[CLI_GROUPED_SIZE];
+    read_machine(machine, sizeof(machine));
+    printf("%s, %s kernels, one thread\n", machine, kernels_in_use(j));
+    printf(
+        "%s value%s, medians of %zu run%s; a memcpy takes %.2f ms, %.1f GB/s"
+        "\n\n",
+        cli_grouped(j->bench.n, values), j->bench.n == 1 ? "" : "s",
+        j->bench.runs, j->bench.runs == 1 ? "" : "s", 1e3 * memcpy_seconds(j),
+        memcpy_gbps(j));
+    if (j->count > 0) {
+        report_compressors(j);
+    }
+    if (j->count > 0 && j->step_count > 0) {
+        printf("\n");
+    }
+    if (j->step_count > 0) {
+        cli_bench_step_table(j->steps, j->step_count);
+    }
+}
+
 static lac_status measure(job *j)
 {
     const settings *const s = j->settings;
-    cli_progress progress = cli_progress_begin(j->count);
+    cli_progress progress = cli_progress_begin(j->count + j->step_count);
     lac_status status = cli_bench_init(&j->bench, s->values, s->runs, s->seed);
     for (size_t i = 0; i < j->count && status == LAC_OK; i++) {
         cli_progress_step(&progress, i, j->entries[i].spec);
         status = cli_bench_measure(
             &j->bench, j->entries[i].c, &j->entries[i].result);
     }
+    const cli_bench_step_options o = {
+        .runs = s->runs, .seed = s->seed, .kernels = kernel_names[s->kernels]};
+    for (size_t i = 0; i < j->step_count && status == LAC_OK; i++) {
+        cli_progress_step(&progress, j->count + i, j->steps[i].spec);
+        status = cli_bench_step_measure(&j->steps[i], &o);
+    }
     cli_progress_end(&progress);
     return status;
+}
+
+// Takes what the user named, or something usual. Returns an exit code.
+static int add_spec(job *j, const char *spec, bool named)
+{
+    if (cli_bench_is_algorithm(spec)) {
+        cli_bench_step *const step = &j->steps[j->step_count++];
+        step->spec = spec;
+        return cli_bench_step_check(step) == LAC_OK
+                   ? CLI_GOOD
+                   : cli_bad_spec_of("bench", "algorithms", spec);
+    }
+    entry *const e = &j->entries[j->count];
+    e->spec = spec;
+    const lac_status status =
+        lac_compressor_open(&e->c, e->spec, LAC_FORM_PLAIN);
+    if (status == LAC_ERR_NOTFOUND && !named) {
+        return CLI_GOOD;
+    }
+    if (status != LAC_OK) {
+        return cli_bad_spec("bench", e->spec);
+    }
+    j->count++;
+    return lac_compressor_use_kernels(
+               e->c, kernel_names[j->settings->kernels]) == LAC_OK
+               ? CLI_GOOD
+               : cli_failed();
 }
 
 // Opens everything before anything is measured, so that a wrong spec is told
@@ -271,21 +329,16 @@ static int open_entries(job *j, size_t count, char *const *arguments)
     const bool named = count > 0;
     const size_t specs = named ? count : USUAL_COUNT;
     for (size_t i = 0; i < specs; i++) {
-        entry *const e = &j->entries[j->count];
-        e->spec = named ? arguments[i] : usual[i];
-        const lac_status status =
-            lac_compressor_open(&e->c, e->spec, LAC_FORM_PLAIN);
-        if (status == LAC_ERR_NOTFOUND && !named) {
-            continue;
+        const int code = add_spec(j, named ? arguments[i] : usual[i], named);
+        if (code != CLI_GOOD) {
+            return code;
         }
-        if (status != LAC_OK) {
-            return cli_bad_spec("bench", e->spec);
-        }
-        j->count++;
-        if (lac_compressor_use_kernels(
-                e->c, kernel_names[j->settings->kernels]) != LAC_OK) {
-            return cli_failed();
-        }
+    }
+    if (lac_compressor_open(&j->kernels, "identity", LAC_FORM_PLAIN) !=
+            LAC_OK ||
+        lac_compressor_use_kernels(
+            j->kernels, kernel_names[j->settings->kernels]) != LAC_OK) {
+        return cli_failed();
     }
     return CLI_GOOD;
 }
@@ -313,20 +366,23 @@ static int run(const void *given, size_t count, char *const *arguments)
     for (size_t i = 0; i < j.count; i++) {
         lac_compressor_close(j.entries[i].c);
     }
+    lac_compressor_close(j.kernels);
     cli_bench_fini(&j.bench);
     return code;
 }
 
 const cli_command cmd_bench = {
     .name = "bench",
-    .summary = "measure how fast compressors are, next to memcpy",
+    .summary = "measure how fast compressors and algorithms are",
     .arguments = "[SPEC]...",
     .arguments_max = SPECS_MAX,
     .details =
         "Measure encoding, decoding with addition, and encoding with error\n"
         "memory, on one thread, on normal deviates. Without a SPEC the usual\n"
         "compressors are measured. Every run has a memcpy of the same floats\n"
-        "in it, so that figures can be compared across machines.",
+        "in it, so that figures can be compared across machines.\n"
+        "Where SPEC is a gradient algorithm, such as powersgd:rank=2, a whole\n"
+        "step on the tensors of ResNet-50 is measured, without a network.",
     .options = options,
     .settings_size = sizeof(settings),
     .run = run,

@@ -14,6 +14,7 @@
 #include "kernels/matrix.h"
 #include "kernels/natural.h"
 #include "kernels/pack.h"
+#include "kernels/powersgd.h"
 #include "kernels/select.h"
 #include "kernels/sign.h"
 #include "kernels/vector.h"
@@ -29,6 +30,7 @@ static const laci_kernels portable = {
     .dither = &laci_dither_portable,
     .pack = &laci_pack_portable,
     .matrix = &laci_matrix_portable,
+    .powersgd = &laci_powersgd_portable,
 };
 
 #ifdef LACI_HAVE_AVX2
@@ -43,6 +45,7 @@ static const laci_kernels avx2 = {
     .dither = &laci_dither_avx2,
     .pack = &laci_pack_avx2,
     .matrix = &laci_matrix_avx2,
+    .powersgd = &laci_powersgd_avx2,
 };
 
 // Not every compiler's __builtin_cpu_supports knows f16c.

@@ -41,6 +41,7 @@ SETTINGS = {
                        ["error-feedback", "--compressor", "random-k:0.05"],
                        ["error-feedback", "--compressor", "sign"]),
     "signum": (["signum"],),
+    "powersgd": (["powersgd"],),
 }
 
 

@@ -6,7 +6,7 @@ import pty
 import subprocess
 import unittest
 
-from command import Command, GOOD, LACONIC
+from command import Command, GOOD, LACONIC, USAGE
 
 
 class Bench(Command):
@@ -63,6 +63,32 @@ class Bench(Command):
         self.assertEqual(told["kernels"], "portable")
         self.assertEqual([c["spec"] for c in told["compressors"]],
                          ["identity"] * 2)
+
+    def test_a_step_of_an_algorithm_is_measured(self):
+        told = json.loads(self.succeeds(
+            "bench", "powersgd:rank=2", "allreduce", "--runs", "1", "--json"))
+        self.assertEqual(told["compressors"], [])
+        powersgd, allreduce = told["algorithms"]
+        self.assertEqual(powersgd["spec"], "powersgd:rank=2")
+        self.assertEqual(powersgd["layout"], "resnet50")
+        for key in ("ms", "memcpy_ratio", "break_even_mbit"):
+            self.assertGreater(powersgd[key], 0)
+        self.assertIsNone(allreduce["break_even_mbit"])
+        self.assertGreater(told["memcpy_gbps"], 0)
+
+    def test_compressors_and_algorithms_go_together(self):
+        done = self.run_laconic(
+            "bench", "powersgd:rank=33", "--runs", "1")
+        self.assertEqual(done.returncode, USAGE)
+        self.assertIn("powersgd: rank", done.stderr)
+        done = self.run_laconic("bench", "choco", "--runs", "1")
+        self.assertEqual(done.returncode, USAGE)
+        self.assertIn("choco: a topology is needed", done.stderr)
+        told = self.succeeds("bench", "identity", "powersgd", "--runs", "1",
+                             "--values", "1000", "--kernels", "portable")
+        self.assertIn("portable kernels", told)
+        self.assertRegex(told, r"(?m)^powersgd +resnet50 ")
+        self.assertRegex(told, r"(?m)^identity ")
 
     def test_the_table_lines_up(self):
         lines = self.succeeds("bench", "--values", "1000", "--runs",

@@ -199,6 +199,15 @@ static const char *const compressors[] = {
 
 enum { COMPRESSORS = sizeof(compressors) / sizeof(*compressors) };
 
+// Algorithms whose settings change what they do.
+static const char *const variants[] = {
+    "powersgd:rank=3,min-compression-rate=0",
+    "powersgd:rank=2,alternating=yes",
+    "powersgd:rank=2,warm-start=no,error-feedback=no",
+};
+
+enum { VARIANTS = sizeof(variants) / sizeof(*variants) };
+
 static inline void run_duty(const char *name, const char *compressor, duty *run)
 {
     voyage v = {.algorithm = name, .compressor = compressor, .world = 5};
@@ -223,6 +232,9 @@ static inline void for_all_gradients(duty *run)
         for (size_t c = 0; ops->takes_compressor && c < COMPRESSORS; c++) {
             run_duty(table[i]->name, compressors[c], run);
         }
+    }
+    for (size_t i = 0; i < VARIANTS; i++) {
+        run_duty(variants[i], NULL, run);
     }
 }
 

@@ -3,6 +3,8 @@
 // a round fails.
 #include "gradient.h"
 
+#include <threads.h>
+
 enum { SICK_ROUND = 1, SICK = 3, SICKER = 4 }; // workers with bad values
 
 // Worker 3 has a NaN in bias, worker 4 there too and an infinity in row.
@@ -104,7 +106,8 @@ static lac_status stop_and_go_on(crewman *m)
     EXPECT(reduce_given(m, SICK_ROUND) == LAC_ERR_INVALID);
     (void)snprintf(
         sentence, sizeof(sentence),
-        "%s: worker 3 has a value in bias that is not finite", m->v->algorithm);
+        "%.*s: worker 3 has a value in bias that is not finite",
+        (int)strcspn(m->v->algorithm, ":"), m->v->algorithm);
     EXPECT(strcmp(sentence, lac_error_message()) == 0);
     EXPECT(result_is(m, SICK_ROUND, 77));
     TRY(take_snapshot(m, &after));
@@ -248,14 +251,22 @@ static void send_all_raw(voyage *v)
     }
 }
 
-// The last worker gives up in the middle of a run.
+// Workers that have two rounds behind them.
+static _Atomic uint32_t ready;
+
+// The last worker gives up in the middle of a run, when the others have got
+// that far too.
 static lac_status fail_one(crewman *m)
 {
     snapshot before, after;
     TRY(crewman_open(m));
     TRY(reduce_round(m, 0));
     TRY(reduce_round(m, 1));
+    ready++;
     if (m->rank == m->v->world - 1) {
+        while (ready < m->v->world) {
+            thrd_yield();
+        }
         lac_transport_abort(m->transport, "worker 4: had enough");
         return LAC_OK;
     }
@@ -272,6 +283,7 @@ static lac_status fail_one(crewman *m)
 
 static void keep_state_in_failure(voyage *v)
 {
+    ready = 0;
     voyage_well(v, fail_one);
 }
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// How long a whole step of a gradient algorithm takes on the tensors of a
+// model, measured against memcpy. There is one worker, so that nothing waits
+// for a network; all that a worker computes is computed.
+#ifndef LACONIC_CLI_BENCH_STEP_H
+#define LACONIC_CLI_BENCH_STEP_H
+
+#include <cjson/cJSON.h>
+
+#include <laconic/laconic.h>
+
+typedef struct cli_bench_step {
+    const char *spec;
+    const char *layout; // the name of the model
+    size_t values;
+    double payload_bytes; // that a worker contributes
+    double memcpy;        // seconds, of all values; medians
+    double seconds;
+} cli_bench_step;
+
+typedef struct cli_bench_step_options {
+    size_t runs;
+    uint64_t seed;
+    const char *kernels;
+} cli_bench_step_options;
+
+// cli_bench_is_algorithm tells whether a spec begins with the name of one.
+bool cli_bench_is_algorithm(const char *spec);
+
+// cli_bench_step_check fills in what is known without measuring. Fails as
+// opening the algorithm does, and with LAC_ERR_INVALID for one that does not
+// reduce gradients.
+lac_status cli_bench_step_check(cli_bench_step *step);
+
+// cli_bench_step_measure fails as the algorithm does or with LAC_ERR_NOMEM.
+lac_status cli_bench_step_measure(
+    cli_bench_step *step, const cli_bench_step_options *options);
+
+cJSON *cli_bench_step_json(const cli_bench_step *step);
+void cli_bench_step_table(const cli_bench_step *steps, size_t count);
+
+#endif
