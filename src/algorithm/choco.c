@@ -4,12 +4,16 @@
 // differences to them, and move towards what the copies of the neighbours say.
 // Converges for every contraction, however coarse, if gamma is small enough.
 //
-// Three vectors a worker: x, its copy xhat, and s = sum_j w_ij xhat_j with its
-// own included, so that neighbours' copies need not be kept:
+// Three vectors a worker: x, its copy xhat, and how far the neighbours' copies
+// are, d = sum_j w_ij xhat_j - xhat_i, so that they need not be kept:
 //
 //     begin  q_i = C(x_i - xhat_i), sent to all neighbours
-//            xhat_i += q_i;  s_i += w_ii q_i + sum_j w_ij q_j
-//     end    x_i += gamma (s_i - xhat_i) + update
+//            xhat_i += q_i;  d_i += sum_j w_ij (q_j - q_i)
+//     end    x_i += gamma d_i + update
+//
+// d shrinks with the disagreement and so does its rounding. The sum of copies
+// that the papers keep is as large as x: what it loses would be pulled into x
+// in every round, and move the mean for ever.
 //
 // Valid for a fixed W only. The mean of the workers is preserved by any C.
 #include "algorithm/gamma.h"
@@ -17,7 +21,7 @@
 #include "base/fail.h"
 #include "kernels/gossip.h"
 
-enum { XHAT, SUM }; // the fields of a tensor
+enum { XHAT, AWAY }; // the fields of a tensor
 
 typedef struct choco {
     lac_number_or_word gamma;
@@ -52,7 +56,7 @@ static void choco_plan(
     (void)state;
     const lac_shape shape = lac_layout_tensor(w->layout, tensor)->shape;
     laci_plan_field(plan, "xhat", LAC_RANK_ANY, shape.rows * shape.cols);
-    laci_plan_field(plan, "sum", LAC_RANK_ANY, shape.rows * shape.cols);
+    laci_plan_field(plan, "away", LAC_RANK_ANY, shape.rows * shape.cols);
 }
 
 static size_t choco_message_bound(
@@ -85,16 +89,18 @@ static lac_status choco_begin(
     LAC_TRY(laci_gossip_exchange(w, w->compressor, round, 0));
     const lac_edge *edges;
     const uint32_t count = laci_worker_edges(w, round->number, &edges);
-    const double self =
-        lac_topology_self_weight(w->topology, w->rank, round->number);
+    float own = 0; // exactly what the neighbours' weights add up to
+    for (uint32_t k = 0; k < count; k++) {
+        own -= (float)edges[k].weight;
+    }
     for (size_t i = 0; i < round->count; i++) {
         const laci_field *const fields = laci_fields(w, round->items[i].tensor);
-        float *const sum = fields[SUM].values;
+        float *const away = fields[AWAY].values;
         laci_gossip_add_own(w, w->compressor, round, i, 1, fields[XHAT].values);
-        laci_gossip_add_own(w, w->compressor, round, i, (float)self, sum);
+        laci_gossip_add_own(w, w->compressor, round, i, own, away);
         for (uint32_t k = 0; k < count; k++) {
             laci_gossip_add(
-                w, w->compressor, round, i, k, (float)edges[k].weight, sum);
+                w, w->compressor, round, i, k, (float)edges[k].weight, away);
         }
     }
     return LAC_OK;
@@ -108,8 +114,8 @@ static lac_status choco_end(
         const laci_item *const item = &round->items[i];
         const laci_field *const fields = laci_fields(w, item->tensor);
         w->kernels->gossip->pull(
-            (float)c->step, fields[SUM].values, fields[XHAT].values, item->in,
-            item->update, item->out, item->n);
+            (float)c->step, fields[AWAY].values, item->in, item->update,
+            item->out, item->n);
     }
     return LAC_OK;
 }

@@ -181,14 +181,13 @@ static void follow(laci_rehearsal *r, uint64_t round, uint32_t k, double gamma)
     const lac_edge *edges;
     const uint32_t count = lac_topology_edges(r->topology, k, round, &edges);
     const double self = lac_topology_self_weight(r->topology, k, round);
-    r->kernels->gossip->scale((float)self, a->said, r->scratch, r->n);
+    r->kernels->gossip->scale((float)(self - 1), a->said, r->scratch, r->n);
     for (uint32_t e = 0; e < count; e++) {
         r->kernels->vector->add_scaled(
             (float)edges[e].weight, r->actors[edges[e].peer].said, r->scratch,
             r->n);
     }
-    r->kernels->gossip->pull(
-        (float)gamma, r->scratch, a->said, a->x, NULL, a->x, r->n);
+    r->kernels->gossip->pull((float)gamma, r->scratch, a->x, NULL, a->x, r->n);
 }
 
 // Where two looks at the disagreement place the crossing of `target`.

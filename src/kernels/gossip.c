@@ -29,17 +29,17 @@ static void apply(const float *x, const float *update, float *out, size_t n)
 }
 
 static void pull(
-    float a, const float *s, const float *h, const float *x,
-    const float *update, float *out, size_t n)
+    float a, const float *d, const float *x, const float *update, float *out,
+    size_t n)
 {
     if (update == NULL) {
         for (size_t i = 0; i < n; i++) {
-            out[i] = x[i] + a * (s[i] - h[i]);
+            out[i] = x[i] + a * d[i];
         }
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        out[i] = x[i] + a * (s[i] - h[i]) + update[i];
+        out[i] = x[i] + a * d[i] + update[i];
     }
 }
 

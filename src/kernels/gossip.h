@@ -16,10 +16,10 @@ typedef struct laci_gossip_kernels {
     // out = x, or x + update where there is one
     void (*apply)(const float *x, const float *update, float *out, size_t n);
 
-    // out = (x + a (s - h)), plus update where there is one
+    // out = x + a d, plus update where there is one
     void (*pull)(
-        float a, const float *s, const float *h, const float *x,
-        const float *update, float *out, size_t n);
+        float a, const float *d, const float *x, const float *update,
+        float *out, size_t n);
 
     // z = a x + b y
     void (*combine)(

@@ -41,24 +41,22 @@ static void apply(const float *x, const float *update, float *out, size_t n)
 }
 
 static void pull(
-    float a, const float *s, const float *h, const float *x,
-    const float *update, float *out, size_t n)
+    float a, const float *d, const float *x, const float *update, float *out,
+    size_t n)
 {
     const __m256 factor = _mm256_set1_ps(a);
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
-        const __m256 away =
-            _mm256_sub_ps(_mm256_loadu_ps(s + i), _mm256_loadu_ps(h + i));
-        __m256 sum =
-            _mm256_add_ps(_mm256_loadu_ps(x + i), _mm256_mul_ps(factor, away));
+        __m256 sum = _mm256_add_ps(
+            _mm256_loadu_ps(x + i),
+            _mm256_mul_ps(factor, _mm256_loadu_ps(d + i)));
         if (update != NULL) {
             sum = _mm256_add_ps(sum, _mm256_loadu_ps(update + i));
         }
         _mm256_storeu_ps(out + i, sum);
     }
     laci_gossip_portable.pull(
-        a, s + i, h + i, x + i, update == NULL ? NULL : update + i, out + i,
-        n - i);
+        a, d + i, x + i, update == NULL ? NULL : update + i, out + i, n - i);
 }
 
 static void combine(

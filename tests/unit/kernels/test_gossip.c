@@ -39,8 +39,8 @@ static void run(
     k->subtract(a, b, out[1] + shift, n);
     k->apply(a, NULL, out[2] + shift, n);
     k->apply(a, update + shift, out[3] + shift, n);
-    k->pull(0.7f, a, b, z + shift, NULL, out[4] + shift, n);
-    k->pull(0.7f, a, b, z + shift, update + shift, out[5] + shift, n);
+    k->pull(0.7f, a, z + shift, NULL, out[4] + shift, n);
+    k->pull(0.7f, a, z + shift, update + shift, out[5] + shift, n);
     k->combine(0.3f, a, -1.5f, b, out[6] + shift, n);
     memcpy(out[7], z, sizeof(out[7]));
     float *const place = out[7] + shift;
@@ -48,7 +48,7 @@ static void run(
     k->subtract(place, b, place, n);
     k->apply(place, NULL, place, n);
     k->apply(place, update + shift, place, n);
-    k->pull(0.7f, a, b, place, b, place, n);
+    k->pull(0.7f, a, place, b, place, n);
 }
 
 static void avx2_equals_portable(void **state)
@@ -77,7 +77,7 @@ static void values_are_right(void **state)
     run(laci_kernels_best()->gossip, 0, VALUES, out);
     for (size_t i = 0; i < VALUES; i++) {
         const float away = x[i] - y[i];
-        const float pulled = z[i] + 0.7f * away;
+        const float pulled = z[i] + 0.7f * x[i];
         assert_true(out[0][i] == 0.3f * x[i]);
         assert_true(out[1][i] == away);
         assert_true(out[2][i] == x[i]);
