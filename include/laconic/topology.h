@@ -85,6 +85,10 @@ LAC_API size_t lac_topology_edge_count(const lac_topology *t);
 /// round.
 LAC_API uint32_t lac_topology_max_degree(const lac_topology *t);
 
+/// lac_topology_hash returns a number that networks with the same edges and
+/// weights in all rounds share, and others only by chance.
+LAC_API uint64_t lac_topology_hash(const lac_topology *t);
+
 /// lac_topology_matrix writes W of `round` to w[0..workers * workers), row by
 /// row.
 LAC_API void lac_topology_matrix(

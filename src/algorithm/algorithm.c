@@ -205,8 +205,8 @@ static lac_status prepare(lac_algorithm **out, const lac_algorithm_options *o)
     const size_t state = laci_aligned(ops->plugin.state_size);
     const size_t texts = laci_settings_texts_size(&spec);
     const char *const compressor = o->compressor == NULL ? "" : o->compressor;
-    lac_algorithm *const a =
-        laci_zalloc_aligned(head + state + texts + strlen(compressor) + 1);
+    lac_algorithm *const a = laci_zalloc_aligned(
+        head + state + texts + strlen(compressor) + strlen(o->spec) + 2);
     if (a == NULL) {
         return lac_fail(LAC_ERR_NOMEM, "%s: no memory for a handle", spec.name);
     }
@@ -221,6 +221,9 @@ static lac_status prepare(lac_algorithm **out, const lac_algorithm_options *o)
     w->training = o->training;
     w->compressor_spec = memcpy(
         (char *)a + head + state + texts, compressor, strlen(compressor) + 1);
+    w->spec = memcpy(
+        (char *)a + head + state + texts + strlen(compressor) + 1, o->spec,
+        strlen(o->spec) + 1);
     if (o->transport != NULL) {
         w->rank = lac_transport_rank(o->transport);
         w->world = lac_transport_world(o->transport);

@@ -37,6 +37,7 @@ typedef struct laci_worker {
     laci_group *group;            // NULL while only the cost is wanted
     lac_compressor *compressor;   // NULL where there is none
     const char *compressor_spec;  // to open another one like it
+    const char *spec;             // of the algorithm
     lac_compressor *server;       // for the way back, where there is one
     lac_compressor *raw;          // the identity
     const laci_kernels *kernels;

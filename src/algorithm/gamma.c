@@ -46,6 +46,7 @@ enum {
 #define STEP_FIRST   1.4142135623730951 // the first gamma that is tried
 #define STEP_SPACING 1.0594630943592953 // 2^(1/12)
 #define STEP_LIMIT   2.0
+#define PATIENCE     600.0 // seconds that the others wait for the search
 #define WORK         1.5e9 // of an evaluation, in values read and written
 #define WORK_MAX     6e9   // where that is not enough for ROUNDS_MIN
 #define WORK_ALL     3e10
@@ -280,8 +281,12 @@ lac_status laci_gamma_find(
     uint8_t bytes[sizeof(bits)];
     memcpy(&bits, &gamma, sizeof(bits));
     laci_put_u64(bytes, bits);
-    LAC_TRY(laci_group_broadcast(
-        w->group, 0, PHASE_GAMMA, 0, bytes, sizeof(bytes)));
+    // The others wait as long as the search takes.
+    const double timeout = laci_group_patience(w->group, PATIENCE);
+    const lac_status status =
+        laci_group_broadcast(w->group, 0, PHASE_GAMMA, 0, bytes, sizeof(bytes));
+    (void)laci_group_patience(w->group, timeout);
+    LAC_TRY(status);
     bits = laci_get_u64(bytes);
     memcpy(&gamma, &bits, sizeof(bits));
     if (!(gamma > 0 && gamma <= STEP_LIMIT)) {

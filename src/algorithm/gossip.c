@@ -80,6 +80,19 @@ void laci_gossip_add(
     add_view(c, &key, &round->items[i], w->views[k * round->count + i], a, y);
 }
 
+void laci_gossip_read(
+    laci_worker *w, lac_compressor *c, const laci_round *round, size_t i,
+    uint32_t k, float *x)
+{
+    const lac_key key = laci_tensor_key(
+        w, round->items[i].tensor, round->number,
+        lac_scope_worker(w->readers[k].peer));
+    const laci_view view = w->views[k * round->count + i];
+    // The payload was checked when it arrived: decoding cannot fail.
+    (void)!lac_compressor_decode(
+        c, &key, round->items[i].shape, view.bytes, view.len, x);
+}
+
 void laci_gossip_add_own(
     laci_worker *w, lac_compressor *c, const laci_round *round, size_t i,
     float a, float *y)

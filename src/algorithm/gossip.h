@@ -32,6 +32,12 @@ void laci_gossip_add_own(
     laci_worker *w, lac_compressor *c, const laci_round *round, size_t i,
     float a, float *y);
 
+// laci_gossip_read writes what neighbour `k` sent for item `i` to x, bit for
+// bit.
+void laci_gossip_read(
+    laci_worker *w, lac_compressor *c, const laci_round *round, size_t i,
+    uint32_t k, float *x);
+
 // laci_gossip_bound is the message_bound of algorithms that send one payload
 // of `c` for each tensor.
 size_t laci_gossip_bound(

@@ -9,13 +9,15 @@
 // What all workers of a group must have in common.
 static uint64_t identity_of(const lac_algorithm_options *o)
 {
-    uint8_t source[40];
+    uint8_t source[48];
     const char *const compressor = o->compressor == NULL ? "" : o->compressor;
     laci_put_u64(source, lac_layout_hash(o->layout));
     laci_put_u64(source + 8, lac_name_hash(o->spec));
     laci_put_u64(source + 16, lac_name_hash(compressor));
     laci_put_u64(source + 24, o->seed);
     laci_put_u64(source + 32, (uint64_t)o->nonfinite);
+    laci_put_u64(
+        source + 40, o->topology == NULL ? 0 : lac_topology_hash(o->topology));
     return XXH3_64bits(source, sizeof(source));
 }
 

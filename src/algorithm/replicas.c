@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "algorithm/replicas.h"
 
-#include <string.h>
-
 #include "base/fail.h"
 #include "kernels/gossip.h"
 #include "kernels/vector.h"
@@ -29,8 +27,7 @@ lac_status laci_replicas_start(laci_worker *w, const laci_round *round)
         const laci_item *const item = &round->items[i];
         const laci_field *const fields = laci_fields(w, item->tensor);
         for (uint32_t k = 0; k < w->peer_count; k++) {
-            memset(fields[k].values, 0, item->n * sizeof(float));
-            laci_gossip_add(w, w->raw, round, i, k, 1, fields[k].values);
+            laci_gossip_read(w, w->raw, round, i, k, fields[k].values);
         }
     }
     return LAC_OK;

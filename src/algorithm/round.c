@@ -5,6 +5,9 @@
 
 #include <stdio.h>
 
+#include <xxhash.h>
+
+#include "base/bytes.h"
 #include "base/fail.h"
 #include "kernels/vector.h"
 
@@ -95,6 +98,21 @@ static size_t fill_items(
 }
 
 // Fills a->items from the slices. A tensor may come once in a call.
+// The tensors of a call, in their order.
+static uint64_t subject_of(const lac_algorithm *a, size_t count)
+{
+    uint64_t hash = count;
+    for (size_t i = 0; i < count; i++) {
+        const lac_tensor *const tensor =
+            lac_layout_tensor(a->worker.layout, a->items[i].tensor);
+        uint8_t item[16];
+        laci_put_u64(item, hash);
+        laci_put_u64(item + 8, tensor->name_hash);
+        hash = XXH3_64bits(item, sizeof(item));
+    }
+    return hash;
+}
+
 static lac_status take_slices(
     lac_algorithm *a, uint64_t round, const lac_slice *slices,
     const float *const *updates, size_t count)
@@ -108,6 +126,9 @@ static lac_status take_slices(
     const size_t taken = fill_items(a, round, slices, updates, count, &status);
     for (size_t i = 0; i < taken; i++) {
         a->progress[a->items[i].tensor].named = false;
+    }
+    if (status == LAC_OK) {
+        laci_group_subject(a->worker.group, subject_of(a, count));
     }
     return status;
 }
@@ -240,7 +261,7 @@ lac_status lac_algorithm_end(
     LAC_TRY(expect_family(a, LAC_FAMILY_MODEL));
     LAC_TRY(take_slices(a, number, slices, updates, count));
     LAC_TRY(expect_begun(a, count, true));
-    if (updates != NULL) {
+    if (updates != NULL || a->ops->takes_update) {
         LAC_TRY(stop_on_nonfinite(a, count));
     }
     return end_items(a, number, count);

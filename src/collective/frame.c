@@ -143,8 +143,8 @@ static lac_status check_run(const laci_frame *expected, const uint8_t *message)
         return lac_fail(
             LAC_ERR_PEER,
             "worker %" PRIu32
-            " runs another layout, algorithm, compressor or seed than worker "
-            "%" PRIu32,
+            " runs another layout, topology, algorithm, compressor or seed "
+            "than worker %" PRIu32 ", or gives other tensors",
             expected->sender, expected->receiver);
     }
     return LAC_OK;

@@ -7,7 +7,10 @@
 #include <math.h>
 #include <stdio.h>
 
+#include <xxhash.h>
+
 #include "base/alloc.h"
+#include "base/bytes.h"
 #include "base/fail.h"
 #include "collective/wire.h"
 
@@ -130,9 +133,25 @@ lac_status laci_group_open(laci_group **out, const laci_group_options *options)
         .sender = g->rank,
     };
     lay_out(g, &p);
+    g->identity = options->identity;
     laci_transport_use(g->transport);
     *out = g;
     return LAC_OK;
+}
+
+void laci_group_subject(laci_group *g, uint64_t subject)
+{
+    uint8_t source[16];
+    laci_put_u64(source, g->identity);
+    laci_put_u64(source + 8, subject);
+    g->moment.identity = XXH3_64bits(source, sizeof(source));
+}
+
+double laci_group_patience(laci_group *g, double seconds)
+{
+    const double before = g->timeout;
+    g->timeout = seconds;
+    return before;
 }
 
 void laci_group_close(laci_group *g)

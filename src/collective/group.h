@@ -64,6 +64,14 @@ uint32_t laci_group_rank(const laci_group *g);
 uint32_t laci_group_world(const laci_group *g);
 const laci_counts *laci_group_counts(const laci_group *g);
 
+// laci_group_subject says what the messages from now on are about, a hash of
+// the tensors of a call: workers that speak of something else are refused.
+void laci_group_subject(laci_group *g, uint64_t subject);
+
+// laci_group_patience sets how many seconds an exchange may take, and returns
+// what it was.
+double laci_group_patience(laci_group *g, double seconds);
+
 // A message being written: payloads one after the other, each with its length.
 // There is one for each peer of the next exchange, or one for all of them. The
 // two sets of buffers alternate, since peers may still read the last one.

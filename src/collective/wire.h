@@ -50,6 +50,7 @@ struct laci_group {
     uint32_t rank;
     uint32_t world;
     double timeout;
+    uint64_t identity; // without the subject
     bool native_sums;
     laci_counts counts;
     lac_status failure; // the first

@@ -4,7 +4,10 @@
 
 #include <string.h>
 
+#include <xxhash.h>
+
 #include "base/alloc.h"
+#include "base/bytes.h"
 #include "base/fail.h"
 #include "base/settings.h"
 
@@ -162,6 +165,29 @@ static lac_status make_rounds(lac_topology *t)
 }
 
 // One block holds the handle, the settings and their texts.
+// Each edge is hashed with what came before it.
+static uint64_t hash_of(const lac_topology *t)
+{
+    uint64_t hash = t->workers;
+    for (uint32_t round = 0; round < t->period; round++) {
+        for (uint32_t rank = 0; rank < t->workers; rank++) {
+            const lac_edge *edges;
+            const uint32_t count = lac_topology_edges(t, rank, round, &edges);
+            for (uint32_t k = 0; k < count; k++) {
+                uint64_t weight;
+                uint8_t item[24];
+                memcpy(&weight, &edges[k].weight, sizeof(weight));
+                laci_put_u64(item, hash);
+                laci_put_u32(item + 8, rank);
+                laci_put_u32(item + 12, edges[k].peer);
+                laci_put_u64(item + 16, weight);
+                hash = XXH3_64bits(item, sizeof(item));
+            }
+        }
+    }
+    return hash;
+}
+
 static lac_status open_spec(
     lac_topology **out, const laci_spec *spec, uint32_t workers, uint64_t seed)
 {
@@ -194,6 +220,7 @@ static lac_status open_spec(
         lac_topology_close(t);
         return status;
     }
+    t->hash = hash_of(t);
     *out = t;
     return LAC_OK;
 }
@@ -220,6 +247,11 @@ lac_status laci_topology_open_with(
         .params_len = strlen(params),
     };
     return open_spec(out, &spec, workers, seed);
+}
+
+uint64_t lac_topology_hash(const lac_topology *t)
+{
+    return t->hash;
 }
 
 void lac_topology_close(lac_topology *t)

@@ -131,6 +131,7 @@ struct lac_topology {
     uint32_t workers;
     uint32_t period;
     uint32_t max_degree;
+    uint64_t hash;
     laci_rows peers;    // over all rounds
     laci_rows *varying; // the rows of each round if there are several
     laci_round *rounds;

@@ -106,7 +106,8 @@ static void differences_are_refused(play *piece)
         }
         piece->odd_options = odd[i];
         assert_all_fail(piece, true, workers);
-        assert_all_say(piece, workers, "runs another layout, algorithm,");
+        assert_all_say(
+            piece, workers, "runs another layout, topology, algorithm,");
     }
     lac_layout_close(layout);
 }

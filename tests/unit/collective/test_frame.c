@@ -172,8 +172,8 @@ static void another_run_is_named(void **state)
     other.identity++;
     assert_fails(
         check_as(&other), LAC_ERR_PEER,
-        "worker 3 runs another layout, algorithm, compressor or seed than "
-        "worker 5");
+        "worker 3 runs another layout, topology, algorithm, compressor or seed "
+        "than worker 5, or gives other tensors");
 }
 
 static void another_moment_is_named(void **state)

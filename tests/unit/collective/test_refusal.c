@@ -105,7 +105,9 @@ static void another_algorithm_fails_on_every_worker(void **state)
             .options = default_options,
             .odd = 1,
             .call = calls[i],
-            .sentence = "runs another layout, algorithm, compressor or seed",
+            .sentence =
+                "runs another layout, topology, algorithm, compressor or "
+                "seed",
         };
         o.options.identity++;
         run_oddity(&o);
