@@ -73,6 +73,7 @@ static inline lac_algorithm_options player_options(const player *p)
         o.spec = odd->spec != NULL ? odd->spec : o.spec;
         o.compressor = odd->compressor != NULL ? odd->compressor : o.compressor;
         o.layout = odd->layout != NULL ? odd->layout : o.layout;
+        o.topology = odd->topology != NULL ? odd->topology : o.topology;
         o.seed = odd->seed != 0 ? odd->seed : o.seed;
     }
     return o;

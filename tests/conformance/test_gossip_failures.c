@@ -88,17 +88,21 @@ static void differences_are_refused(play *piece)
     };
     test_worker workers[WORLD_MAX];
     lac_layout *layout;
+    lac_topology *topology;
     assert_ok(lac_layout_open(&layout, others, TENSORS));
+    assert_ok(lac_topology_open(
+        &topology, "ring:weights=max-degree", piece->world, 1));
     const lac_algorithm_options odd[] = {
         {.layout = layout},
         {.seed = 77},
+        {.topology = topology},
         {.compressor = piece->compressor == NULL ? NULL : "half"},
         {.spec = piece->compressor == NULL ? NULL : "naive"},
     };
     piece->script = mix_until_it_fails;
     piece->odd = ODD;
     for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++) {
-        const bool differs = i < 2 || piece->compressor != NULL;
+        const bool differs = i < 3 || piece->compressor != NULL;
         const bool same =
             odd[i].spec != NULL && strcmp(odd[i].spec, piece->algorithm) == 0;
         if (!differs || same) {
@@ -109,7 +113,34 @@ static void differences_are_refused(play *piece)
         assert_all_say(
             piece, workers, "runs another layout, topology, algorithm,");
     }
+    lac_topology_close(topology);
     lac_layout_close(layout);
+}
+
+// One worker names its tensors the other way round.
+static lac_status mix_backwards(player *p)
+{
+    TRY(player_open(p));
+    TRY(player_start(p));
+    if (p->rank == ODD) {
+        for (size_t i = 0; i < TENSORS / 2; i++) {
+            const lac_slice slice = p->slices[i];
+            p->slices[i] = p->slices[TENSORS - 1 - i];
+            p->slices[TENSORS - 1 - i] = slice;
+        }
+    }
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        TRY(mix_or_keep(p, round));
+    }
+    return LAC_OK;
+}
+
+static void other_orders_are_refused(play *piece)
+{
+    test_worker workers[WORLD_MAX];
+    piece->script = mix_backwards;
+    assert_all_fail(piece, true, workers);
+    assert_all_say(piece, workers, "or gives other tensors");
 }
 
 static lac_status leave_early(player *p)
@@ -301,6 +332,7 @@ static void wrong_calls(play *piece)
     }
 
 DUTY(differences_are_refused)
+DUTY(other_orders_are_refused)
 DUTY(a_worker_leaves)
 DUTY(a_worker_aborts)
 DUTY(values_that_are_not_finite)
@@ -311,6 +343,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_differences_are_refused),
+        cmocka_unit_test(all_other_orders_are_refused),
         cmocka_unit_test(all_a_worker_leaves),
         cmocka_unit_test(all_a_worker_aborts),
         cmocka_unit_test(all_values_that_are_not_finite),
