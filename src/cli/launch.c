@@ -8,8 +8,13 @@
 
 #include "cli/command.h"
 #include "cli/crew_threads.h"
+#include "cli/watchdog.h"
 
 enum { SPEC_SIZE = 96 };
+
+// Seconds beyond the timeout that joining may take: it has a timeout of its
+// own for all that comes after MPI_Init.
+#define JOIN_GRACE 2.0
 
 // Where the workers are.
 typedef struct place {
@@ -17,6 +22,7 @@ typedef struct place {
     uint32_t world; // 0: the transport will know
     const char *spec;
     char text[SPEC_SIZE]; // what `spec` points to if we made it up
+    double timeout;
 } place;
 
 // What a launcher of MPI leaves in the environment of its processes. A batch
@@ -65,6 +71,7 @@ static lac_status choose_place(
     const bool free_choice = strcmp(options->transport, "auto") == 0;
     const uint32_t given = (uint32_t)options->workers;
     out->spec = options->transport;
+    out->timeout = options->timeout;
     out->threads = free_choice ? l == NULL : names_local(options->transport);
     if (out->threads) {
         out->spec = free_choice ? "local" : out->spec;
@@ -76,6 +83,11 @@ static lac_status choose_place(
             out->text, sizeof(out->text), "mpi:library=%s,timeout=%.17g",
             l->library, options->timeout);
         out->spec = out->text;
+    } else if (strstr(out->spec, "timeout=") == NULL) {
+        (void)snprintf(
+            out->text, sizeof(out->text), "%.48s%ctimeout=%.17g", out->spec,
+            strchr(out->spec, ':') == NULL ? ':' : ',', options->timeout);
+        out->spec = strlen(out->spec) <= 48 ? out->text : out->spec;
     }
     const uint32_t size = launched_size(l);
     if (given != 0 && size != 0 && given != size) {
@@ -101,9 +113,14 @@ static int run_process(
     const char *command, const place *p, const cli_crew *crew, void *context)
 {
     lac_transport *t = NULL;
+    cli_watchdog watchdog;
+    cli_watchdog_start(
+        &watchdog, p->timeout + JOIN_GRACE,
+        "a process of the MPI job has not come: MPI_Init waits for all");
     const lac_status joined = lac_transport_join(
         &t, p->spec, NULL, LAC_RANK_ANY,
         p->world == 0 ? LAC_RANK_ANY : p->world);
+    cli_watchdog_stop(&watchdog);
     if (joined == LAC_ERR_NOTFOUND || joined == LAC_ERR_INVALID) {
         return cli_misused(command);
     }

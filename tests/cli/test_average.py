@@ -209,6 +209,16 @@ class Results(Average):
                             "--dimension", "10")
         self.assertLess(told["final_error"], told["initial_error"])
 
+    def test_a_thousand_workers_are_no_trouble(self):
+        done = self.run_laconic(
+            "average", "--json", "--workers", "1024", "--topology", "torus",
+            "--algorithm", "choco:gamma=0.05", "--compressor", "top-k:0.01",
+            "--rounds", "20", "--dimension", "10000")
+        self.assertEqual(done.returncode, GOOD, done.stderr)
+        told = json.loads(done.stdout)
+        self.assertEqual(told["rounds"], 20)
+        self.assertLess(told["final_error"], 0.9 * told["initial_error"])
+
 
 class Refusals(Average):
     DPSGD = ("--algorithm", "dpsgd")

@@ -163,6 +163,13 @@ class Failures(unittest.TestCase):
         return job, listener, pids
 
     @staticmethod
+    def kill_group(pid):
+        try:
+            os.killpg(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+    @staticmethod
     def kill(pid):
         try:
             os.kill(pid, signal.SIGKILL)
@@ -189,6 +196,21 @@ class Failures(unittest.TestCase):
     def test_a_worker_that_stops_is_named_by_all_others(self):
         job, _ = self.loses_a_worker(signal.SIGSTOP)
         self.assertNotEqual(job.wait(timeout=30), 0)
+
+    @unittest.skipIf(LIBRARY == "openmpi", "its mpirun sees that itself")
+    def test_a_worker_that_never_comes_is_noticed(self):
+        job = subprocess.Popen(
+            mpirun(2, "sh", "-c", 'if [ "$PMI_RANK" = 1 ]; then exec tail -f '
+                   '/dev/null; fi; exec "$@"', "sh", LACONIC, "average",
+                   "--algorithm", "dpsgd", "--timeout", str(self.TIMEOUT)),
+            env=launch.environment(), text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, start_new_session=True)
+        self.addCleanup(job.wait)
+        self.addCleanup(self.kill_group, job.pid)
+        listener = Listener(job)
+        self.assertTrue(listener.wait_for(
+            "laconic: a process of the MPI job has not come", 1, 30),
+            listener.text)
 
     @unittest.skipUnless(LIBRARY == "openmpi", "MPICH ends the job at once")
     def test_a_worker_that_is_killed_is_named_by_all_others(self):
