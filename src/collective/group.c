@@ -23,6 +23,7 @@ typedef struct plan {
     size_t sends_at;
     size_t receives_at;
     size_t partial_at;
+    size_t inbox_at;
     size_t writers_at[LACI_SET_COUNT];
     size_t messages_at[LACI_SET_COUNT];
     size_t scratch_at[LACI_SET_COUNT];
@@ -55,6 +56,16 @@ static size_t scratch_size(size_t piece)
     return piece + shares * 2 * LACI_ALIGNMENT + LACI_FRAME_SIZE;
 }
 
+static bool needs_inbox(uint32_t world)
+{
+    return (world & (world - 1)) != 0;
+}
+
+static size_t inbox_size(const plan *p, uint32_t world)
+{
+    return needs_inbox(world) ? LACI_FRAME_SIZE + p->piece : 0;
+}
+
 static bool make_plan(
     const laci_group_options *options, uint32_t world, plan *p)
 {
@@ -70,7 +81,8 @@ static bool make_plan(
                 p->body <= SIZE_MAX - LACI_FRAME_SIZE &&
                 take(p, p->fan, sizeof(lac_send), &p->sends_at) &&
                 take(p, p->fan, sizeof(lac_receive), &p->receives_at) &&
-                take(p, 1, p->piece, &p->partial_at);
+                take(p, 1, p->piece, &p->partial_at) &&
+                take(p, 1, inbox_size(p, world), &p->inbox_at);
     for (int i = 0; fits && i < LACI_SET_COUNT; i++) {
         fits =
             take(p, p->slots, sizeof(laci_writer), &p->writers_at[i]) &&
@@ -92,6 +104,7 @@ static void lay_out(laci_group *g, const plan *p)
     g->sends = (void *)(block + p->sends_at);
     g->receives = (void *)(block + p->receives_at);
     g->partial = block + p->partial_at;
+    g->inbox = needs_inbox(g->world) ? block + p->inbox_at : NULL;
     for (int i = 0; i < LACI_SET_COUNT; i++) {
         laci_set *const set = &g->sets[i];
         set->writers = (void *)(block + p->writers_at[i]);

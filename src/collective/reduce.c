@@ -40,7 +40,7 @@ static lac_status send_partial(
     laci_group *g, const laci_number *type, uint32_t peer, size_t n)
 {
     uint8_t *const message = g->sets[g->current].scratch;
-    (void)send_values(g, type, peer, message, g->partial, n);
+    (void)send_values(g, type, peer, message, g->sum, n);
     return laci_wire_run(g);
 }
 
@@ -49,8 +49,21 @@ static lac_status add_arrived(
 {
     const uint8_t *body;
     LAC_TRY(laci_wire_expect(g, i, n * type->size, &body));
-    type->add(g->kernels, body, g->partial, n);
+    type->add(g->kernels, body, g->sum, n);
     return LAC_OK;
+}
+
+// A message that is lent is given back in the next exchange, and its sender
+// waits for that. Where some workers have one more than others, those would
+// wait for the next round, so that messages are copied there.
+static void receive_partial(laci_group *g, uint32_t peer)
+{
+    laci_wire_receive(g, peer);
+    if (g->inbox != NULL) {
+        lac_receive *const wish = &g->receives[g->receive_count - 1];
+        wish->buffer = g->inbox;
+        wish->cap = LACI_FRAME_SIZE + g->piece;
+    }
 }
 
 // The swaps between `core` workers, a power of two.
@@ -58,11 +71,11 @@ static lac_status double_up(
     laci_group *g, const laci_number *type, uint32_t core, size_t n)
 {
     for (uint32_t bit = 1; bit < core; bit <<= 1) {
-        laci_wire_receive(g, g->rank ^ bit);
+        receive_partial(g, g->rank ^ bit);
         LAC_TRY(send_partial(g, type, g->rank ^ bit, n));
         LAC_TRY(add_arrived(g, type, 0, n));
     }
-    type->unify_nan(g->partial, n);
+    type->unify_nan(g->sum, n);
     return LAC_OK;
 }
 
@@ -74,10 +87,10 @@ static lac_status sum_outside(
     const uint8_t *body;
     LAC_TRY(send_partial(g, type, g->rank - core, n));
     g->moment.step = last;
-    laci_wire_receive(g, g->rank - core);
+    receive_partial(g, g->rank - core);
     LAC_TRY(laci_wire_run(g));
     LAC_TRY(laci_wire_expect(g, 0, n * type->size, &body));
-    type->get(body, g->partial, n);
+    type->get(body, g->sum, n);
     return LAC_OK;
 }
 
@@ -88,7 +101,7 @@ static lac_status sum_inside(
     const bool helps = g->rank < g->world - core;
     const uint16_t first = g->moment.step;
     if (helps) {
-        laci_wire_receive(g, g->rank + core);
+        receive_partial(g, g->rank + core);
         LAC_TRY(laci_wire_run(g));
         LAC_TRY(add_arrived(g, type, 0, n));
     }
@@ -117,16 +130,11 @@ static lac_status sum_small(
     for (uint32_t bit = 1; bit < core; bit <<= 1) {
         last++;
     }
-    if (n > 0) {
-        memcpy(g->partial, x, n * type->size);
-    }
+    g->sum = n == 0 ? g->partial : x; // in its place: lost when this fails
     LAC_TRY(
         g->rank < core ? sum_inside(g, type, core, last, n)
                        : sum_outside(g, type, core, last, n));
     g->moment.step = (uint16_t)(last + 1);
-    if (n > 0) {
-        memcpy(x, g->partial, n * type->size);
-    }
     return LAC_OK;
 }
 

@@ -64,8 +64,10 @@ struct laci_group {
     lac_receive *receives;
     uint32_t send_count;
     uint32_t receive_count;
-    size_t piece;  // bytes of a sum or broadcast at once
-    void *partial; // sums so far, of up to a piece
+    void *sum;      // so far, of recursive doubling
+    size_t piece;   // bytes of a sum or broadcast at once
+    void *partial;  // sums of shares, up to a piece in all
+    uint8_t *inbox; // room for a message with a piece; NULL in worlds of 2^k
 };
 
 // laci_wire_start says which call the next exchanges belong to. Fails as the

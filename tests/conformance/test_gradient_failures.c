@@ -106,8 +106,7 @@ static lac_status stop_and_go_on(crewman *m)
     EXPECT(reduce_given(m, SICK_ROUND) == LAC_ERR_INVALID);
     (void)snprintf(
         sentence, sizeof(sentence),
-        "%.*s: worker 3 has a value in bias that is not finite",
-        (int)strcspn(m->v->algorithm, ":"), m->v->algorithm);
+        "%s: worker 3 has a value in bias that is not finite", m->v->algorithm);
     EXPECT(strcmp(sentence, lac_error_message()) == 0);
     EXPECT(result_is(m, SICK_ROUND, 77));
     TRY(take_snapshot(m, &after));
@@ -251,39 +250,44 @@ static void send_all_raw(voyage *v)
     }
 }
 
-// Workers that have two rounds behind them.
-static _Atomic uint32_t ready;
+// Waits until all workers are here: a failure of the next round must not meet
+// one that has not finished the last.
+static void meet(const crewman *m)
+{
+    static _Atomic uint32_t arrived;
+    const uint32_t before = arrived++;
+    while (arrived < before - before % m->v->world + m->v->world) {
+        thrd_yield();
+    }
+}
 
-// The last worker gives up in the middle of a run, when the others have got
-// that far too.
+// The last worker leaves a tensor out, so that nobody can finish the round.
 static lac_status fail_one(crewman *m)
 {
     snapshot before, after;
+    lac_slice slices[TENSORS];
     TRY(crewman_open(m));
     TRY(reduce_round(m, 0));
     TRY(reduce_round(m, 1));
-    ready++;
-    if (m->rank == m->v->world - 1) {
-        while (ready < m->v->world) {
-            thrd_yield();
-        }
-        lac_transport_abort(m->transport, "worker 4: had enough");
-        return LAC_OK;
-    }
     TRY(take_snapshot(m, &before));
     mark_result(m, 2);
     fill_gradient(m->rank, 2, m->gradient);
-    EXPECT(reduce_given(m, 2) != LAC_OK);
-    EXPECT(strstr(lac_error_message(), "worker 4: had enough") != NULL);
+    make_slices(m, 2, slices);
+    meet(m);
+    const size_t left_out = m->rank == m->v->world - 1;
+    EXPECT(
+        lac_algorithm_reduce(m->a, 2, slices + left_out, TENSORS - left_out) !=
+        LAC_OK);
     EXPECT(result_is(m, 2, 77));
     TRY(take_snapshot(m, &after));
     TRY(compare(m, &before, &after));
-    return expect_rounds(m, 2);
+    TRY(expect_rounds(m, 2));
+    EXPECT(lac_algorithm_reduce(m->a, 2, slices, TENSORS) != LAC_OK);
+    return LAC_OK;
 }
 
 static void keep_state_in_failure(voyage *v)
 {
-    ready = 0;
     voyage_well(v, fail_one);
 }
 
