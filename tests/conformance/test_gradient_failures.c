@@ -106,7 +106,8 @@ static lac_status stop_and_go_on(crewman *m)
     EXPECT(reduce_given(m, SICK_ROUND) == LAC_ERR_INVALID);
     (void)snprintf(
         sentence, sizeof(sentence),
-        "%s: worker 3 has a value in bias that is not finite", m->v->algorithm);
+        "%.*s: worker 3 has a value in bias that is not finite",
+        (int)strcspn(m->v->algorithm, ":"), m->v->algorithm);
     EXPECT(strcmp(sentence, lac_error_message()) == 0);
     EXPECT(result_is(m, SICK_ROUND, 77));
     TRY(take_snapshot(m, &after));
