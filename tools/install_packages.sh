@@ -8,7 +8,7 @@ set -eu
 build="gcc libc6-dev cmake ninja-build pkg-config libxxhash-dev libcjson-dev
        liblapack-dev"
 test="libcmocka-dev g++ python3
-      libopenmpi-dev openmpi-bin libmpich-dev mpich"
+      libopenmpi-dev openmpi-bin libmpich-dev mpich gfortran"
 check="clang clang-format clang-tidy libclang-rt-dev"
 
 installed() {

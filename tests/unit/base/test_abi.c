@@ -51,6 +51,13 @@ static void fixed_structs_keep_their_sizes(void **state)
     assert_int_equal(sizeof(lac_number_or_word), 16);
     assert_int_equal(sizeof(lac_alias), 24);
     assert_int_equal(sizeof(lac_plugin), 64);
+    assert_int_equal(sizeof(lac_edge), 16);
+    assert_int_equal(sizeof(lac_spectrum), 32);
+    assert_int_equal(sizeof(lac_send), 24);
+    assert_int_equal(sizeof(lac_receive), 40);
+    assert_int_equal(sizeof(lac_slice), 32);
+    assert_int_equal(sizeof(lac_traffic), 24);
+    assert_int_equal(sizeof(lac_cost), 40);
 }
 
 // Structs that carry their size may grow at the end, never shrink.
