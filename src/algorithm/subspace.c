@@ -7,52 +7,18 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { LANES = 16, DRAWS_MAX = 4 };
+#include "kernels/columns.h"
 
-// Of a unit column, what rounding to float may leave of nothing.
-#define NOTHING_LEFT 1e-5
-
-static double dot(const float *a, const float *b, size_t n)
-{
-    double lanes[LANES] = {0};
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        for (size_t j = 0; j < LANES; j++) {
-            lanes[j] += (double)a[i + j] * (double)b[i + j];
-        }
-    }
-    for (size_t j = 0; i + j < n; j++) {
-        lanes[j] += (double)a[i + j] * (double)b[i + j];
-    }
-    for (size_t half = LANES / 2; half > 0; half /= 2) {
-        for (size_t j = 0; j < half; j++) {
-            lanes[j] += lanes[j + half];
-        }
-    }
-    return lanes[0];
-}
+enum { DRAWS_MAX = 4 };
 
 // Makes the column one of length 1 and returns its length before.
 static double normalise(float *x, size_t n)
 {
-    const double norm = sqrt(dot(x, x, n));
+    const double norm = sqrt(laci_column_dot(x, x, n));
     for (size_t i = 0; norm > 0 && i < n; i++) {
         x[i] = (float)((double)x[i] / norm);
     }
     return norm;
-}
-
-// Takes the parts along the columns before number j out of it.
-static void deflate(float *x, size_t n, size_t j)
-{
-    float *const column = x + j * n;
-    for (size_t k = 0; k < j; k++) {
-        const float *const other = x + k * n;
-        const double part = dot(column, other, n);
-        for (size_t i = 0; i < n; i++) {
-            column[i] = (float)((double)column[i] - part * (double)other[i]);
-        }
-    }
 }
 
 // Gram-Schmidt, twice: what rounding leaves after the first time may be mostly
@@ -67,11 +33,11 @@ static bool settle(float *x, size_t n, size_t j)
     if (j == 0) {
         return true;
     }
-    deflate(x, n, j);
-    if (normalise(column, n) < NOTHING_LEFT) {
+    laci_column_deflate(x, n, j);
+    if (normalise(column, n) < LACI_NOTHING_LEFT) {
         return false;
     }
-    deflate(x, n, j);
+    laci_column_deflate(x, n, j);
     return normalise(column, n) > 0;
 }
 

@@ -7,67 +7,27 @@
 
 #include "base/alloc.h"
 #include "base/fail.h"
+#include "base/words.h"
 
 enum { DIGITS_MAX = 19, SHOWN_MAX = 40 };
 
-// A stretch of text, not ended by a NUL.
-typedef struct span {
-    const char *start;
-    size_t len;
-} span;
-
-static bool is_blank(char c)
+static bool read_size(laci_words word, size_t *out)
 {
-    return c == ' ' || c == '\t' || c == '\r' || c == ',';
-}
-
-static span next_line(const char **cursor, const char *end)
-{
-    const char *const start = *cursor;
-    const char *const newline = memchr(start, '\n', (size_t)(end - start));
-    const char *const stop = newline == NULL ? end : newline;
-    *cursor = newline == NULL ? end : newline + 1;
-    const char *const comment = memchr(start, '#', (size_t)(stop - start));
-    return (span){start, (size_t)((comment == NULL ? stop : comment) - start)};
-}
-
-static span next_word(span *line)
-{
-    while (line->len > 0 && is_blank(line->start[0])) {
-        line->start++;
-        line->len--;
-    }
-    span word = {line->start, 0};
-    while (word.len < line->len && !is_blank(word.start[word.len])) {
-        word.len++;
-    }
-    line->start += word.len;
-    line->len -= word.len;
-    return word;
-}
-
-static bool read_size(span word, size_t *out)
-{
-    size_t value = 0;
-    for (size_t i = 0; i < word.len; i++) {
-        if (word.start[i] < '0' || word.start[i] > '9' || i >= DIGITS_MAX) {
-            return false;
-        }
-        value = 10 * value + (size_t)(word.start[i] - '0');
-    }
-    *out = value;
-    return word.len > 0;
+    uint64_t value;
+    const bool whole = laci_read_whole(word, DIGITS_MAX, &value);
+    *out = whole ? (size_t)value : *out;
+    return whole;
 }
 
 // Reads "name rows [columns]" and puts the name, with its NUL, at `name`.
 static lac_status read_tensor(
-    span line, size_t number, char *name, lac_tensor *out)
+    laci_words line, size_t number, char *name, lac_tensor *out)
 {
-    const span whole = line;
-    const span title = next_word(&line);
-    const span rows = next_word(&line);
-    const span cols = next_word(&line);
-    const span rest = next_word(&line);
+    const laci_words whole = line;
+    const laci_words title = laci_next_word(&line);
+    const laci_words rows = laci_next_word(&line);
+    const laci_words cols = laci_next_word(&line);
+    const laci_words rest = laci_next_word(&line);
     lac_shape shape = {0, 1};
     if (!read_size(rows, &shape.rows) ||
         (cols.len > 0 && !read_size(cols, &shape.cols)) || rest.len > 0 ||
@@ -91,10 +51,10 @@ static lac_status read_all(
     const char *const end = text + len;
     size_t number = 0, count = 0;
     for (const char *cursor = text; cursor < end;) {
-        const span line = next_line(&cursor, end);
-        span probe = line;
+        const laci_words line = laci_next_line(&cursor, end);
+        laci_words probe = line;
         number++;
-        if (next_word(&probe).len == 0) {
+        if (laci_next_word(&probe).len == 0) {
             continue;
         }
         LAC_TRY(read_tensor(line, number, names, &tensors[count]));

@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "kernels/columns.h"
 #include "kernels/matrix.h"
 #include "kernels/vector.h"
 
 enum {
-    LANES = 16,
     TILE_COLS = 256, // values of P Q^T made at a time
 };
 
@@ -22,30 +22,6 @@ enum {
 #define TINY_VALUE 0x1p-60f
 #define MOVE       0x1p64f
 #define MOVE_ROOT  0x1p32f
-
-// Of a unit column, what rounding to float may leave of nothing.
-#define NOTHING_LEFT 1e-5
-
-// In double, for columns whose squares a float may not hold.
-static double wide_dot(const float *a, const float *b, size_t n)
-{
-    double lanes[LANES] = {0};
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        for (size_t j = 0; j < LANES; j++) {
-            lanes[j] += (double)a[i + j] * (double)b[i + j];
-        }
-    }
-    for (size_t j = 0; i + j < n; j++) {
-        lanes[j] += (double)a[i + j] * (double)b[i + j];
-    }
-    for (size_t half = LANES / 2; half > 0; half /= 2) {
-        for (size_t j = 0; j < half; j++) {
-            lanes[j] += lanes[j + half];
-        }
-    }
-    return lanes[0];
-}
 
 // P = M Q
 static void multiply(
@@ -83,22 +59,9 @@ static void scale(float *x, size_t n, double a)
 // for a direction that the matrix does not have.
 static double normalise(float *x, size_t n, double a)
 {
-    const double norm = sqrt(wide_dot(x, x, n));
+    const double norm = sqrt(laci_column_dot(x, x, n));
     scale(x, n, norm == 0 ? 0 : a / norm);
     return norm;
-}
-
-// Takes the parts along p[0..j) out of column j.
-static void deflate(float *p, size_t rows, size_t j)
-{
-    float *const column = p + j * rows;
-    for (size_t k = 0; k < j; k++) {
-        const float *const other = p + k * rows;
-        const double part = wide_dot(column, other, rows);
-        for (size_t i = 0; i < rows; i++) {
-            column[i] = (float)((double)column[i] - part * (double)other[i]);
-        }
-    }
 }
 
 // Gram-Schmidt, twice for each column: what rounding leaves after the first
@@ -111,12 +74,12 @@ static void orthonormalise(float *p, size_t rows, size_t rank)
     for (size_t j = 0; j < rank; j++) {
         float *const column = p + j * rows;
         normalise(column, rows, 1);
-        deflate(p, rows, j);
-        if (normalise(column, rows, 1) < NOTHING_LEFT) {
+        laci_column_deflate(p, rows, j);
+        if (normalise(column, rows, 1) < LACI_NOTHING_LEFT) {
             memset(column, 0, rows * sizeof(*column));
             continue;
         }
-        deflate(p, rows, j);
+        laci_column_deflate(p, rows, j);
         normalise(column, rows, 1);
     }
 }
