@@ -73,7 +73,7 @@ class Logistic(unittest.TestCase):
         done = self.start("deepsqueeze", "top-k:0.2", "5", "kept")
         self.assertNotEqual(done.returncode, 0)
         self.assertRegex(done.stderr, r"worker \d: state: algorithm "
-                         "is choco, expected deepsqueeze")
+                         "is choco:gamma=0.3, expected deepsqueeze")
 
     def test_a_wrong_word_is_explained(self):
         done = self.start("nothing")
