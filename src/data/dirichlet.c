@@ -97,7 +97,7 @@ static double log_gamma_variate(stream *s, double a)
 void data_dirichlet(
     const lac_key *key, double alpha, size_t n, double *shares_out)
 {
-    double most = -INFINITY, sum = 0;
+    double most = -HUGE_VAL, sum = 0;
     for (size_t i = 0; i < n; i++) {
         stream s = {key, (uint32_t)(i * DRAWS_EACH)};
         shares_out[i] = log_gamma_variate(&s, alpha);

@@ -198,7 +198,7 @@ static uint32_t label_of(const library *l, size_t i, data_document *documents)
 static lac_status number_words(const library *l, data_set *set)
 {
     size_t *const count = set->info.count;
-    set->documents = calloc(l->count, sizeof(*set->documents));
+    set->documents = calloc(l->count + 1, sizeof(*set->documents));
     if (set->documents == NULL) {
         return data_no_memory(set->info.name, l->count);
     }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "data/dirichlet.h"
+#include "data/file.h"
 
 struct data_split {
     data_split_rule rule;
@@ -86,7 +87,7 @@ static lac_status sort_by_label(
 {
     uint32_t *const sorted = malloc(o->count * sizeof(*sorted));
     if (sorted == NULL) {
-        return lac_fail(LAC_ERR_NOMEM, "split: no memory to sort");
+        return data_no_memory("split", o->count * sizeof(*sorted));
     }
     memset(bounds, 0, (classes + (size_t)1) * sizeof(*bounds));
     for (size_t i = 0; i < o->count; i++) {
@@ -174,7 +175,7 @@ static lac_status deal_by_label(
 {
     size_t *const bounds = malloc((classes + (size_t)1) * sizeof(*bounds));
     double *const shares = malloc(o->workers * sizeof(*shares));
-    uint32_t *const owner = malloc(o->count * sizeof(*owner));
+    uint32_t *const owner = calloc(o->count, sizeof(*owner));
     lac_status status = LAC_OK;
     if (bounds == NULL || shares == NULL || owner == NULL) {
         status = lac_fail(
@@ -246,8 +247,7 @@ lac_status data_split_open(data_split **out, const data_split_options *options)
             malloc(options->count * sizeof(*s->index))};
     }
     if (s == NULL || s->start == NULL || s->index == NULL) {
-        status = lac_fail(
-            LAC_ERR_NOMEM, "split: no memory for %zu examples", options->count);
+        status = data_no_memory("split", options->count * sizeof(uint32_t));
     } else {
         status = deal(s, options);
     }

@@ -190,8 +190,8 @@ static bool copy_words(const counter *c, data_vocabulary *out)
     for (size_t i = 0; i < c->count; i++) {
         letters += c->words[i].len + 1;
     }
-    out->letters = malloc(letters);
-    out->start = malloc(c->count * sizeof(*out->start));
+    out->letters = malloc(letters + 1);
+    out->start = malloc((c->count + 1) * sizeof(*out->start));
     out->slots = empty_slots(c->mask + 1);
     out->mask = c->mask;
     if (out->letters == NULL || out->start == NULL || out->slots == NULL) {

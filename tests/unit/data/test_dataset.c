@@ -129,11 +129,12 @@ static void batches_follow_each_other(void **state)
     static uint8_t record[DATA_CIFAR_RECORD];
     static float x[DATA_CIFAR_PIXELS];
     data_set *set = NULL;
-    for (uint8_t i = 0; i < DATA_CIFAR_FILES; i++) {
+    for (int i = 0; i < DATA_CIFAR_FILES; i++) {
         char name[32];
-        (void)snprintf(name, sizeof(name), "%s.bin", data_cifar_name(i));
+        (void)snprintf(
+            name, sizeof(name), "%s.bin", data_cifar_name((size_t)i));
         memset(record, 10 * i, sizeof(record));
-        record[0] = i;
+        record[0] = (uint8_t)i;
         record[DATA_CIFAR_RECORD - 1] = 255;
         write_bytes(name, record, sizeof(record));
     }
