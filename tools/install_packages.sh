@@ -6,9 +6,10 @@
 set -eu
 
 build="gcc libc6-dev cmake ninja-build pkg-config libxxhash-dev libcjson-dev
-       liblapack-dev"
+       liblapack-dev zlib1g-dev"
 test="libcmocka-dev g++ python3
-      libopenmpi-dev openmpi-bin libmpich-dev mpich gfortran"
+      libopenmpi-dev openmpi-bin libmpich-dev mpich gfortran
+      dataset-fashion-mnist"
 check="clang clang-format clang-tidy libclang-rt-dev"
 
 installed() {

@@ -53,6 +53,7 @@ typedef enum lac_purpose {
     LAC_PURPOSE_DATA = 4,     ///< Data made up for tests and measurements.
     LAC_PURPOSE_TOPOLOGY = 5, ///< Who is connected in a random network.
     LAC_PURPOSE_FACTOR = 6,   ///< Where factors of an edge begin.
+    LAC_PURPOSE_SPLIT = 7,    ///< Which worker trains on which examples.
     LAC_PURPOSE_USER = 256,   ///< This and above are never used by laconic.
 } lac_purpose;
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "data/source.h"
 #include "nn/layouts.h"
 
 static const cli_kind kinds[] = {
@@ -17,7 +18,7 @@ static const cli_kind kinds[] = {
     {"transports", NULL, lac_transports, NULL},
     {"algorithms", NULL, lac_algorithms, NULL},
     {"models", NULL, nn_models, NULL},
-    {"datasets", NULL, NULL, NULL},
+    {"datasets", NULL, data_sources, NULL},
 };
 
 const cli_kind *cli_kinds(size_t *count_out)

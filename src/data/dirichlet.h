@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// Shares drawn from a Dirichlet distribution, the same on every machine.
+#ifndef LACONIC_DATA_DIRICHLET_H
+#define LACONIC_DATA_DIRICHLET_H
+
+#include <stddef.h>
+
+#include <laconic/laconic.h>
+
+// data_log and data_exp are the natural logarithm of x > 0 and the exponential
+// of x <= 0 to about fifteen digits, by + - * / only: those of libm differ from
+// machine to machine.
+double data_log(double x);
+double data_exp(double x);
+
+// data_dirichlet writes n >= 1 shares that sum to 1, drawn with `key` from the
+// symmetric Dirichlet distribution of this `alpha` > 0. Small alphas give
+// nearly all to one, large ones give equal shares.
+void data_dirichlet(
+    const lac_key *key, double alpha, size_t n, double *shares_out);
+
+#endif

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// Files as bytes in memory, gzipped or not.
+#ifndef LACONIC_DATA_FILE_H
+#define LACONIC_DATA_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <laconic/laconic.h>
+
+#ifdef __clang_analyzer__
+// What the definition says, which the analyzer cannot see from here: a failure
+// is never LAC_OK.
+#define lac_fail(status, ...) ((void)!lac_fail(status, __VA_ARGS__), (status))
+#endif
+
+// Bytes, and what the sentences of failures call them. The name is borrowed.
+typedef struct data_bytes {
+    const char *name;
+    uint8_t *data;
+    size_t len;
+} data_bytes;
+
+// data_file_read reads all of `path` into memory; `path` must outlive the
+// result. Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM.
+lac_status data_file_read(const char *path, data_bytes *out);
+
+// data_gunzip replaces gzipped bytes by what they hold and leaves others as
+// they are. More than `most` bytes are refused, so that a small file cannot
+// fill the memory.
+// Fails with LAC_ERR_CORRUPT or LAC_ERR_NOMEM, leaving the bytes as they were.
+lac_status data_gunzip(data_bytes *bytes, size_t most);
+
+// data_bytes_free releases the data.
+void data_bytes_free(data_bytes *bytes);
+
+// data_no_memory fails with LAC_ERR_NOMEM.
+lac_status data_no_memory(const char *name, size_t len);
+
+// data_path_join writes "folder/name", or fails with LAC_ERR_INVALID if that
+// is longer than DATA_PATH_SIZE.
+lac_status data_path_join(char *path, const char *folder, const char *name);
+
+// data_is_file and data_is_folder look at what a path leads to.
+bool data_is_file(const char *path);
+bool data_is_folder(const char *path);
+
+#endif

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// What an open data set is made of, for those who fill it.
+#ifndef LACONIC_DATA_SET_H
+#define LACONIC_DATA_SET_H
+
+#include "data/dataset.h"
+#include "data/libsvm.h"
+#include "data/vocabulary.h"
+
+enum { DATA_PIXEL_VALUES = 256 };
+
+// One part. Its arrays are the set's own.
+typedef struct data_part_store {
+    uint8_t *pixels;
+    uint32_t *labels;
+    uint32_t *tokens;
+    data_table table;
+} data_part_store;
+
+struct data_set {
+    data_info info;
+    data_part_store parts[DATA_PARTS];
+    float level[DATA_CHANNELS_MOST][DATA_PIXEL_VALUES];
+    data_vocabulary vocabulary;
+    data_document *documents;
+    size_t document_count;
+};
+
+// data_set_normalise fills `level` and `blank` for `channels` of the set.
+void data_set_normalise(
+    data_set *set, const double *mean, const double *deviation);
+
+#endif

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+// Who trains on which examples.
+#include "data/split.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/dirichlet.h"
+#include "data/file.h"
+
+struct data_split {
+    data_split_rule rule;
+    uint64_t seed;
+    size_t count;
+    size_t *start;   // workers + 1: where the examples of a worker begin
+    uint32_t *index; // all examples, those of a worker together
+};
+
+static const double alpha_least = 1e-6, alpha_most = 1e9;
+
+lac_status data_split_parse(const char *text, data_split_rule *out)
+{
+    static const char *const words[] = {"shuffle", "fixed", "sorted"};
+    static const char dirichlet[] = "dirichlet:";
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            *out = (data_split_rule){(data_split_kind)i, 0};
+            return LAC_OK;
+        }
+    }
+    if (strncmp(text, dirichlet, strlen(dirichlet)) == 0) {
+        const char *const number = text + strlen(dirichlet);
+        char *end;
+        const double alpha = strtod(number, &end);
+        if (end != number && *end == '\0' && alpha >= alpha_least &&
+            alpha <= alpha_most) {
+            *out = (data_split_rule){DATA_SPLIT_DIRICHLET, alpha};
+            return LAC_OK;
+        }
+    }
+    return lac_fail(
+        LAC_ERR_INVALID,
+        "split: \"%s\" was given, expected shuffle, fixed, sorted or "
+        "dirichlet:ALPHA with a number from 1e-6 to 1e9",
+        text);
+}
+
+static lac_key key_for(uint64_t seed, uint64_t epoch, const char *use)
+{
+    return lac_key_make(
+        seed, LAC_PURPOSE_SPLIT, epoch, lac_scope_shared(), lac_name_hash(use));
+}
+
+// Fisher and Yates. A draw of 32 bits times the bound favours some numbers by
+// a part in 2^32 / n, far below what an epoch could show.
+static void shuffle(const lac_key *key, uint32_t *index, size_t n)
+{
+    for (size_t i = n; i > 1; i--) {
+        const uint64_t draw = lac_key_draw(key, (uint32_t)(i - 1));
+        const size_t k = (size_t)(draw * i >> 32);
+        const uint32_t held = index[i - 1];
+        index[i - 1] = index[k];
+        index[k] = held;
+    }
+}
+
+static void count_up(uint32_t *index, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        index[i] = (uint32_t)i;
+    }
+}
+
+// Where the examples of worker w begin when all get the same number.
+static size_t even_start(size_t count, uint32_t workers, uint32_t w)
+{
+    const size_t each = count / workers, more = count % workers;
+    return w * each + (w < more ? w : more);
+}
+
+// Sorts by label and keeps the order of equal ones, by counting. `bounds` gets
+// where each label begins, classes + 1 numbers.
+static lac_status sort_by_label(
+    const data_split_options *o, uint32_t classes, uint32_t *index,
+    size_t *bounds)
+{
+    uint32_t *const sorted = malloc(o->count * sizeof(*sorted));
+    if (sorted == NULL) {
+        return data_no_memory("split", o->count * sizeof(*sorted));
+    }
+    memset(bounds, 0, (classes + (size_t)1) * sizeof(*bounds));
+    for (size_t i = 0; i < o->count; i++) {
+        bounds[o->labels[i] + 1]++;
+    }
+    for (uint32_t c = 0; c < classes; c++) {
+        bounds[c + 1] += bounds[c];
+    }
+    for (size_t i = 0; i < o->count; i++) {
+        sorted[bounds[o->labels[index[i]]]++] = index[i];
+    }
+    // Each bound has moved to where the next label begins.
+    memmove(bounds + 1, bounds, classes * sizeof(*bounds));
+    bounds[0] = 0;
+    memcpy(index, sorted, o->count * sizeof(*index));
+    free(sorted);
+    return LAC_OK;
+}
+
+// Decides the worker of every example, whose labels stand together in `index`.
+static void draw_owners(
+    const data_split_options *o, uint32_t classes, const uint32_t *index,
+    const size_t *bounds, double *shares, uint32_t *owner)
+{
+    for (uint32_t c = 0; c < classes; c++) {
+        const size_t n = bounds[c + 1] - bounds[c];
+        const lac_key key = key_for(o->seed, c, "dirichlet");
+        data_dirichlet(&key, o->rule.alpha, o->workers, shares);
+        double sum = 0;
+        size_t i = 0;
+        for (uint32_t w = 0; w < o->workers; w++) {
+            sum += shares[w];
+            const size_t end =
+                w + 1 == o->workers ? n : (size_t)(sum * (double)n + 0.5);
+            for (; i < end && i < n; i++) {
+                owner[index[bounds[c] + i]] = w;
+            }
+        }
+    }
+}
+
+// Gives each worker that has nothing an example of one that has the most.
+static void feed_the_empty(
+    uint32_t *owner, size_t count, size_t *size, uint32_t workers)
+{
+    for (uint32_t w = 0; w < workers; w++) {
+        if (size[w] > 0) {
+            continue;
+        }
+        uint32_t rich = 0;
+        for (uint32_t k = 1; k < workers; k++) {
+            rich = size[k] > size[rich] ? k : rich;
+        }
+        size_t i = 0;
+        while (i < count && owner[i] != rich) {
+            i++;
+        }
+        owner[i] = w;
+        size[rich]--;
+        size[w]++;
+    }
+}
+
+// From the owner of each example to the lists of the workers.
+static void collect(data_split *s, uint32_t workers, uint32_t *owner)
+{
+    size_t *const size = s->start + 1;
+    memset(s->start, 0, (workers + (size_t)1) * sizeof(*s->start));
+    for (size_t i = 0; i < s->count; i++) {
+        size[owner[i]]++;
+    }
+    feed_the_empty(owner, s->count, size, workers);
+    for (uint32_t w = 0; w < workers; w++) {
+        s->start[w + 1] += s->start[w];
+    }
+    for (size_t i = 0; i < s->count; i++) {
+        s->index[s->start[owner[i]]++] = (uint32_t)i;
+    }
+    memmove(s->start + 1, s->start, workers * sizeof(*s->start));
+    s->start[0] = 0;
+}
+
+static lac_status deal_by_label(
+    data_split *s, const data_split_options *o, uint32_t classes)
+{
+    size_t *const bounds = malloc((classes + (size_t)1) * sizeof(*bounds));
+    double *const shares = malloc(o->workers * sizeof(*shares));
+    uint32_t *const owner = calloc(o->count, sizeof(*owner));
+    lac_status status = LAC_OK;
+    if (bounds == NULL || shares == NULL || owner == NULL) {
+        status = lac_fail(
+            LAC_ERR_NOMEM, "split: no memory for %zu examples", o->count);
+    } else {
+        status = sort_by_label(o, classes, s->index, bounds);
+    }
+    if (status == LAC_OK && o->rule.kind == DATA_SPLIT_DIRICHLET) {
+        draw_owners(o, classes, s->index, bounds, shares, owner);
+        collect(s, o->workers, owner);
+    }
+    free(bounds);
+    free(shares);
+    free(owner);
+    return status;
+}
+
+static lac_status check(const data_split_options *o)
+{
+    if (o->workers == 0 || o->count < o->workers || o->count > UINT32_MAX) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "split: %zu examples for %u workers, expected at least one each",
+            o->count, o->workers);
+    }
+    if (o->labels == NULL && (o->rule.kind == DATA_SPLIT_SORTED ||
+                              o->rule.kind == DATA_SPLIT_DIRICHLET)) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "split: the data has no labels to go by, expected shuffle or "
+            "fixed");
+    }
+    return LAC_OK;
+}
+
+static lac_status deal(data_split *s, const data_split_options *o)
+{
+    for (uint32_t w = 0; w <= o->workers; w++) {
+        s->start[w] = even_start(o->count, o->workers, w);
+    }
+    count_up(s->index, o->count);
+    if (o->rule.kind == DATA_SPLIT_FIXED ||
+        o->rule.kind == DATA_SPLIT_DIRICHLET) {
+        const lac_key key = key_for(o->seed, 0, "fixed");
+        shuffle(&key, s->index, o->count);
+    }
+    if (o->rule.kind < DATA_SPLIT_SORTED) {
+        return LAC_OK;
+    }
+    uint32_t classes = 0;
+    for (size_t i = 0; i < o->count; i++) {
+        classes = o->labels[i] >= classes ? o->labels[i] + 1 : classes;
+    }
+    return deal_by_label(s, o, classes);
+}
+
+lac_status data_split_open(data_split **out, const data_split_options *options)
+{
+    *out = NULL;
+    lac_status status = check(options);
+    if (status != LAC_OK) {
+        return status;
+    }
+    data_split *const s = calloc(1, sizeof(*s));
+    if (s != NULL) {
+        *s = (data_split){
+            options->rule, options->seed, options->count,
+            malloc((options->workers + (size_t)1) * sizeof(*s->start)),
+            malloc(options->count * sizeof(*s->index))};
+    }
+    if (s == NULL || s->start == NULL || s->index == NULL) {
+        status = data_no_memory("split", options->count * sizeof(uint32_t));
+    } else {
+        status = deal(s, options);
+    }
+    if (status != LAC_OK) {
+        data_split_close(s);
+        return status;
+    }
+    *out = s;
+    return LAC_OK;
+}
+
+void data_split_close(data_split *split)
+{
+    if (split != NULL) {
+        free(split->start);
+        free(split->index);
+        free(split);
+    }
+}
+
+size_t data_split_size(const data_split *split, uint32_t worker)
+{
+    return split->start[worker + 1] - split->start[worker];
+}
+
+void data_split_epoch(
+    const data_split *split, uint64_t epoch, uint32_t worker,
+    uint32_t *index_out)
+{
+    const size_t start = split->start[worker];
+    const size_t size = data_split_size(split, worker);
+    if (split->rule.kind == DATA_SPLIT_SHUFFLE) {
+        const lac_key key = key_for(split->seed, epoch, "shuffle");
+        count_up(index_out, split->count);
+        shuffle(&key, index_out, split->count);
+        memmove(index_out, index_out + start, size * sizeof(*index_out));
+        return;
+    }
+    const lac_key key = lac_key_make(
+        split->seed, LAC_PURPOSE_SPLIT, epoch, lac_scope_worker(worker),
+        lac_name_hash("order"));
+    memcpy(index_out, split->index + start, size * sizeof(*index_out));
+    shuffle(&key, index_out, size);
+}

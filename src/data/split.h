@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// Who trains on which examples.
+//
+//     shuffle          all examples are shuffled and dealt anew every epoch
+//     fixed            dealt once; a worker shuffles its own every epoch
+//     sorted           as fixed, but dealt in the order of their labels
+//     dirichlet:ALPHA  as fixed, but the shares that the workers get of each
+//                      label are drawn from Dirichlet(ALPHA)
+//
+// In every epoch each example belongs to exactly one worker. The first three
+// give all workers the same number, to within one; the last gives each at
+// least one. Everything is a function of the seed, the epoch and the number of
+// workers: each worker derives its list alone, the same after a resume.
+#ifndef LACONIC_DATA_SPLIT_H
+#define LACONIC_DATA_SPLIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <laconic/laconic.h>
+
+typedef enum data_split_kind {
+    DATA_SPLIT_SHUFFLE,
+    DATA_SPLIT_FIXED,
+    DATA_SPLIT_SORTED,
+    DATA_SPLIT_DIRICHLET,
+} data_split_kind;
+
+typedef struct data_split_rule {
+    data_split_kind kind;
+    double alpha; // of dirichlet
+} data_split_rule;
+
+// data_split_parse reads a rule as the user writes it.
+// Fails with LAC_ERR_INVALID.
+lac_status data_split_parse(const char *text, data_split_rule *out);
+
+typedef struct data_split_options {
+    data_split_rule rule;
+    size_t count;           // examples, at least as many as workers
+    const uint32_t *labels; // of them, borrowed for the call; may be NULL for
+                            // shuffle and fixed
+    uint32_t workers;
+    uint64_t seed;
+} data_split_options;
+
+typedef struct data_split data_split;
+
+// data_split_open deals the examples.
+// Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM; `*out` is then NULL.
+lac_status data_split_open(data_split **out, const data_split_options *options);
+
+void data_split_close(data_split *split);
+
+// data_split_size returns how many examples a worker has in every epoch.
+size_t data_split_size(const data_split *split, uint32_t worker);
+
+// data_split_epoch writes the worker's examples of an epoch, in the order in
+// which it takes them, to index_out, which has room for `count` numbers: what
+// lies behind the worker's own is used up.
+void data_split_epoch(
+    const data_split *split, uint64_t epoch, uint32_t worker,
+    uint32_t *index_out);
+
+#endif
