@@ -122,6 +122,9 @@ lac_status cli_spawn(const char *const *words, const char *log)
             strerror(code));
     }
     child = (sig_atomic_t)pid;
+    if (caught != 0) {
+        (void)kill(pid, (int)caught); // it came before the handler knew whom
+    }
     while (waitpid(pid, &state, 0) < 0 && errno == EINTR) {
     }
     child = 0;
