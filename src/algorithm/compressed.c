@@ -100,11 +100,11 @@ static lac_status check_up(laci_worker *w, const laci_round *round)
 {
     for (uint32_t k = 0; k < w->world; k++) {
         for (size_t i = 0; i < round->count; i++) {
-            if (serves(w, round, w->rank, i)) {
-                const lac_key key = key_up(w, round, i, k);
-                LAC_TRY(
-                    laci_gradient_take(w, w->compressor, &key, round, k, i));
+            if (!serves(w, round, w->rank, i)) {
+                continue;
             }
+            const lac_key key = key_up(w, round, i, k);
+            LAC_TRY(laci_gradient_take(w, w->compressor, &key, round, k, i));
         }
         LAC_TRY(laci_reader_done(&w->readers[k]));
     }
@@ -140,10 +140,11 @@ static lac_status check_back(laci_worker *w, const laci_round *round)
 {
     for (uint32_t k = 0; k < w->world; k++) {
         for (size_t i = 0; i < round->count; i++) {
-            if (serves(w, round, k, i)) {
-                const lac_key key = key_back(w, round, i);
-                LAC_TRY(laci_gradient_take(w, w->server, &key, round, k, i));
+            if (!serves(w, round, k, i)) {
+                continue;
             }
+            const lac_key key = key_back(w, round, i);
+            LAC_TRY(laci_gradient_take(w, w->server, &key, round, k, i));
         }
         LAC_TRY(laci_reader_done(&w->readers[k]));
     }

@@ -136,7 +136,7 @@ void laci_field_write(laci_field *field, const float *in)
 
 void laci_memory_fini(laci_memory *memory)
 {
-    for (size_t i = 0; i < memory->count; i++) {
+    for (size_t i = 0; memory->fields != NULL && i < memory->count; i++) {
         lac_memory_close(memory->fields[i].errors);
     }
     laci_free_aligned(memory->block);

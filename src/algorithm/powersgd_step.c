@@ -130,8 +130,9 @@ static void start_columns(
         (void)frexpf(most, &exponent);
         const double scale = ldexp(1, -exponent);
         for (size_t i = 0; i < n; i++) {
-            y[i] = most > 0 ? (float)((double)x[i] * scale)
-                            : lac_key_normal(&key, (uint32_t)(c * n + i));
+            y[i] = x != NULL && most > 0
+                       ? (float)((double)x[i] * scale)
+                       : lac_key_normal(&key, (uint32_t)(c * n + i));
         }
     }
 }

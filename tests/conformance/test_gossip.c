@@ -197,7 +197,7 @@ static void every_world(play *piece)
 static void expect_exact(const play *piece, double rounds, double *x)
 {
     lac_topology *t;
-    double w[WORLD_MAX * WORLD_MAX], next[WORLD_MAX * VALUES];
+    double w[WORLD_MAX * WORLD_MAX] = {0}, next[WORLD_MAX * VALUES] = {0};
     assert_ok(lac_topology_open(&t, piece->topology, piece->world, 3));
     lac_topology_matrix(t, 0, w);
     lac_topology_close(t);
@@ -228,7 +228,7 @@ static lac_status mix_purely(player *p)
 static void identity_is_exact(play *piece)
 {
     const laci_algorithm_ops *const ops = ops_of(piece);
-    double expected[WORLD_MAX * VALUES];
+    double expected[WORLD_MAX * VALUES] = {0};
     char spec[64];
     if (piece->compressor != NULL &&
         strcmp(piece->compressor, "identity") != 0) {

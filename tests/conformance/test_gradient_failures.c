@@ -59,28 +59,36 @@ static lac_status take_snapshot(const crewman *m, snapshot *out)
 
 // Saved fields are as they were, but an error memory may have had the gradient
 // added: what was not delivered stays in it. Bad tensors added zeros.
+static lac_status compare_field(
+    const crewman *m, size_t t, const laci_field *field, const float *old,
+    const float *now)
+{
+    const float *const g = m->gradient + offsets[t];
+    bool fit = true;
+    if (field->name == NULL ||
+        memcmp(old, now, field->count * sizeof(*now)) == 0) {
+        return LAC_OK;
+    }
+    for (size_t i = 0; i < offsets[t + 1] - offsets[t]; i++) {
+        fit = fit && isfinite(g[i]);
+    }
+    EXPECT(strcmp(field->name, "error") == 0);
+    for (size_t i = 0; i < field->count; i++) {
+        EXPECT(now[i] == old[i] + (fit ? g[i] : 0));
+    }
+    return LAC_OK;
+}
+
 static lac_status compare(
     const crewman *m, const snapshot *before, const snapshot *after)
 {
     const laci_memory *const memory = &m->a->memory;
     for (size_t t = 0; t < TENSORS; t++) {
-        const float *const g = m->gradient + offsets[t];
-        bool fit = true;
-        for (size_t i = 0; i < offsets[t + 1] - offsets[t]; i++) {
-            fit = fit && isfinite(g[i]);
-        }
         for (size_t f = memory->first[t]; f < memory->first[t + 1]; f++) {
-            const laci_field *const field = &memory->fields[f];
-            const float *const old = before->values[t][f - memory->first[t]];
-            const float *const now = after->values[t][f - memory->first[t]];
-            if (field->name == NULL ||
-                memcmp(old, now, field->count * sizeof(*now)) == 0) {
-                continue;
-            }
-            EXPECT(strcmp(field->name, "error") == 0);
-            for (size_t i = 0; i < field->count; i++) {
-                EXPECT(now[i] == old[i] + (fit ? g[i] : 0));
-            }
+            const size_t i = f - memory->first[t];
+            TRY(compare_field(
+                m, t, &memory->fields[f], before->values[t][i],
+                after->values[t][i]));
         }
     }
     return LAC_OK;

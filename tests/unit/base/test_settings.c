@@ -187,66 +187,66 @@ static void an_alias_sets_other_defaults(void **state)
     assert_int_equal(e.count, 8);
 }
 
+static const struct {
+    const char *spec;
+    lac_status status;
+    const char *sentence;
+} cases[] = {
+    {"", LAC_ERR_NOTFOUND,
+     "no thing is named \"\"; `laconic list` shows those there are"},
+    {"al", LAC_ERR_NOTFOUND,
+     "no thing is named \"al\"; `laconic list` shows those there are"},
+    {"all:0", LAC_ERR_INVALID,
+     "all: ratio is \"0\", expected a number above 0 to 1"},
+    {"all:1.0001", LAC_ERR_INVALID,
+     "all: ratio is \"1.0001\", expected a number above 0 to 1"},
+    {"all:nan", LAC_ERR_INVALID,
+     "all: ratio is \"nan\", expected a number above 0 to 1"},
+    {"all:0x1p-2", LAC_ERR_INVALID,
+     "all: ratio is \"0x1p-2\", expected a number above 0 to 1"},
+    {"all:(0.5)", LAC_ERR_INVALID,
+     "all: ratio is \"(0.5)\", expected a number above 0 to 1"},
+    {"all:0,5", LAC_ERR_INVALID,
+     "all: ratio is \"0\", expected a number above 0 to 1"},
+    {"all:ratio=", LAC_ERR_INVALID,
+     "all: ratio is \"\", expected a number above 0 to 1"},
+    {"some:count=0", LAC_ERR_INVALID,
+     "some: count is \"0\", expected a whole number from 1 to 4294967295"},
+    {"all:count=-1", LAC_ERR_INVALID,
+     "all: count is \"-1\", expected a whole number from 1 to 4294967295"},
+    {"all:count=1e30", LAC_ERR_INVALID,
+     "all: count is \"1e30\", expected a whole number from 1 to "
+     "4294967295"},
+    {"all:count=1.5", LAC_ERR_INVALID,
+     "all: count is \"1.5\", expected a whole number from 1 to "
+     "4294967295"},
+    {"all:flag=true", LAC_ERR_INVALID,
+     "all: flag is \"true\", expected one of yes|no"},
+    {"all:norm=3", LAC_ERR_INVALID,
+     "all: norm is \"3\", expected one of 2|inf"},
+    {"all:gamma=fast", LAC_ERR_INVALID,
+     "all: gamma is \"fast\", expected auto or a number from 0 to 2"},
+    {"all:0.5,2", LAC_ERR_INVALID,
+     "all: no setting is named \"2\", expected ratio, count, flag, norm, "
+     "gamma, path, server"},
+    {"all:size=2", LAC_ERR_INVALID,
+     "all: no setting is named \"size\", expected ratio, count, flag, "
+     "norm, gamma, path, server"},
+    {"all:0.5,count", LAC_ERR_INVALID,
+     "all: count has no value, expected count=VALUE"},
+    {"all:count=1,number=2", LAC_ERR_INVALID, "all: count is given twice"},
+    {"all:count=1,", LAC_ERR_INVALID, "all: nothing follows the last comma"},
+    {"all:server=(a", LAC_ERR_INVALID,
+     "spec: parentheses do not match in \"server=(a\""},
+    {"all:server=a)", LAC_ERR_INVALID,
+     "spec: parentheses do not match in \"server=a)\""},
+    {"bare:x=1", LAC_ERR_INVALID,
+     "bare: \"x\" was given, but it has no settings"},
+};
+
 static void mistakes_are_explained(void **state)
 {
     (void)state;
-    static const struct {
-        const char *spec;
-        lac_status status;
-        const char *sentence;
-    } cases[] = {
-        {"", LAC_ERR_NOTFOUND,
-         "no thing is named \"\"; `laconic list` shows those there are"},
-        {"al", LAC_ERR_NOTFOUND,
-         "no thing is named \"al\"; `laconic list` shows those there are"},
-        {"all:0", LAC_ERR_INVALID,
-         "all: ratio is \"0\", expected a number above 0 to 1"},
-        {"all:1.0001", LAC_ERR_INVALID,
-         "all: ratio is \"1.0001\", expected a number above 0 to 1"},
-        {"all:nan", LAC_ERR_INVALID,
-         "all: ratio is \"nan\", expected a number above 0 to 1"},
-        {"all:0x1p-2", LAC_ERR_INVALID,
-         "all: ratio is \"0x1p-2\", expected a number above 0 to 1"},
-        {"all:(0.5)", LAC_ERR_INVALID,
-         "all: ratio is \"(0.5)\", expected a number above 0 to 1"},
-        {"all:0,5", LAC_ERR_INVALID,
-         "all: ratio is \"0\", expected a number above 0 to 1"},
-        {"all:ratio=", LAC_ERR_INVALID,
-         "all: ratio is \"\", expected a number above 0 to 1"},
-        {"some:count=0", LAC_ERR_INVALID,
-         "some: count is \"0\", expected a whole number from 1 to 4294967295"},
-        {"all:count=-1", LAC_ERR_INVALID,
-         "all: count is \"-1\", expected a whole number from 1 to 4294967295"},
-        {"all:count=1e30", LAC_ERR_INVALID,
-         "all: count is \"1e30\", expected a whole number from 1 to "
-         "4294967295"},
-        {"all:count=1.5", LAC_ERR_INVALID,
-         "all: count is \"1.5\", expected a whole number from 1 to "
-         "4294967295"},
-        {"all:flag=true", LAC_ERR_INVALID,
-         "all: flag is \"true\", expected one of yes|no"},
-        {"all:norm=3", LAC_ERR_INVALID,
-         "all: norm is \"3\", expected one of 2|inf"},
-        {"all:gamma=fast", LAC_ERR_INVALID,
-         "all: gamma is \"fast\", expected auto or a number from 0 to 2"},
-        {"all:0.5,2", LAC_ERR_INVALID,
-         "all: no setting is named \"2\", expected ratio, count, flag, norm, "
-         "gamma, path, server"},
-        {"all:size=2", LAC_ERR_INVALID,
-         "all: no setting is named \"size\", expected ratio, count, flag, "
-         "norm, gamma, path, server"},
-        {"all:0.5,count", LAC_ERR_INVALID,
-         "all: count has no value, expected count=VALUE"},
-        {"all:count=1,number=2", LAC_ERR_INVALID, "all: count is given twice"},
-        {"all:count=1,", LAC_ERR_INVALID,
-         "all: nothing follows the last comma"},
-        {"all:server=(a", LAC_ERR_INVALID,
-         "spec: parentheses do not match in \"server=(a\""},
-        {"all:server=a)", LAC_ERR_INVALID,
-         "spec: parentheses do not match in \"server=a)\""},
-        {"bare:x=1", LAC_ERR_INVALID,
-         "bare: \"x\" was given, but it has no settings"},
-    };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         everything e;
         assert_fails(
