@@ -15,10 +15,14 @@ END
 )
 [ -n "$files" ] || { echo "lint: nothing to look at in $1" >&2; exit 1; }
 
-# With asserts, from which the analyzer learns.
-printf '%s\n' "$files" | xargs -P "$2" -n 4 \
-    clang-tidy -p "$1" --quiet --extra-arg=-UNDEBUG 2>&1 |
-    { grep -Ev '^[0-9]+ warnings? generated\.$' || true; } >"$1/lint.log"
+# With asserts, from which the analyzer learns. Each call speaks when it is done,
+# so that two at a time do not mix their words.
+printf '%s\n' "$files" | xargs -P "$2" -n 4 sh -c '
+    build=$1
+    shift
+    said=$(clang-tidy -p "$build" --quiet --extra-arg=-UNDEBUG "$@" 2>&1 |
+           grep -Ev "^[0-9]+ warnings? generated\.$")
+    [ -z "$said" ] || printf "%s\n" "$said"' sh "$1" >"$1/lint.log"
 cat "$1/lint.log"
 if [ -s "$1/lint.log" ]; then
     exit 1
