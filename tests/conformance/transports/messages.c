@@ -309,7 +309,9 @@ static void allocate_nothing_once_warm(worker *w)
         quiet += count_batch(w, bytes, &status) == 0;
     }
     REQUIRE(w, status == LAC_OK);
-    REQUIRE(w, quiet >= (w->barrier == NULL ? BATCHES / 2 : BATCHES));
+    // Room for messages that arrive early, or are read late, grows when the
+    // schedule first asks for it: seldom, and never again for the same.
+    REQUIRE(w, quiet >= BATCHES / 2);
 }
 
 static void check_sum(worker *w, float *x, size_t n)
