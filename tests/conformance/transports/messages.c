@@ -292,8 +292,8 @@ static size_t count_batch(worker *w, uint8_t *bytes, lac_status *status)
     return after - before;
 }
 
-// Between threads the first exchanges need all the memory there will be. How
-// many messages of processes are under way at once is chance: the supply then
+// The first exchanges need nearly all the memory there will be. How many
+// messages are under way at once, or read late, is chance: the supply then
 // grows a few times more, and in most batches it does not.
 static void allocate_nothing_once_warm(worker *w)
 {
@@ -309,8 +309,6 @@ static void allocate_nothing_once_warm(worker *w)
         quiet += count_batch(w, bytes, &status) == 0;
     }
     REQUIRE(w, status == LAC_OK);
-    // Room for messages that arrive early, or are read late, grows when the
-    // schedule first asks for it: seldom, and never again for the same.
     REQUIRE(w, quiet >= BATCHES / 2);
 }
 
