@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The Fortran example under mpirun: every worker must end with the mean.
 
-usage: run_average.py LIBRARY PROGRAM, the latter empty if it was not built
+usage: run_average.py LIBRARY [PROGRAM], without the latter if it was not built
 """
 import pathlib
 import subprocess
@@ -21,7 +21,7 @@ def run(library, program, *words):
         stderr=subprocess.STDOUT, timeout=100, check=False)
 
 
-def main(library, program):
+def main(library, program=""):
     if program == "":
         print("skipped: no Fortran compiler for this MPI")
         return launch.SKIPPED
