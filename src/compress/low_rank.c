@@ -18,6 +18,8 @@
 // infinity or NaN in the matrix makes NaN of all it meets.
 #include <laconic/compress.h>
 
+#include <math.h>
+
 #include "base/bytes.h"
 #include "compress/compressor.h"
 #include "compress/factors.h"
@@ -104,6 +106,15 @@ static laci_factors factors_of(const void *state, const lac_call *call)
     };
 }
 
+// Which NaN a sum of NaNs is depends on the order of its operands, which
+// compilers choose: payloads would differ between kernels.
+static void make_nan_canonical(float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        x[i] = isnan(x[i]) ? laci_float_of(0x7fc00000) : x[i];
+    }
+}
+
 static size_t low_rank_encode(
     const void *state, const lac_call *call, const float *x, uint8_t *out)
 {
@@ -114,6 +125,7 @@ static size_t low_rank_encode(
     } else {
         const laci_factors f = factors_of(state, call);
         laci_factors_find(&f, x, s->iterations, &call->key, call->kernels);
+        make_nan_canonical(f.p, floats);
         laci_put_floats(out, f.p, floats);
     }
     return floats * sizeof(float);
