@@ -15,7 +15,7 @@ END
 )
 [ -n "$files" ] || { echo "lint: nothing to look at in $1" >&2; exit 1; }
 
-# With asserts, from which the analyzer learns. Each call speaks when it is done,
+# With asserts, from which the analyzer learns. Each call speaks when it ends,
 # so that two at a time do not mix their words.
 printf '%s\n' "$files" | xargs -P "$2" -n 4 sh -c '
     build=$1
