@@ -91,7 +91,7 @@ def table(result):
 
 def main():
     laconic = sys.argv[1]
-    runs = int(sys.argv[2]) if len(sys.argv) > 2 else 11
+    runs = int(sys.argv[2]) if len(sys.argv) > 2 else 7
     page = PAGE.read_text()
     for name, kernels, specs in (
             ("avx2", "avx2", []), ("slow", "avx2", SLOW),

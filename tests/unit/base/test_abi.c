@@ -13,6 +13,7 @@ static void statuses_keep_their_values(void **state)
     assert_int_equal(LAC_ERR_SPACE, -4);
     assert_int_equal(LAC_ERR_CORRUPT, -5);
     assert_int_equal(LAC_ERR_UNSUPPORTED, -6);
+    assert_int_equal(LAC_ERR_PEER, -7);
 }
 
 static void enumerations_keep_their_values(void **state)

@@ -1,22 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Statuses, their texts, the sentence of a thread, and the version.
+// The texts of statuses, and the sentence of a thread.
 #include "lac_test.h"
 
 #include <pthread.h>
 #include <string.h>
-
-static void values_are_abi(void **state)
-{
-    (void)state;
-    assert_int_equal(LAC_OK, 0);
-    assert_int_equal(LAC_ERR_INVALID, -1);
-    assert_int_equal(LAC_ERR_NOMEM, -2);
-    assert_int_equal(LAC_ERR_NOTFOUND, -3);
-    assert_int_equal(LAC_ERR_SPACE, -4);
-    assert_int_equal(LAC_ERR_CORRUPT, -5);
-    assert_int_equal(LAC_ERR_UNSUPPORTED, -6);
-    assert_int_equal(LAC_ERR_PEER, -7);
-}
 
 static void every_status_has_a_text(void **state)
 {
@@ -68,21 +55,13 @@ static void a_long_sentence_is_cut(void **state)
     assert_int_equal(strlen(lac_error_message()), 511);
 }
 
-static void library_and_header_have_one_version(void **state)
-{
-    (void)state;
-    assert_string_equal(lac_version(), LAC_VERSION_STRING);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_abi),
         cmocka_unit_test(every_status_has_a_text),
         cmocka_unit_test(a_sentence_stays_with_its_thread),
         cmocka_unit_test(a_sentence_may_hold_the_one_before),
         cmocka_unit_test(a_long_sentence_is_cut),
-        cmocka_unit_test(library_and_header_have_one_version),
     };
     return cmocka_run_group_tests_name("status", tests, NULL, NULL);
 }
