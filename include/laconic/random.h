@@ -54,6 +54,8 @@ typedef enum lac_purpose {
     LAC_PURPOSE_TOPOLOGY = 5, ///< Who is connected in a random network.
     LAC_PURPOSE_FACTOR = 6,   ///< Where factors of an edge begin.
     LAC_PURPOSE_SPLIT = 7,    ///< Which worker trains on which examples.
+    LAC_PURPOSE_INITIAL = 8,  ///< Where the training of a model begins.
+    LAC_PURPOSE_DROPOUT = 9,  ///< What a network leaves out in a step.
     LAC_PURPOSE_USER = 256,   ///< This and above are never used by laconic.
 } lac_purpose;
 

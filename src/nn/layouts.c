@@ -79,13 +79,17 @@ static lac_status open_listed(lac_layout **out, const nn_tensors *listed)
     return status;
 }
 
+lac_status nn_model_open(lac_settings **out, const char *spec)
+{
+    return lac_settings_open(out, "model", models, MODEL_COUNT, spec);
+}
+
 lac_status nn_layout_open(lac_layout **out, const char *spec)
 {
     lac_settings *settings = NULL;
     nn_tensors listed = {0};
     *out = NULL;
-    lac_status status =
-        lac_settings_open(&settings, "model", models, MODEL_COUNT, spec);
+    lac_status status = nn_model_open(&settings, spec);
     if (status != LAC_OK) {
         return status;
     }

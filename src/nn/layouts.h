@@ -8,6 +8,8 @@
 
 #include <laconic/laconic.h>
 
+#include "nn/network.h"
+
 // nn_layout_open gives the layout of the model that `spec` names, such as
 // "resnet20" or "lstm:vocabulary=10000". On failure `*out` is NULL.
 // Fails with LAC_ERR_NOTFOUND, LAC_ERR_INVALID or LAC_ERR_NOMEM.
@@ -19,11 +21,19 @@ const lac_plugin *const *nn_models(size_t *count_out);
 // The tensors of a model while they are listed.
 typedef struct nn_tensors nn_tensors;
 
-// A model: its plug-in, and a function that lists its tensors.
+// A model: its plug-in, a function that lists its tensors as they are for the
+// data it was made for, and one that opens it for training on any data it fits,
+// or NULL.
 typedef struct nn_model {
     lac_plugin plugin; // must be first
     void (*list)(const void *settings, nn_tensors *tensors);
+    lac_status (*open)(
+        nn_network **out, const void *settings, const nn_options *options);
 } nn_model;
+
+// nn_model_open reads a spec; the plug-in of the result is a nn_model.
+// Fails with LAC_ERR_NOTFOUND, LAC_ERR_INVALID or LAC_ERR_NOMEM.
+lac_status nn_model_open(lac_settings **out, const char *spec);
 
 // nn_add lists the next tensor; its name is formatted. A failure is kept and
 // reported when the layout is opened.

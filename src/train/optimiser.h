@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// What a worker makes of a gradient: the step it takes.
+//
+// SGD with momentum b, d being the gradient plus weight decay times x, and
+// m = b m + d (m = d at the first step):
+//
+//     no         x -= rate * m
+//     torch      x -= rate * (d + b m)     the Nesterov form of PyTorch
+//     powersgd   x -= rate * (d + m)       that of the PowerSGD paper's code
+//
+// Adam (Kingma and Ba, arXiv:1412.6980) has b1 = 0.9, b2 = 0.999, epsilon 1e-8,
+// and weight decay in d as PyTorch has it. Parameters of batch norms, whose
+// names have a part that begins with "bn", do not decay.
+#ifndef LACONIC_TRAIN_OPTIMISER_H
+#define LACONIC_TRAIN_OPTIMISER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <laconic/laconic.h>
+
+typedef enum train_rule { TRAIN_SGD, TRAIN_ADAM } train_rule;
+
+typedef enum train_nesterov {
+    TRAIN_NESTEROV_TORCH,
+    TRAIN_NESTEROV_POWERSGD,
+    TRAIN_NESTEROV_NO,
+} train_nesterov;
+
+typedef struct train_optimiser_options {
+    train_rule rule;
+    train_nesterov nesterov; // of SGD with momentum above 0
+    double momentum;         // of SGD
+    double weight_decay;
+    const lac_layout *layout; // must outlive the optimiser
+} train_optimiser_options;
+
+typedef struct train_optimiser train_optimiser;
+
+// Fails with LAC_ERR_NOMEM; `*out` is then NULL.
+lac_status train_optimiser_open(
+    train_optimiser **out, const train_optimiser_options *options);
+void train_optimiser_close(train_optimiser *o);
+
+// train_optimiser_step replaces the gradient at the parameters x by the step:
+// what has to be added to x.
+void train_optimiser_step(
+    train_optimiser *o, double rate, const float *x, float *gradient_inout);
+
+// What an optimiser remembers, for a checkpoint: a number of steps, and some
+// vectors of the layout's size ("momentum"; "first" and "second" of Adam).
+typedef struct train_optimiser_memory {
+    uint64_t *steps;
+    size_t count;
+    const char *name[2];
+    float *vector[2];
+} train_optimiser_memory;
+
+train_optimiser_memory train_optimiser_remembers(train_optimiser *o);
+
+// train_clip scales a gradient to the norm `limit` if it is longer, and
+// returns the norm it had. A limit of 0 is none.
+double train_clip(float *gradient, size_t n, double limit);
+
+#endif
