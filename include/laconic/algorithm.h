@@ -84,6 +84,7 @@ typedef struct lac_algorithm_options {
     double timeout;   ///< Seconds an exchange may take.
     bool training;    ///< gamma=auto then takes half of what it finds.
     lac_nonfinite nonfinite;
+    bool timing; ///< Measure lac_algorithm_waited.
 } lac_algorithm_options;
 
 /// lac_algorithm_options_init fills options[0..size) with the defaults: seed 1,
@@ -175,6 +176,10 @@ typedef struct lac_traffic {
 } lac_traffic;
 
 LAC_API lac_traffic lac_algorithm_traffic(const lac_algorithm *a);
+
+/// lac_algorithm_waited returns the seconds this worker has spent in exchanges
+/// with others; 0 unless the options asked for `timing`.
+LAC_API double lac_algorithm_waited(const lac_algorithm *a);
 
 /// lac_algorithm_state_size returns the bytes of the saved state.
 /// lac_algorithm_save writes them, after the start and between rounds;

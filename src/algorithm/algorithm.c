@@ -340,6 +340,11 @@ lac_traffic lac_algorithm_traffic(const lac_algorithm *a)
     return (lac_traffic){counts->payload, counts->wire, counts->messages};
 }
 
+double lac_algorithm_waited(const lac_algorithm *a)
+{
+    return laci_group_waited(a->worker.group);
+}
+
 void laci_algorithm_use_kernels(lac_algorithm *a, const laci_kernels *kernels)
 {
     a->worker.kernels = kernels;

@@ -78,6 +78,7 @@ lac_status laci_algorithm_open_group(
             message_max(a) + (gradient ? laci_containment_room(a) : 0),
         .tensors_max = lac_layout_count(o->layout) + gradient,
         .native_sums = a->ops->native_sums,
+        .timing = o->timing,
         .sum_max = laci_algorithm_sum_max(a) + LACI_SUM_NOTES,
     };
     return laci_group_open(&a->worker.group, &options);

@@ -12,8 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/meeting.h"
+#include "cli/distance.h"
 #include "cli/progress.h"
+#include "train/meeting.h"
 
 // A worker whose values have grown this much needs watching; one with values
 // like these, or this much larger than all were at the start, has diverged.
@@ -21,7 +22,20 @@
 #define GROWTH_LIMIT   1e6
 #define DIVERGED       1e30
 
-enum { INTERVAL_MOST = 8, BLOCK = 512 };
+enum { INTERVAL_MOST = 8 };
+
+// What a worker says at a meeting.
+typedef struct report {
+    double magnitude; // of its largest value; infinite also for NaN
+    lac_traffic traffic;
+} report;
+
+// What worker 0 decides.
+typedef struct verdict {
+    uint64_t next;        // meet again when so many rounds are done
+    uint32_t with_values; // and bring your values
+    uint32_t stop;        // no round follows
+} verdict;
 
 // What worker 0 needs beyond the others.
 typedef struct chair {
@@ -43,7 +57,7 @@ struct cli_average_worker {
     float *reduced;     // gradient algorithms: the result of a round
     double *sum;        // and of all rounds
     lac_algorithm *algorithm;
-    cli_meeting *meeting;
+    train_meeting *meeting;
     chair chair;
 };
 
@@ -113,8 +127,13 @@ static lac_status open_worker(cli_average_worker *w)
         status = allocate(w);
     }
     if (status == LAC_OK) {
-        status =
-            cli_meeting_open(&w->meeting, w->transport, w->n, options.timeout);
+        status = train_meeting_open(
+            &w->meeting, &(train_meeting_options){
+                             .transport = w->transport,
+                             .report_size = sizeof(report),
+                             .verdict_size = sizeof(verdict),
+                             .timeout = options.timeout,
+                         });
     }
     if (status == LAC_OK) {
         take_start(w);
@@ -148,64 +167,7 @@ static lac_status run_round(cli_average_worker *w, uint64_t round)
     return lac_algorithm_mix(w->algorithm, round, &slice, NULL, 1);
 }
 
-// Magnitudes of floats are ordered as their bits are, NaN beyond infinity.
-static double magnitude(const float *x, size_t n)
-{
-    const uint32_t infinity = 0x7f800000, all_but_sign = 0x7fffffff;
-    uint32_t most = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t bits;
-        memcpy(&bits, &x[i], sizeof(bits));
-        bits &= all_but_sign;
-        most = bits > most ? bits : most;
-    }
-    most = most > infinity ? infinity : most;
-    float value;
-    memcpy(&value, &most, sizeof(value));
-    return (double)value;
-}
-
-// The mean over workers of the squared distance to the initial mean, and the
-// squared distance of the mean from it. In blocks that stay in cache.
-static void measure(
-    const cli_average_worker *w, const float *const *rows, double *error_out,
-    double *drift_out)
-{
-    const double world = w->run->world;
-    double error = 0, drift = 0;
-    for (size_t at = 0; at < w->n; at += BLOCK) {
-        const size_t count = w->n - at < BLOCK ? w->n - at : BLOCK;
-        const double *const mean = w->chair.mean + at;
-        double sum[BLOCK] = {0};
-        for (uint32_t k = 0; k < w->run->world; k++) {
-            const float *const row = rows[k] + at;
-            for (size_t i = 0; i < count; i++) {
-                const double d = (double)row[i] - mean[i];
-                sum[i] += d;
-                error += d * d;
-            }
-        }
-        for (size_t i = 0; i < count; i++) {
-            drift += sum[i] / world * (sum[i] / world);
-        }
-    }
-    *error_out = error / world;
-    *drift_out = drift;
-}
-
-static void keep_mean(cli_average_worker *w, const float *const *rows)
-{
-    for (uint32_t k = 0; k < w->run->world; k++) {
-        for (size_t i = 0; i < w->n; i++) {
-            w->chair.mean[i] += (double)rows[k][i];
-        }
-    }
-    for (size_t i = 0; i < w->n; i++) {
-        w->chair.mean[i] /= w->run->world;
-    }
-}
-
-static double take_reports(cli_average_worker *w, const cli_report *reports)
+static double take_reports(cli_average_worker *w, const report *reports)
 {
     cli_average_result *const result = &w->run->result;
     double most = 0;
@@ -224,7 +186,9 @@ static void take_rows(
 {
     const cli_average *const run = w->run;
     cli_average_result *const result = &w->run->result;
-    measure(w, rows, &result->final_error, &result->mean_drift);
+    cli_distance(
+        rows, run->world, w->n, w->chair.mean, &result->final_error,
+        &result->mean_drift);
     if (done == 0) {
         result->initial_error = result->final_error;
     }
@@ -256,8 +220,8 @@ static uint64_t choose_interval(
 }
 
 // Worker 0 looks at what it was told after `done` rounds.
-static cli_verdict judge(
-    cli_average_worker *w, uint64_t done, const cli_report *reports,
+static verdict judge(
+    cli_average_worker *w, uint64_t done, const report *reports,
     const float *const *rows)
 {
     const cli_average *const run = w->run;
@@ -266,7 +230,7 @@ static cli_verdict judge(
     const double most = take_reports(w, reports);
     const double now = lac_transport_now(w->transport);
     if (done == 0) {
-        keep_mean(w, rows);
+        cli_mean(rows, run->world, w->n, c->mean);
         c->initial_magnitude = most;
         c->interval = 1;
     }
@@ -282,7 +246,7 @@ static cli_verdict judge(
     const uint64_t left = run->rounds - done;
     const bool traced = run->trace != NULL;
     const uint64_t ahead = traced ? 1 : interval;
-    return (cli_verdict){
+    return (verdict){
         .next = done + (ahead < left ? ahead : left),
         .with_values = traced || ahead >= left,
         .stop = result->diverged,
@@ -290,44 +254,44 @@ static cli_verdict judge(
 }
 
 static lac_status meet(
-    cli_average_worker *w, uint64_t done, bool with_values, cli_verdict *out)
+    cli_average_worker *w, uint64_t done, bool with_values, verdict *out)
 {
-    const cli_report report = {
-        .magnitude = magnitude(w->x, w->n),
+    const report said = {
+        .magnitude = cli_magnitude(w->x, w->n),
         .traffic = lac_algorithm_traffic(w->algorithm),
     };
-    const cli_report *reports = NULL;
+    const void *reports = NULL;
     const float *const *rows = NULL;
-    const lac_status status = cli_meeting_gather(
-        w->meeting, &report, with_values ? w->x : NULL, &reports, &rows);
+    const lac_status status = train_meeting_gather(
+        w->meeting, &said, with_values ? w->x : NULL, w->n, &reports, &rows);
     if (status != LAC_OK) {
         return status;
     }
     if (reports != NULL) {
         *out = judge(w, done, reports, rows);
     }
-    return cli_meeting_decide(w->meeting, out);
+    return train_meeting_decide(w->meeting, out, NULL, 0);
 }
 
 static lac_status run_rounds(cli_average_worker *w)
 {
-    cli_verdict verdict = {0};
+    verdict decided = {0};
     uint64_t done = 0;
     bool with_values = true;
-    lac_status status = meet(w, done, with_values, &verdict);
-    while (status == LAC_OK && done < w->run->rounds && verdict.stop == 0) {
+    lac_status status = meet(w, done, with_values, &decided);
+    while (status == LAC_OK && done < w->run->rounds && decided.stop == 0) {
         if (w->rank == 0) {
             cli_progress_step(&w->chair.progress, done, "rounds");
         }
         status = run_round(w, done++);
-        if (status == LAC_OK && done == verdict.next) {
-            with_values = verdict.with_values != 0;
-            status = meet(w, done, with_values, &verdict);
+        if (status == LAC_OK && done == decided.next) {
+            with_values = decided.with_values != 0;
+            status = meet(w, done, with_values, &decided);
         }
     }
     // Worker 0 has not seen what a run that is stopped ends with.
-    return status == LAC_OK && verdict.stop != 0 && !with_values
-               ? meet(w, done, true, &verdict)
+    return status == LAC_OK && decided.stop != 0 && !with_values
+               ? meet(w, done, true, &decided)
                : status;
 }
 
@@ -386,7 +350,7 @@ void cli_average_release(void *average, uint32_t rank)
     if (w == NULL) {
         return;
     }
-    cli_meeting_close(w->meeting);
+    train_meeting_close(w->meeting);
     lac_algorithm_close(w->algorithm);
     free(w->chair.mean);
     free(w->sum);

@@ -140,6 +140,7 @@ lac_status laci_group_open(laci_group **out, const laci_group_options *options)
     g->world = world;
     g->timeout = options->timeout;
     g->native_sums = options->native_sums;
+    g->timing = options->timing;
     g->moment = (laci_frame){
         .session = options->session,
         .identity = options->identity,
@@ -182,6 +183,11 @@ uint32_t laci_group_rank(const laci_group *g)
 uint32_t laci_group_world(const laci_group *g)
 {
     return g->world;
+}
+
+double laci_group_waited(const laci_group *g)
+{
+    return g->waited;
 }
 
 const laci_counts *laci_group_counts(const laci_group *g)

@@ -48,6 +48,7 @@ typedef struct laci_group_options {
     bool native_sums;      // large ones may be the transport's own, if it has
                            // one: faster, but the last bits then depend on
                            // the transport and on what is summed together
+    bool timing;           // measure laci_group_waited
 } laci_group_options;
 
 // laci_group_open fails with LAC_ERR_INVALID or LAC_ERR_NOMEM; `*out` is then
@@ -63,6 +64,9 @@ void laci_group_close(laci_group *g);
 uint32_t laci_group_rank(const laci_group *g);
 uint32_t laci_group_world(const laci_group *g);
 const laci_counts *laci_group_counts(const laci_group *g);
+
+// laci_group_waited returns the seconds spent in exchanges, 0 without `timing`.
+double laci_group_waited(const laci_group *g);
 
 // laci_group_subject says what the messages from now on are about, a hash of
 // the tensors of a call: workers that speak of something else are refused.

@@ -291,9 +291,11 @@ static lac_status sum_all(laci_group *g, float *x, size_t n)
     if (g->native_sums && n * sizeof(*x) > LACI_SUM_SMALL &&
         laci_transport_has_allreduce(g->transport)) {
         LAC_TRY(meet(g, n));
-        const double deadline = lac_transport_now(g->transport) + g->timeout;
-        return laci_group_agree(
-            g, laci_transport_allreduce(g->transport, x, n, deadline));
+        const double begun = lac_transport_now(g->transport);
+        const lac_status status = laci_transport_allreduce(
+            g->transport, x, n, begun + g->timeout);
+        laci_wire_waited(g, begun);
+        return laci_group_agree(g, status);
     }
     const size_t most = g->piece / sizeof(*x);
     size_t done = 0;

@@ -77,12 +77,20 @@ void laci_wire_flip(laci_group *g)
     }
 }
 
+void laci_wire_waited(laci_group *g, double begun)
+{
+    if (g->timing) {
+        g->waited += lac_transport_now(g->transport) - begun;
+    }
+}
+
 lac_status laci_wire_run(laci_group *g)
 {
-    const double deadline = lac_transport_now(g->transport) + g->timeout;
+    const double begun = lac_transport_now(g->transport);
     lac_status status = lac_transport_exchange(
         g->transport, g->sends, g->send_count, g->receives, g->receive_count,
-        deadline);
+        begun + g->timeout);
+    laci_wire_waited(g, begun);
     if (status == LAC_OK) {
         status = check_frames(g);
     }

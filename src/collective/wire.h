@@ -52,6 +52,8 @@ struct laci_group {
     double timeout;
     uint64_t identity; // without the subject
     bool native_sums;
+    bool timing;   // keep `waited`; a look at the clock costs a twentieth of
+    double waited; // a small message
     laci_counts counts;
     lac_status failure; // the first
     char why[LACI_SENTENCE_SIZE];
@@ -96,6 +98,9 @@ size_t laci_wire_body(
     const laci_group *g, uint32_t i, const uint8_t **body_out);
 LACI_CHECKED lac_status laci_wire_expect(
     laci_group *g, uint32_t i, size_t len, const uint8_t **body_out);
+
+// laci_wire_waited adds the time since `begun` to what was spent waiting.
+void laci_wire_waited(laci_group *g, double begun);
 
 // laci_wire_count counts one contribution that went out.
 void laci_wire_count(laci_group *g, size_t payload, size_t body);
