@@ -9,9 +9,9 @@
 #include "cli/average_report.h"
 #include "cli/catalog.h"
 #include "cli/command.h"
-#include "cli/file.h"
 #include "cli/npy.h"
 #include "cli/report.h"
+#include "data/output.h"
 
 typedef struct settings {
     const char *algorithm;
@@ -230,7 +230,7 @@ static lac_status write_trace(job *j)
         return lac_fail(
             LAC_ERR_NOMEM, "%s: no memory for the trace", j->s->trace);
     }
-    return cli_file_write(
+    return data_file_write(
         j->s->trace, (const uint8_t *)j->trace_text, j->trace_len);
 }
 
@@ -248,7 +248,7 @@ static lac_status write_values(job *j)
     memcpy(file, header, offset);
     memcpy(file + offset, j->values_out, n * sizeof(float));
     const lac_status status =
-        cli_file_write(j->s->output, file, offset + n * sizeof(float));
+        data_file_write(j->s->output, file, offset + n * sizeof(float));
     free(file);
     return status;
 }
@@ -259,8 +259,8 @@ static int report(job *j)
     const settings *const s = j->s;
     const char *const warning = j->average.result.warning;
     const bool to_stdout =
-        (*s->output != '\0' && cli_file_is_stdout(s->output)) ||
-        (*s->trace != '\0' && cli_file_is_stdout(s->trace));
+        (*s->output != '\0' && data_file_is_stdout(s->output)) ||
+        (*s->trace != '\0' && data_file_is_stdout(s->trace));
     if (*warning != '\0') {
         (void)fprintf(stderr, "laconic: %s\n", warning);
     }

@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/file.h"
 #include "cli/lac_file.h"
 #include "cli/report.h"
+#include "data/file.h"
+#include "data/output.h"
 
 typedef struct settings {
     uint64_t max_values;
@@ -29,8 +30,7 @@ static const cli_option options[] = {
 // One run of the command. Everything is NULL or owned by it.
 typedef struct job {
     const char *in, *out;
-    uint8_t *data;
-    size_t data_len;
+    data_bytes data;
     cli_lac lac; // points into data
     lac_compressor *c;
     uint8_t *file;
@@ -70,7 +70,7 @@ static cJSON *report_json(const job *j, const char *spec)
     }
     cJSON_AddNumberToObject(
         o, "values", (double)(j->lac.shape.rows * j->lac.shape.cols));
-    cJSON_AddNumberToObject(o, "input_bytes", (double)j->data_len);
+    cJSON_AddNumberToObject(o, "input_bytes", (double)j->data.len);
     cJSON_AddNumberToObject(o, "output_bytes", (double)j->file_len);
     cJSON_AddNumberToObject(o, "payload_bytes", (double)j->lac.payload_len);
     return o;
@@ -89,7 +89,7 @@ static void report_table(const job *j, const char *spec, FILE *stream)
             ? ""
             : cli_dimensions_text(&j->lac.dimensions, shape));
     cli_table_add(&t, "bytes in");
-    cli_table_add(&t, "%s", cli_grouped(j->data_len, text));
+    cli_table_add(&t, "%s", cli_grouped(j->data.len, text));
     cli_table_add(&t, "%s, made with %s", j->in, spec);
     cli_table_add(&t, "bytes out");
     cli_table_add(&t, "%s", cli_grouped(j->file_len, text));
@@ -115,16 +115,16 @@ static lac_status check_values(const job *j, uint64_t most)
 static int decode(job *j, const settings *s)
 {
     char spec[CLI_LAC_SPEC_MAX + 1] = "";
-    if (cli_file_read(j->in, &j->data, &j->data_len) != LAC_OK ||
-        cli_lac_parse(j->in, j->data, j->data_len, &j->lac) != LAC_OK ||
+    if (data_file_read(j->in, &j->data) != LAC_OK ||
+        cli_lac_parse(j->in, j->data.data, j->data.len, &j->lac) != LAC_OK ||
         check_values(j, s->max_values) != LAC_OK ||
         cli_lac_open(j->in, &j->lac, &j->c) != LAC_OK) {
         return cli_failed();
     }
     memcpy(spec, j->lac.spec, j->lac.spec_len);
-    const bool to_stdout = cli_file_is_stdout(j->out);
+    const bool to_stdout = data_file_is_stdout(j->out);
     if (decompress(j) != LAC_OK ||
-        cli_file_write(j->out, j->file, j->file_len) != LAC_OK) {
+        data_file_write(j->out, j->file, j->file_len) != LAC_OK) {
         return cli_failed();
     }
     FILE *const stream = to_stdout ? stderr : stdout;
@@ -142,7 +142,7 @@ static int run(const void *given, size_t count, char *const *arguments)
     const int code = decode(&j, given);
     free(j.file);
     lac_compressor_close(j.c);
-    free(j.data);
+    data_bytes_free(&j.data);
     return code;
 }
 

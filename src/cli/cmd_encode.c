@@ -8,9 +8,9 @@
 
 #include "cli/catalog.h"
 #include "cli/command.h"
-#include "cli/file.h"
 #include "cli/lac_file.h"
 #include "cli/report.h"
+#include "data/output.h"
 
 typedef struct settings {
     const char *compressor;
@@ -208,9 +208,9 @@ static int encode(job *j, const settings *s)
         return cli_failed();
     }
     j->lac.dimensions = j->npy.dimensions;
-    const bool to_stdout = cli_file_is_stdout(j->out);
+    const bool to_stdout = data_file_is_stdout(j->out);
     if (compress(j) != LAC_OK ||
-        cli_file_write(j->out, j->file, j->file_len) != LAC_OK) {
+        data_file_write(j->out, j->file, j->file_len) != LAC_OK) {
         return cli_failed();
     }
     FILE *const stream = to_stdout ? stderr : stdout;

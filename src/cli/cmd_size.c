@@ -7,10 +7,10 @@
 
 #include "cli/catalog.h"
 #include "cli/command.h"
-#include "cli/file.h"
 #include "cli/launch.h"
 #include "cli/report.h"
 #include "cli/size_report.h"
+#include "data/file.h"
 #include "nn/layouts.h"
 
 typedef struct settings {
@@ -94,14 +94,13 @@ static lac_status name_file(lac_status status, const char *path)
 
 static lac_status read_layout(const char *path, lac_layout **out)
 {
-    uint8_t *data = NULL;
-    size_t len = 0;
-    lac_status status = cli_file_read(path, &data, &len);
+    data_bytes file;
+    lac_status status = data_file_read(path, &file);
     if (status != LAC_OK) {
         return status;
     }
-    status = lac_layout_parse(out, (const char *)data, len);
-    free(data);
+    status = lac_layout_parse(out, (const char *)file.data, file.len);
+    data_bytes_free(&file);
     if (status != LAC_OK) {
         return name_file(status, path);
     }

@@ -154,7 +154,7 @@ static int run(const void *given, size_t count, char *const *arguments)
     int code = CLI_GOOD;
     FILE *stream = stdout;
     if (s->matrix[0] != '\0') {
-        stream = cli_file_is_stdout(s->matrix) ? stderr : stdout;
+        stream = data_file_is_stdout(s->matrix) ? stderr : stdout;
         if (cli_network_write(t, s->matrix) != LAC_OK) {
             code = cli_failed();
         }

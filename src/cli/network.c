@@ -174,7 +174,7 @@ lac_status cli_network_write(const lac_topology *t, const char *path)
     lac_status status = fill(t, w);
     if (status == LAC_OK) {
         put_values(w, n * n);
-        status = cli_file_write(path, data, len);
+        status = data_file_write(path, data, len);
     }
     free(data);
     return status;

@@ -7,7 +7,7 @@
 
 #include <laconic/laconic.h>
 
-#include "cli/file.h"
+#include "data/output.h"
 
 // cli_network_print draws a network after a blank line: a row of the matrix a
 // worker, with the neighbours beside it if there is room. One that is too

@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/file.h"
 #include "cli/npy_header.h"
+#include "data/file.h"
 
 enum {
     MAGIC_LEN = 6,
@@ -165,19 +165,18 @@ static float *take_values(uint8_t *data, size_t offset, size_t n)
 
 lac_status cli_npy_read(const char *path, cli_npy *out, float **values_out)
 {
-    uint8_t *data = NULL;
-    size_t len = 0;
+    data_bytes file;
     *values_out = NULL;
-    lac_status status = cli_file_read(path, &data, &len);
+    lac_status status = data_file_read(path, &file);
     if (status == LAC_OK) {
-        status = cli_npy_parse(path, data, len, out);
+        status = cli_npy_parse(path, file.data, file.len, out);
     }
     if (status != LAC_OK) {
-        free(data);
+        data_bytes_free(&file);
         return status;
     }
     *values_out =
-        take_values(data, out->offset, out->shape.rows * out->shape.cols);
+        take_values(file.data, out->offset, out->shape.rows * out->shape.cols);
     return LAC_OK;
 }
 

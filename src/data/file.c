@@ -25,6 +25,12 @@ lac_status data_no_memory(const char *name, size_t len)
     return lac_fail(LAC_ERR_NOMEM, "%s: no memory for %zu bytes", name, len);
 }
 
+lac_status data_empty_path(void)
+{
+    return lac_fail(
+        LAC_ERR_INVALID, "a path is empty, expected the name of a file");
+}
+
 void data_bytes_free(data_bytes *bytes)
 {
     free(bytes->data);
@@ -95,6 +101,9 @@ static lac_status read_stream(FILE *file, size_t room, data_bytes *out)
 lac_status data_file_read(const char *path, data_bytes *out)
 {
     *out = (data_bytes){.name = path};
+    if (*path == '\0') {
+        return data_empty_path();
+    }
     FILE *const file = fopen(path, "rb");
     if (file == NULL) {
         return lac_fail(

@@ -23,7 +23,8 @@ typedef struct data_bytes {
 } data_bytes;
 
 // data_file_read reads all of `path` into memory; `path` must outlive the
-// result. Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM.
+// result. The data is aligned for any type and never NULL, even if the file is
+// empty. Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM.
 lac_status data_file_read(const char *path, data_bytes *out);
 
 // data_gunzip replaces gzipped bytes by what they hold and leaves others as
@@ -37,6 +38,9 @@ void data_bytes_free(data_bytes *bytes);
 
 // data_no_memory fails with LAC_ERR_NOMEM.
 lac_status data_no_memory(const char *name, size_t len);
+
+// data_empty_path fails with LAC_ERR_INVALID.
+lac_status data_empty_path(void);
 
 // data_path_join writes "folder/name", or fails with LAC_ERR_INVALID if that
 // is longer than DATA_PATH_SIZE.

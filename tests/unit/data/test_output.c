@@ -1,63 +1,46 @@
 // SPDX-License-Identifier: MIT
-// Files are read whole and written whole or not at all.
-#include <dirent.h>
-#include <signal.h>
+// Files are read whole and written whole or not at all, by many threads at
+// once if they like.
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/file.h"
+#include "data/file.h"
+#include "data/output.h"
+#include "folder.h"
 #include "lac_test.h"
 
-static char folder[64];
+// What was done to make a file last, in order: a file flushed 'f', a folder
+// flushed 'd', a file renamed 'r'.
+static _Thread_local char deeds[64];
 
-static int enter_folder(void **state)
-{
-    (void)state;
-    (void)snprintf(folder, sizeof(folder), "/tmp/lac_test_XXXXXX");
-    return mkdtemp(folder) == NULL || chdir(folder) != 0;
-}
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+int __real_rename(const char *from, const char *to);
+int __wrap_rename(const char *from, const char *to);
 
-// Counts the files of the folder and removes them.
-static size_t empty_folder(void)
+static void note(char deed)
 {
-    size_t count = 0;
-    DIR *const list = opendir(folder);
-    assert_non_null(list);
-    for (struct dirent *d = readdir(list); d != NULL; d = readdir(list)) {
-        if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0) {
-            assert_int_equal(remove(d->d_name), 0);
-            count++;
-        }
+    const size_t len = strlen(deeds);
+    if (len + 1 < sizeof(deeds)) {
+        deeds[len] = deed;
     }
-    (void)closedir(list);
-    return count;
 }
 
-static int leave_folder(void **state)
+int __wrap_fsync(int fd)
 {
-    (void)state;
-    (void)empty_folder();
-    return chdir("/") != 0 || rmdir(folder) != 0;
+    struct stat info;
+    note(fstat(fd, &info) == 0 && S_ISDIR(info.st_mode) ? 'd' : 'f');
+    return __real_fsync(fd);
 }
 
-static lac_status write_text(const char *path, const char *text)
+int __wrap_rename(const char *from, const char *to)
 {
-    return cli_file_write(path, (const uint8_t *)text, strlen(text));
-}
-
-static void assert_holds(const char *path, const char *text)
-{
-    uint8_t *data;
-    size_t len;
-    assert_ok(cli_file_read(path, &data, &len));
-    assert_int_equal(len, strlen(text));
-    assert_memory_equal(data, text, len);
-    free(data);
+    note('r');
+    return __real_rename(from, to);
 }
 
 static mode_t mode_of(const char *path)
@@ -77,6 +60,93 @@ static void what_is_written_is_read(void **state)
     assert_ok(write_text("./a", "third"));
     assert_holds("a", "third");
     assert_int_equal(empty_folder(), 1);
+}
+
+static void what_is_written_lasts(void **state)
+{
+    (void)state;
+    memset(deeds, 0, sizeof(deeds));
+    assert_ok(write_text("a", "first"));
+    assert_string_equal(deeds, "frd");
+    assert_int_equal(empty_folder(), 1);
+}
+
+static void pieces_are_put_together(void **state)
+{
+    (void)state;
+    data_output o;
+    assert_ok(write_text("a", "old"));
+    assert_ok(data_output_begin(&o, "a"));
+    assert_ok(data_output_append(&o, "one, ", 5));
+    assert_ok(data_output_append(&o, "", 0));
+    assert_ok(data_output_append(&o, "two", 3));
+    assert_holds("a", "old");
+    assert_ok(data_output_commit(&o));
+    assert_holds("a", "one, two");
+    assert_int_equal(empty_folder(), 1);
+}
+
+static void what_is_abandoned_was_never_there(void **state)
+{
+    (void)state;
+    data_output o;
+    assert_ok(write_text("a", "old"));
+    assert_ok(data_output_begin(&o, "a"));
+    assert_ok(data_output_append(&o, "new", 3));
+    data_output_abandon(&o);
+    assert_holds("a", "old");
+    assert_int_equal(empty_folder(), 1);
+}
+
+static void names_that_others_have_are_left_alone(void **state)
+{
+    (void)state;
+    char name[64];
+    for (int i = 0; i < 3; i++) {
+        (void)snprintf(
+            name, sizeof(name), ".laconic-%ld-%d", (long)getpid(), i);
+        FILE *const file = fopen(name, "w");
+        assert_non_null(file);
+        assert_int_equal(fclose(file), 0);
+    }
+    assert_ok(write_text("a", "x"));
+    assert_holds("a", "x");
+    assert_int_equal(empty_folder(), 4);
+}
+
+enum { THREADS = 8, WRITES = 20 };
+
+static void *write_often(void *given)
+{
+    const char *const path = given;
+    bool good = true;
+    for (int i = 0; i < WRITES; i++) {
+        good = good && write_text(path, path) == LAC_OK;
+    }
+    return good ? given : NULL;
+}
+
+// All in one folder, so that they compete for the names aside.
+static void threads_write_at_the_same_time(void **state)
+{
+    (void)state;
+    pthread_t threads[THREADS];
+    char paths[THREADS][8];
+    const mode_t mask = umask(027);
+    for (size_t i = 0; i < THREADS; i++) {
+        (void)snprintf(paths[i], sizeof(paths[i]), "%zu", i);
+        assert_int_equal(
+            pthread_create(&threads[i], NULL, write_often, paths[i]), 0);
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        void *good;
+        assert_int_equal(pthread_join(threads[i], &good), 0);
+        assert_non_null(good);
+        assert_holds(paths[i], paths[i]);
+        assert_int_equal(mode_of(paths[i]), 0640);
+    }
+    assert_int_equal(umask(mask), 027);
+    assert_int_equal(empty_folder(), THREADS);
 }
 
 static void a_new_file_has_the_usual_mode_and_an_old_one_keeps_its(void **state)
@@ -136,76 +206,15 @@ static void links_in_a_circle_are_told(void **state)
 static void an_empty_path_is_refused(void **state)
 {
     (void)state;
-    uint8_t *data;
-    size_t len;
+    data_bytes file;
     assert_fails(
         write_text("", "x"), LAC_ERR_INVALID,
         "a path is empty, expected the name of a file");
     assert_fails(
-        cli_file_read("", &data, &len), LAC_ERR_INVALID,
+        data_file_read("", &file), LAC_ERR_INVALID,
         "a path is empty, expected the name of a file");
-    assert_null(data);
+    assert_null(file.data);
     assert_int_equal(empty_folder(), 0);
-}
-
-static void pass_on(int number)
-{
-    (void)number;
-    (void)raise(SIGTERM);
-}
-
-// Writes a file in a process of its own, where the limit on the size of files
-// makes a SIGTERM in the middle of it. Returns how that process ended.
-static int end_of_interrupted_write(bool ignored)
-{
-    const pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        const struct rlimit limit = {4, 4};
-        (void)signal(SIGXFSZ, pass_on);
-        (void)signal(SIGTERM, ignored ? SIG_IGN : SIG_DFL);
-        (void)setrlimit(RLIMIT_FSIZE, &limit);
-        _exit(write_text("a", "longer than that") == LAC_OK);
-    }
-    int how = 0;
-    assert_int_equal(waitpid(child, &how, 0), child);
-    return how;
-}
-
-static void a_signal_leaves_nothing_behind(void **state)
-{
-    (void)state;
-    const int how = end_of_interrupted_write(false);
-    assert_true(WIFSIGNALED(how));
-    assert_int_equal(WTERMSIG(how), SIGTERM);
-    assert_int_equal(empty_folder(), 0);
-}
-
-static void a_signal_that_is_ignored_stays_so(void **state)
-{
-    (void)state;
-    const int how = end_of_interrupted_write(true);
-    assert_true(WIFEXITED(how));
-    assert_int_equal(WEXITSTATUS(how), 0);
-    assert_int_equal(empty_folder(), 0);
-}
-
-static void a_signal_after_the_write_finds_the_file(void **state)
-{
-    (void)state;
-    const pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        const lac_status status = write_text("a", "whole");
-        (void)raise(status == LAC_OK ? SIGINT : SIGTERM);
-        _exit(0);
-    }
-    int how = 0;
-    assert_int_equal(waitpid(child, &how, 0), child);
-    assert_true(WIFSIGNALED(how));
-    assert_int_equal(WTERMSIG(how), SIGINT);
-    assert_holds("a", "whole");
-    assert_int_equal(empty_folder(), 1);
 }
 
 static void failures_leave_nothing_behind(void **state)
@@ -234,38 +243,36 @@ static void devices_are_written_directly(void **state)
 static void a_pipe_is_read_to_its_end(void **state)
 {
     (void)state;
-    uint8_t *data;
-    size_t len;
+    data_bytes file;
     assert_int_equal(mkfifo("pipe", 0600), 0);
     FILE *const writer = popen("seq 1 60000 > pipe", "w");
     assert_non_null(writer);
-    assert_ok(cli_file_read("pipe", &data, &len));
+    assert_ok(data_file_read("pipe", &file));
     assert_int_equal(pclose(writer), 0);
-    assert_true(len > 5 * 65536);
-    const uint8_t *at = data;
+    assert_true(file.len > 5 * 65536);
+    const uint8_t *at = file.data;
     for (int i = 1; i <= 60000; i++) {
         char line[16];
         const size_t line_len = (size_t)snprintf(line, sizeof(line), "%d\n", i);
-        assert_true(line_len <= len - (size_t)(at - data));
+        assert_true(line_len <= file.len - (size_t)(at - file.data));
         assert_memory_equal(at, line, line_len);
         at += line_len;
     }
-    assert_true(at == data + len);
-    free(data);
+    assert_true(at == file.data + file.len);
+    data_bytes_free(&file);
     assert_int_equal(empty_folder(), 1);
 }
 
 static void what_cannot_be_read_is_named(void **state)
 {
     (void)state;
-    uint8_t *data;
-    size_t len;
+    data_bytes file;
     assert_fails(
-        cli_file_read("none", &data, &len), LAC_ERR_INVALID,
+        data_file_read("none", &file), LAC_ERR_INVALID,
         "none: cannot open: No such file or directory");
-    assert_null(data);
+    assert_null(file.data);
     assert_fails(
-        cli_file_read("/", &data, &len), LAC_ERR_INVALID,
+        data_file_read("/", &file), LAC_ERR_INVALID,
         "/: cannot read: Is a directory");
 }
 
@@ -273,15 +280,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read),
+        cmocka_unit_test(what_is_written_lasts),
+        cmocka_unit_test(pieces_are_put_together),
+        cmocka_unit_test(what_is_abandoned_was_never_there),
+        cmocka_unit_test(names_that_others_have_are_left_alone),
+        cmocka_unit_test(threads_write_at_the_same_time),
         cmocka_unit_test(
             a_new_file_has_the_usual_mode_and_an_old_one_keeps_its),
         cmocka_unit_test(a_link_stays_a_link),
         cmocka_unit_test(a_link_to_nothing_is_followed_as_well),
         cmocka_unit_test(links_in_a_circle_are_told),
         cmocka_unit_test(an_empty_path_is_refused),
-        cmocka_unit_test(a_signal_leaves_nothing_behind),
-        cmocka_unit_test(a_signal_that_is_ignored_stays_so),
-        cmocka_unit_test(a_signal_after_the_write_finds_the_file),
         cmocka_unit_test(failures_leave_nothing_behind),
         cmocka_unit_test(devices_are_written_directly),
         cmocka_unit_test(a_pipe_is_read_to_its_end),

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// A folder of its own for the tests of files, which are then named without it.
+#ifndef LACONIC_TESTS_FOLDER_H
+#define LACONIC_TESTS_FOLDER_H
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "data/file.h"
+#include "data/output.h"
+#include "lac_test.h"
+
+static char folder[64];
+
+static inline int enter_folder(void **state)
+{
+    (void)state;
+    (void)snprintf(folder, sizeof(folder), "/tmp/lac_test_XXXXXX");
+    return mkdtemp(folder) == NULL || chdir(folder) != 0;
+}
+
+// Removes a file, or a folder with all in it; returns how many there were.
+static inline size_t remove_all(const char *path)
+{
+    size_t count = 0;
+    DIR *const list = opendir(path);
+    if (list == NULL) {
+        assert_int_equal(remove(path), 0);
+        return 1;
+    }
+    for (struct dirent *d = readdir(list); d != NULL; d = readdir(list)) {
+        char inside[512];
+        if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0) {
+            (void)snprintf(inside, sizeof(inside), "%s/%s", path, d->d_name);
+            count += remove_all(inside);
+        }
+    }
+    (void)closedir(list);
+    if (strcmp(path, ".") == 0) {
+        return count;
+    }
+    assert_int_equal(rmdir(path), 0);
+    return count + 1;
+}
+
+// Empties the folder and returns how many files and folders there were.
+static inline size_t empty_folder(void)
+{
+    return remove_all(".");
+}
+
+static inline int leave_folder(void **state)
+{
+    (void)state;
+    (void)empty_folder();
+    return chdir("/") != 0 || rmdir(folder) != 0;
+}
+
+static inline lac_status write_text(const char *path, const char *text)
+{
+    return data_file_write(path, (const uint8_t *)text, strlen(text));
+}
+
+static inline void assert_holds(const char *path, const char *text)
+{
+    data_bytes file;
+    assert_ok(data_file_read(path, &file));
+    assert_int_equal(file.len, strlen(text));
+    assert_memory_equal(file.data, text, file.len);
+    data_bytes_free(&file);
+}
+
+#endif
