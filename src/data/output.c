@@ -23,6 +23,8 @@ enum {
     MODE_BITS = 0777,
 };
 
+static const char aside_begin[] = ".laconic-";
+
 static lac_status system_failed(const char *path, const char *what)
 {
     return lac_fail(
@@ -108,6 +110,11 @@ static char *follow_links(const char *path)
     return NULL;
 }
 
+bool data_output_is_aside(const char *name)
+{
+    return strncmp(name, aside_begin, sizeof(aside_begin) - 1) == 0;
+}
+
 // Makes a file of a name that nothing had, with the number of the process in
 // it so that few have to be tried.
 static int create_aside(data_output *o, mode_t mode)
@@ -115,7 +122,7 @@ static int create_aside(data_output *o, mode_t mode)
     for (unsigned i = 0; i < NAMES_MOST; i++) {
         char name[NAME_SIZE];
         (void)snprintf(
-            name, sizeof(name), ".laconic-%ld-%u", (long)getpid(), i);
+            name, sizeof(name), "%s%ld-%u", aside_begin, (long)getpid(), i);
         o->aside = name_beside(o->target, name);
         const int fd =
             o->aside == NULL

@@ -39,6 +39,10 @@ lac_status data_output_commit(data_output *o);
 // data_output_abandon leaves the path as it was.
 void data_output_abandon(data_output *o);
 
+// data_output_is_aside tells whether a file has the name that one has while it
+// is written; a killed program leaves it.
+bool data_output_is_aside(const char *name);
+
 // data_folder_flush makes the names in a folder last, such as one that was
 // just made or renamed.
 // Fails with LAC_ERR_INVALID.

@@ -4,6 +4,12 @@
 // every tensor, and a map of texts), then the values. Reading executes nothing.
 // Ours also have a checksum over all of the file, and any altered byte is
 // noticed.
+//
+// Our header begins with {"__metadata__":{"checksum":"D", where D is sixteen
+// digits, lower case: XXH3 (64 bits) of the whole file with '0' for each of
+// them. The map goes on with "format":"pt", which is what PyTorch writes,
+// "laconic":"1", and the numbers as decimal text. Blanks behind the header make
+// the values begin at a multiple of 64; they are little-endian.
 #ifndef LACONIC_TRAIN_SAFETENSORS_H
 #define LACONIC_TRAIN_SAFETENSORS_H
 
@@ -25,13 +31,14 @@ typedef struct train_tensor {
     void *data; // of the caller
 } train_tensor;
 
-// A whole number that goes along, such as the step.
+// A whole number that goes along, such as the step. Its name is neither format,
+// laconic nor checksum.
 typedef struct train_number {
     const char *name;
     uint64_t *value;
 } train_number;
 
-// What is in a file.
+// What is in a file. No two tensors and no two numbers have the same name.
 typedef struct train_record {
     const train_tensor *tensors;
     size_t tensor_count;

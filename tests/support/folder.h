@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "data/file.h"
@@ -26,11 +27,14 @@ static inline int enter_folder(void **state)
 static inline size_t remove_all(const char *path)
 {
     size_t count = 0;
-    DIR *const list = opendir(path);
-    if (list == NULL) {
-        assert_int_equal(remove(path), 0);
+    struct stat info;
+    assert_int_equal(lstat(path, &info), 0);
+    if (!S_ISDIR(info.st_mode)) {
+        assert_int_equal(unlink(path), 0);
         return 1;
     }
+    DIR *const list = opendir(path);
+    assert_non_null(list);
     for (struct dirent *d = readdir(list); d != NULL; d = readdir(list)) {
         char inside[512];
         if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0) {
@@ -57,6 +61,15 @@ static inline int leave_folder(void **state)
     (void)state;
     (void)empty_folder();
     return chdir("/") != 0 || rmdir(folder) != 0;
+}
+
+// Fills a file without any of the care that the product takes.
+static inline void put_file(const char *path, const void *data, size_t len)
+{
+    FILE *const file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, len, file), len);
+    assert_int_equal(fclose(file), 0);
 }
 
 static inline lac_status write_text(const char *path, const char *text)

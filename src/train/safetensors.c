@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+// Writes safetensors. The values go from the caller's memory to the file in
+// small pieces, twice: once for the checksum, which stands before them, and
+// once to be written.
+#include "train/safetensors.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "data/output.h"
+#include "train/safetensors_file.h"
+
+enum {
+    ALIGNMENT = 64,
+    PIECE_VALUES = 4096,
+    NUMBER_SIZE = 32,
+};
+
+// Beyond this, cJSON would write a number with an exponent.
+static const double LARGEST_OFFSET = 1e15;
+
+const char *train_dtype_name(train_dtype dtype)
+{
+    return dtype == TRAIN_F32 ? "F32" : "U8";
+}
+
+const char *train_tensor_prefix(const train_tensor *t)
+{
+    return t->prefix == NULL ? "" : t->prefix;
+}
+
+bool train_tensor_named(const train_tensor *t, const char *name)
+{
+    const char *const prefix = train_tensor_prefix(t);
+    const size_t len = strlen(prefix);
+    return strncmp(name, prefix, len) == 0 && strcmp(name + len, t->name) == 0;
+}
+
+lac_status train_tensor_bytes(
+    const char *path, const train_tensor *t, size_t *bytes_out)
+{
+    size_t bytes = t->dtype == TRAIN_F32 ? sizeof(float) : 1;
+    bool empty = false, fits = true;
+    assert(t->dimension_count <= TRAIN_DIMENSIONS_MOST);
+    for (size_t i = 0; i < t->dimension_count; i++) {
+        empty = empty || t->dimensions[i] == 0;
+        fits = fits && !__builtin_mul_overflow(bytes, t->dimensions[i], &bytes);
+    }
+    if (!empty && (!fits || (double)bytes > LARGEST_OFFSET)) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: tensor '%s%s' is too large", path,
+            train_tensor_prefix(t), t->name);
+    }
+    *bytes_out = empty ? 0 : bytes;
+    return LAC_OK;
+}
+
+// Where bytes of a file go: into the checksum, or out.
+typedef lac_status sink(void *to, const void *data, size_t len);
+
+static lac_status to_hash(void *to, const void *data, size_t len)
+{
+    (void)XXH3_64bits_update(to, data, len);
+    return LAC_OK;
+}
+
+static lac_status to_output(void *to, const void *data, size_t len)
+{
+    return data_output_append(to, data, len);
+}
+
+static lac_status pour_floats(const float *x, size_t n, sink *pour, void *to)
+{
+    uint8_t piece[PIECE_VALUES * sizeof(float)];
+    lac_status status = LAC_OK;
+    for (size_t at = 0; status == LAC_OK && at < n; at += PIECE_VALUES) {
+        const size_t count = n - at < PIECE_VALUES ? n - at : PIECE_VALUES;
+        for (size_t i = 0; i < count; i++) {
+            uint32_t bits;
+            memcpy(&bits, &x[at + i], sizeof(bits));
+            const uint8_t bytes[] = {
+                (uint8_t)bits, (uint8_t)(bits >> 8), (uint8_t)(bits >> 16),
+                (uint8_t)(bits >> 24)};
+            memcpy(piece + i * sizeof(float), bytes, sizeof(bytes));
+        }
+        status = pour(to, piece, count * sizeof(float));
+    }
+    return status;
+}
+
+static lac_status pour_tensors(
+    const char *path, const train_record *record, sink *pour, void *to)
+{
+    lac_status status = LAC_OK;
+    for (size_t i = 0; status == LAC_OK && i < record->tensor_count; i++) {
+        const train_tensor *const t = &record->tensors[i];
+        size_t len = 0;
+        status = train_tensor_bytes(path, t, &len);
+        if (status == LAC_OK && len > 0) {
+            status = t->dtype == TRAIN_F32
+                         ? pour_floats(t->data, len / sizeof(float), pour, to)
+                         : pour(to, t->data, len);
+        }
+    }
+    return status;
+}
+
+static bool add_metadata(cJSON *header, const train_record *record)
+{
+    cJSON *const o = cJSON_AddObjectToObject(header, TRAIN_METADATA);
+    bool good =
+        o != NULL &&
+        cJSON_AddStringToObject(o, "checksum", "0000000000000000") != NULL &&
+        cJSON_AddStringToObject(o, "format", "pt") != NULL &&
+        cJSON_AddStringToObject(o, "laconic", TRAIN_FORMAT_VERSION) != NULL;
+    for (size_t i = 0; good && i < record->number_count; i++) {
+        const train_number *const number = &record->numbers[i];
+        char text[NUMBER_SIZE];
+        assert(cJSON_GetObjectItemCaseSensitive(o, number->name) == NULL);
+        (void)snprintf(text, sizeof(text), "%" PRIu64, *number->value);
+        good = cJSON_AddStringToObject(o, number->name, text) != NULL;
+    }
+    return good;
+}
+
+static bool add_number(cJSON *array, size_t number)
+{
+    return cJSON_AddItemToArray(array, cJSON_CreateNumber((double)number));
+}
+
+static bool add_tensor(
+    cJSON *header, const train_tensor *t, size_t begin, size_t end)
+{
+    const char *const prefix = train_tensor_prefix(t);
+    const size_t size = strlen(prefix) + strlen(t->name) + 1;
+    char *const name = malloc(size);
+    if (name == NULL) {
+        return false;
+    }
+    (void)snprintf(name, size, "%s%s", prefix, t->name);
+    assert(cJSON_GetObjectItemCaseSensitive(header, name) == NULL);
+    cJSON *const o = cJSON_AddObjectToObject(header, name);
+    free(name);
+    if (o == NULL || cJSON_AddStringToObject(
+                         o, "dtype", train_dtype_name(t->dtype)) == NULL) {
+        return false;
+    }
+    cJSON *const shape = cJSON_AddArrayToObject(o, "shape");
+    cJSON *const offsets = cJSON_AddArrayToObject(o, "data_offsets");
+    bool good = shape != NULL && offsets != NULL &&
+                add_number(offsets, begin) && add_number(offsets, end);
+    for (size_t i = 0; good && i < t->dimension_count; i++) {
+        good = add_number(shape, t->dimensions[i]);
+    }
+    return good;
+}
+
+static lac_status fill_header(
+    const char *path, const train_record *record, cJSON *header)
+{
+    bool good = header != NULL && add_metadata(header, record);
+    size_t at = 0;
+    for (size_t i = 0; good && i < record->tensor_count; i++) {
+        const train_tensor *const t = &record->tensors[i];
+        size_t len = 0;
+        lac_status status = train_tensor_bytes(path, t, &len);
+        if (status == LAC_OK && (double)at + (double)len > LARGEST_OFFSET) {
+            status = lac_fail(
+                LAC_ERR_INVALID, "%s: the tensors together are too large",
+                path);
+        }
+        if (status != LAC_OK) {
+            return status;
+        }
+        good = add_tensor(header, t, at, at + len);
+        at += len;
+    }
+    return good ? LAC_OK
+                : lac_fail(LAC_ERR_NOMEM, "%s: no memory for a header", path);
+}
+
+// Puts the length before the header and blanks behind it. The caller frees.
+static lac_status frame_header(
+    const char *path, const char *text, uint8_t **head_out, size_t *len_out)
+{
+    const size_t text_len = strlen(text);
+    const size_t len =
+        (TRAIN_LENGTH_SIZE + text_len + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    const uint64_t header_len = len - TRAIN_LENGTH_SIZE;
+    if (header_len > TRAIN_HEADER_MOST) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: the header would have %" PRIu64 " bytes, expected at most %d",
+            path, header_len, TRAIN_HEADER_MOST);
+    }
+    uint8_t *const head = malloc(len);
+    if (head == NULL) {
+        return data_no_memory(path, len);
+    }
+    for (int i = 0; i < TRAIN_LENGTH_SIZE; i++) {
+        head[i] = (uint8_t)(header_len >> 8 * i);
+    }
+    memcpy(head + TRAIN_LENGTH_SIZE, text, text_len);
+    memset(
+        head + TRAIN_LENGTH_SIZE + text_len, ' ',
+        len - TRAIN_LENGTH_SIZE - text_len);
+    *head_out = head;
+    *len_out = len;
+    return LAC_OK;
+}
+
+static lac_status make_header(
+    const char *path, const train_record *record, uint8_t **head_out,
+    size_t *len_out)
+{
+    cJSON *const header = cJSON_CreateObject();
+    lac_status status = fill_header(path, record, header);
+    if (status == LAC_OK) {
+        char *const text = cJSON_PrintUnformatted(header);
+        status =
+            text == NULL
+                ? lac_fail(LAC_ERR_NOMEM, "%s: no memory for a header", path)
+                : frame_header(path, text, head_out, len_out);
+        cJSON_free(text);
+    }
+    cJSON_Delete(header);
+    return status;
+}
+
+static lac_status put_checksum(
+    const char *path, const train_record *record, uint8_t *head, size_t len)
+{
+    XXH3_state_t *const state = XXH3_createState();
+    if (state == NULL) {
+        return lac_fail(LAC_ERR_NOMEM, "%s: no memory for a checksum", path);
+    }
+    (void)XXH3_64bits_reset(state);
+    (void)XXH3_64bits_update(state, head, len);
+    const lac_status status = pour_tensors(path, record, to_hash, state);
+    char digits[TRAIN_DIGITS + 1];
+    (void)snprintf(
+        digits, sizeof(digits), "%016" PRIx64, XXH3_64bits_digest(state));
+    memcpy(head + TRAIN_DIGITS_AT, digits, TRAIN_DIGITS);
+    (void)XXH3_freeState(state);
+    return status;
+}
+
+lac_status train_safetensors_write(const char *path, const train_record *record)
+{
+    uint8_t *head = NULL;
+    size_t len = 0;
+    data_output output;
+    lac_status status = make_header(path, record, &head, &len);
+    if (status == LAC_OK) {
+        status = put_checksum(path, record, head, len);
+    }
+    if (status == LAC_OK) {
+        status = data_output_begin(&output, path);
+    }
+    if (status == LAC_OK) {
+        status = data_output_append(&output, head, len);
+        if (status == LAC_OK) {
+            status = pour_tensors(path, record, to_output, &output);
+        }
+        if (status == LAC_OK) {
+            status = data_output_commit(&output);
+        }
+    }
+    free(head);
+    return status;
+}

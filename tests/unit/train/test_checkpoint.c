@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+// There is always a latest set that is complete, and nothing but sets is ever
+// removed.
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "folder.h"
+#include "lac_test.h"
+#include "sets.h"
+#include "tensors.h"
+#include "train/checkpoint.h"
+
+static void assert_latest_is(uint64_t expected)
+{
+    uint64_t step = UINT64_MAX;
+    assert_ok(train_checkpoint_latest("out", &step));
+    assert_int_equal(step, expected);
+}
+
+static void the_latest_set_is_read(void **state)
+{
+    (void)state;
+    assert_ok(write_set(5));
+    assert_int_equal(assert_latest_is_complete(), 5);
+    assert_holds("out/latest", "step-5");
+    assert_ok(write_set(UINT64_MAX));
+    assert_int_equal(assert_latest_is_complete(), UINT64_MAX);
+    assert_holds("out/latest", "step-18446744073709551615");
+}
+
+static void a_set_counts_when_it_is_committed(void **state)
+{
+    (void)state;
+    uint64_t step = 77;
+    for (uint32_t rank = 0; rank < WORLD; rank++) {
+        assert_ok(write_worker(5, rank));
+    }
+    assert_fails(
+        train_checkpoint_latest("out", &step), LAC_ERR_NOTFOUND,
+        "out/latest: is not there, expected a checkpoint");
+    assert_int_equal(step, 77);
+    assert_ok(train_checkpoint_commit("out", 5));
+    assert_latest_is(5);
+}
+
+static void the_last_two_sets_are_kept(void **state)
+{
+    (void)state;
+    for (uint64_t step = 8; step <= 12; step++) {
+        assert_ok(write_set(step));
+    }
+    assert_int_equal(assert_latest_is_complete(), 12);
+    assert_true(data_is_file("out/step-11/worker-2.safetensors"));
+    assert_int_equal(remove_all("out"), 1 + 1 + 2 * (1 + WORLD));
+}
+
+// A set that was begun between the two is not the one before, and one of a
+// later step is left over from a run that went on from an earlier one.
+static void sets_that_were_begun_are_removed(void **state)
+{
+    (void)state;
+    assert_ok(write_set(10));
+    assert_ok(write_worker(12, 1));
+    assert_ok(write_worker(20, 0));
+    put_file("out/step-12/.laconic-1-0", "half", 4);
+    assert_ok(write_set(14));
+    assert_int_equal(assert_latest_is_complete(), 14);
+    assert_true(data_is_folder("out/step-10"));
+    assert_int_equal(remove_all("out"), 1 + 1 + 2 * (1 + WORLD));
+}
+
+static void a_set_may_be_committed_again(void **state)
+{
+    (void)state;
+    assert_ok(write_set(10));
+    assert_ok(write_set(11));
+    assert_ok(write_set(11));
+    assert_true(data_is_folder("out/step-10"));
+    assert_int_equal(assert_latest_is_complete(), 11);
+    assert_ok(write_set(10));
+    assert_int_equal(assert_latest_is_complete(), 10);
+    assert_int_equal(remove_all("out"), 1 + 1 + (1 + WORLD));
+}
+
+static void what_is_not_ours_stays(void **state)
+{
+    (void)state;
+    static const char *const folders[] = {
+        "out/step-01", "out/step-",   "out/step-1x",
+        "out/Step-1",  "out/step--1", "out/step-99999999999999999999"};
+    static const char *const files[] = {
+        "out/notes",
+        "out/step-2",
+        "out/step-01/worker-0.safetensors",
+        "out/step-3/notes",
+        "out/step-3/worker-0.safetensors.old",
+        "out/step-3/worker-.safetensors",
+        "out/step-3/worker-00.safetensors",
+        "out/step-3/model.safetensors",
+        "elsewhere/worker-0.safetensors"};
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+        assert_int_equal(mkdir(folders[i], 0777), 0);
+    }
+    assert_ok(write_worker(3, 0));
+    assert_int_equal(mkdir("elsewhere", 0777), 0);
+    assert_int_equal(symlink("../elsewhere", "out/step-4"), 0);
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        put_file(files[i], "mine", 4);
+    }
+    assert_ok(write_set(10));
+    assert_ok(write_set(11));
+    train_checkpoint_discard("out", 4);
+    train_checkpoint_discard("out", 2);
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+        assert_true(data_is_folder(folders[i]));
+    }
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        assert_holds(files[i], "mine");
+    }
+    assert_false(data_is_file("out/step-3/worker-0.safetensors"));
+}
+
+static void a_set_is_discarded_unless_it_is_the_latest(void **state)
+{
+    (void)state;
+    assert_ok(write_set(1));
+    assert_ok(write_worker(2, 0));
+    train_checkpoint_discard("out", 2);
+    train_checkpoint_discard("out", 3);
+    train_checkpoint_discard("out", 1);
+    assert_false(data_is_folder("out/step-2"));
+    assert_int_equal(assert_latest_is_complete(), 1);
+}
+
+static void a_latest_that_names_no_set_is_refused(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "",
+        "step-",
+        "step-1\n",
+        "step-01",
+        "step-1/../..",
+        "../x",
+        "step-1 ",
+        " step-1",
+        "step-18446744073709551616",
+        "step--1",
+        "step-000000000000000000000000000000000000000000000000001"};
+    uint64_t step = 77;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        put_file("out/latest", texts[i], strlen(texts[i]));
+        assert_fails(
+            train_checkpoint_latest("out", &step), LAC_ERR_CORRUPT,
+            "out/latest: does not name a set, expected step-N");
+    }
+    put_file("out/latest", "step-1\0", 7);
+    assert_status(train_checkpoint_latest("out", &step), LAC_ERR_CORRUPT);
+    assert_int_equal(remove("out/latest"), 0);
+    assert_int_equal(mkdir("out/latest", 0777), 0);
+    assert_fails(
+        train_checkpoint_latest("out", &step), LAC_ERR_INVALID,
+        "out/latest: cannot read: Is a directory");
+    assert_int_equal(step, 77);
+}
+
+static void a_file_of_another_place_is_refused(void **state)
+{
+    (void)state;
+    sample out;
+    sample_clear(&out);
+    assert_ok(write_set(5));
+    assert_fails(
+        train_checkpoint_read(&(train_place){"out", 5, 1, 4}, &out.record),
+        LAC_ERR_INVALID,
+        "out/step-5/worker-1.safetensors: was written by 3 workers, "
+        "expected 4");
+    assert_fails(
+        train_checkpoint_read(&(train_place){"out", 5, 3, 4}, &out.record),
+        LAC_ERR_INVALID,
+        "out/step-5/worker-3.safetensors: is not there, expected the file of "
+        "worker 3 of 4");
+    assert_int_equal(
+        rename(
+            "out/step-5/worker-0.safetensors",
+            "out/step-5/worker-1.safetensors"),
+        0);
+    assert_fails(
+        train_checkpoint_read(&(train_place){"out", 5, 1, 3}, &out.record),
+        LAC_ERR_INVALID,
+        "out/step-5/worker-1.safetensors: was written by worker 0, expected 1");
+    assert_int_equal(rename("out/step-5", "out/step-6"), 0);
+    assert_fails(
+        train_checkpoint_read(&(train_place){"out", 6, 2, 3}, &out.record),
+        LAC_ERR_INVALID,
+        "out/step-6/worker-2.safetensors: was written at step 5, expected 6");
+    out.record.number_count--;
+    assert_int_equal(rename("out/step-6", "out/step-5"), 0);
+    assert_fails(
+        train_checkpoint_read(&(train_place){"out", 5, 2, 3}, &out.record),
+        LAC_ERR_INVALID,
+        "out/step-5/worker-2.safetensors: has 8 texts beside its tensors, "
+        "expected 7");
+    assert_untouched(&out);
+}
+
+static void what_cannot_be_made_is_named(void **state)
+{
+    (void)state;
+    sample in;
+    sample_fill(&in, 1);
+    assert_fails(
+        train_checkpoint_write(&(train_place){"none", 5, 0, 1}, &in.record),
+        LAC_ERR_INVALID,
+        "none/step-5: cannot make the folder: No such file or directory");
+    assert_fails(
+        train_checkpoint_write(&(train_place){"", 5, 0, 1}, &in.record),
+        LAC_ERR_INVALID, "a path is empty, expected the name of a file");
+    assert_fails(
+        train_checkpoint_commit("out", 5), LAC_ERR_INVALID,
+        "out/step-5: is not there, expected a set");
+}
+
+int main(void)
+{
+#define test(name) cmocka_unit_test_setup_teardown(name, make_out, empty_out)
+    const struct CMUnitTest tests[] = {
+        test(the_latest_set_is_read),
+        test(a_set_counts_when_it_is_committed),
+        test(the_last_two_sets_are_kept),
+        test(sets_that_were_begun_are_removed),
+        test(a_set_may_be_committed_again),
+        test(what_is_not_ours_stays),
+        test(a_set_is_discarded_unless_it_is_the_latest),
+        test(a_latest_that_names_no_set_is_refused),
+        test(a_file_of_another_place_is_refused),
+        test(what_cannot_be_made_is_named),
+    };
+    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// However a run ends, by a full disk or by being killed in the middle of any
+// call that leaves a trace on the disk, the latest set is complete.
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "folder.h"
+#include "lac_test.h"
+#include "sets.h"
+#include "train/checkpoint.h"
+
+// The next calls that leave a trace on the disk: the one that finds 0 kills
+// the process before it is done; -1 lets all of them be.
+static long calls_left = -1;
+
+static void count_call(void)
+{
+    if (calls_left == 0) {
+        (void)raise(SIGKILL);
+    }
+    calls_left -= calls_left > 0;
+}
+
+ssize_t __real_write(int fd, const void *data, size_t len);
+ssize_t __wrap_write(int fd, const void *data, size_t len);
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+int __real_rename(const char *from, const char *to);
+int __wrap_rename(const char *from, const char *to);
+int __real_mkdir(const char *path, mode_t mode);
+int __wrap_mkdir(const char *path, mode_t mode);
+int __real_unlink(const char *path);
+int __wrap_unlink(const char *path);
+int __real_rmdir(const char *path);
+int __wrap_rmdir(const char *path);
+
+// Half of what is to be written, so that the other half can be missing.
+ssize_t __wrap_write(int fd, const void *data, size_t len)
+{
+    count_call();
+    return __real_write(fd, data, calls_left < 0 ? len : (len + 1) / 2);
+}
+
+int __wrap_fsync(int fd)
+{
+    count_call();
+    return __real_fsync(fd);
+}
+
+int __wrap_rename(const char *from, const char *to)
+{
+    count_call();
+    return __real_rename(from, to);
+}
+
+int __wrap_mkdir(const char *path, mode_t mode)
+{
+    count_call();
+    return __real_mkdir(path, mode);
+}
+
+int __wrap_unlink(const char *path)
+{
+    count_call();
+    return __real_unlink(path);
+}
+
+int __wrap_rmdir(const char *path)
+{
+    count_call();
+    return __real_rmdir(path);
+}
+
+// Runs in a process of its own, where files can have `limit` bytes at most, and
+// tells whether what fails, fails as it should.
+static int end_of_full_disk(rlim_t limit, const char *sentence)
+{
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)signal(SIGXFSZ, SIG_IGN);
+        (void)setrlimit(RLIMIT_FSIZE, &(struct rlimit){limit, RLIM_INFINITY});
+        const lac_status status =
+            limit > 100 ? write_set(2) : train_checkpoint_commit("out", 2);
+        _exit(
+            status != LAC_ERR_INVALID ||
+            strcmp(lac_error_message(), sentence) != 0);
+    }
+    int how = 0;
+    assert_int_equal(waitpid(child, &how, 0), child);
+    return how;
+}
+
+static void a_disk_that_is_full_leaves_the_latest(void **state)
+{
+    (void)state;
+    assert_ok(write_set(1));
+    assert_int_equal(
+        end_of_full_disk(
+            200, "out/step-2/worker-0.safetensors: cannot write: File too "
+                 "large"),
+        0);
+    assert_int_equal(remove_all("out/step-2"), 1);
+    assert_int_equal(assert_latest_is_complete(), 1);
+    for (uint32_t rank = 0; rank < WORLD; rank++) {
+        assert_ok(write_worker(2, rank));
+    }
+    assert_int_equal(
+        end_of_full_disk(3, "out/latest: cannot write: File too large"), 0);
+    assert_int_equal(assert_latest_is_complete(), 1);
+    assert_int_equal(remove_all("out"), 1 + 1 + 2 * (1 + WORLD));
+}
+
+// Writes the sets 2 to 3, which removes the first, and is killed at call `k`;
+// returns whether it was.
+static bool killed_at(long k)
+{
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        lac_status status = LAC_OK;
+        calls_left = k;
+        for (uint64_t step = 2; status == LAC_OK && step <= 3; step++) {
+            status = write_set(step);
+        }
+        _exit(status != LAC_OK);
+    }
+    int how = 0;
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(WIFSIGNALED(how) || (WIFEXITED(how) && WEXITSTATUS(how) == 0));
+    return WIFSIGNALED(how);
+}
+
+// Each time the next run goes on from there and leaves nothing of it.
+static void a_run_that_is_killed_anywhere_has_a_complete_set(void **state)
+{
+    (void)state;
+    long k = 0;
+    uint64_t reached = 1;
+    for (bool killed = true; killed; k++) {
+        assert_ok(write_set(1));
+        killed = killed_at(k);
+        const uint64_t step = assert_latest_is_complete();
+        assert_true(step >= reached && step <= 3);
+        reached = step;
+        assert_ok(write_set(step + 1));
+        assert_int_equal(assert_latest_is_complete(), step + 1);
+        assert_true(remove_all("out") <= 1 + 1 + 2 * (1 + WORLD) + 1);
+        assert_int_equal(mkdir("out", 0777), 0);
+    }
+    assert_int_equal(reached, 3);
+    assert_true(k > 2 * (WORLD + 1) * 4);
+}
+
+int main(void)
+{
+#define test(name) cmocka_unit_test_setup_teardown(name, make_out, empty_out)
+    const struct CMUnitTest tests[] = {
+        test(a_disk_that_is_full_leaves_the_latest),
+        test(a_run_that_is_killed_anywhere_has_a_complete_set),
+    };
+    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+}
