@@ -4,63 +4,6 @@
 
 #include "data/augment.h"
 
-enum { HEIGHT = 3, WIDTH = 5, PIXELS = HEIGHT * WIDTH, TRAIN = 24, TEST = 7 };
-
-static void write_images(const char *path, uint8_t count, uint8_t first)
-{
-    uint8_t file[16 + TRAIN * PIXELS] = {0, 0, 8, 3,      0, 0, 0, count,
-                                         0, 0, 0, HEIGHT, 0, 0, 0, WIDTH};
-    for (size_t i = 0; i < count; i++) {
-        for (size_t k = 0; k < PIXELS; k++) {
-            file[16 + i * PIXELS + k] = (uint8_t)(first + 9 * i + k);
-        }
-    }
-    write_bytes(path, file, 16 + (size_t)count * PIXELS);
-}
-
-static void write_labels(const char *path, uint8_t count)
-{
-    uint8_t file[8 + TRAIN] = {0, 0, 8, 1, 0, 0, 0, count};
-    for (size_t i = 0; i < count; i++) {
-        file[8 + i] = (uint8_t)(i * 7 % 10);
-    }
-    write_bytes(path, file, 8 + (size_t)count);
-}
-
-static data_set *open_images(void)
-{
-    write_images("train-images-idx3-ubyte", TRAIN, 1);
-    write_labels("train-labels-idx1-ubyte", TRAIN);
-    write_images("t10k-images-idx3-ubyte", TEST, 3);
-    write_labels("t10k-labels-idx1-ubyte", TEST);
-    return open_set("mnist", 0);
-}
-
-static data_set *open_table(void)
-{
-    static const char train[] = "-1 2:1\n+1 1:3 3:4\n-1 2:5\n+1 1:6\n";
-    static const char test[] = "+1 4:2\n";
-    write_bytes("a9a", train, strlen(train));
-    write_bytes("a9a.t", test, strlen(test));
-    return open_set("a9a", 0);
-}
-
-// Which training example this is, not augmented.
-static uint32_t find(const data_set *set, const float *x)
-{
-    const data_info *const info = data_set_info(set);
-    const size_t n = (size_t)info->channels * info->height * info->width;
-    float own[PIXELS];
-    for (uint32_t i = 0; i < info->count[DATA_TRAIN]; i++) {
-        data_set_copy(set, DATA_TRAIN, i, own);
-        if (memcmp(own, x, n * sizeof(*x)) == 0) {
-            return i;
-        }
-    }
-    fail_msg("no example looks like this");
-    return 0;
-}
-
 // Writes the examples of an epoch in their order, and returns how many.
 static size_t list_epoch(
     train_feed *feed, const train_feed_options *o, uint64_t epoch,
@@ -110,15 +53,6 @@ static void every_example_is_taken_once_an_epoch(void **state)
         }
     }
     data_set_close(set);
-}
-
-static uint32_t set_of(const uint32_t *list, size_t count)
-{
-    uint32_t bits = 0;
-    for (size_t i = 0; i < count; i++) {
-        bits |= 1U << list[i];
-    }
-    return bits;
 }
 
 static void another_epoch_has_another_order(void **state)
@@ -205,7 +139,7 @@ static void who_has_fewer_examples_takes_them_again(void **state)
     data_set *const set = open_images();
     size_t wrapped = 0;
     for (uint32_t rank = 0; rank < 2; rank++) {
-        uint32_t list[TRAIN], index[TRAIN];
+        uint32_t list[TRAIN] = {0}, index[TRAIN] = {0};
         const train_feed_options o = {
             .set = set,
             .rule = {DATA_SPLIT_DIRICHLET, 0.1},
@@ -298,117 +232,6 @@ static void every_worker_tests_on_all_of_it_in_order(void **state)
     data_set_close(set);
 }
 
-static void a_test_set_may_be_small_or_missing(void **state)
-{
-    (void)state;
-    data_set *const set = open_images();
-    const train_feed_options o = {
-        .set = set, .world = 1, .batch = 2, .test_batch = 1000};
-    nn_batch batch;
-    train_feed *feed = open_feed(o);
-    assert_int_equal(train_feed_tests(feed), 1);
-    train_feed_test(feed, 0, &batch);
-    assert_int_equal(batch.count, TEST);
-    train_feed_close(feed);
-    set->info.count[DATA_TEST] = 0;
-    feed = open_feed(o);
-    assert_int_equal(train_feed_tests(feed), 0);
-    train_feed_close(feed);
-    data_set_close(set);
-}
-
-static void rows_of_a_table_are_examples_too(void **state)
-{
-    (void)state;
-    data_set *const set = open_table();
-    train_feed *const feed = open_feed((train_feed_options){
-        .set = set, .world = 1, .batch = 4, .test_batch = 2});
-    const nn_sample sample = train_feed_sample(data_set_info(set));
-    assert_int_equal(sample.channels, 1);
-    assert_int_equal(sample.height, 1);
-    assert_int_equal(sample.width, 4);
-    assert_int_equal(sample.classes, 2);
-    nn_batch batch;
-    train_feed_batch(feed, 0, 0, &batch);
-    uint32_t list[4];
-    for (size_t i = 0; i < 4; i++) {
-        list[i] = find(set, batch.x + 4 * i);
-        assert_int_equal(batch.labels[i], list[i] % 2);
-    }
-    assert_int_equal(set_of(list, 4), 15);
-    train_feed_close(feed);
-    data_set_close(set);
-}
-
-static void memory_is_that_of_the_buffers(void **state)
-{
-    (void)state;
-    data_set *const set = open_images();
-    train_feed_options o = {
-        .set = set, .world = 1, .batch = 10, .test_batch = 5};
-    train_feed *const small = open_feed(o);
-    o.batch = 20;
-    train_feed *const large = open_feed(o);
-    assert_int_equal(
-        train_feed_memory(large) - train_feed_memory(small),
-        10 * (PIXELS * sizeof(float) + sizeof(uint32_t)));
-    train_feed_close(small);
-    train_feed_close(large);
-    data_set_close(set);
-}
-
-static void memory_is_taken_at_open_only(void **state)
-{
-    (void)state;
-    data_set *const set = open_images();
-    check_allocations((train_feed_options){
-        .set = set,
-        .rule = {DATA_SPLIT_SORTED, 0},
-        .world = 2,
-        .batch = 4,
-        .test_batch = 4,
-        .augment = true});
-    data_set_close(set);
-}
-
-static void refuse(train_feed_options o, const char *sentence)
-{
-    train_feed *feed = (void *)&o;
-    assert_fails(train_feed_open(&feed, &o), LAC_ERR_INVALID, sentence);
-    assert_null(feed);
-}
-
-static void what_cannot_be_fed_is_refused(void **state)
-{
-    (void)state;
-    data_set *const set = open_images(), *const table = open_table();
-    train_feed_options o = {
-        .set = set, .world = 5, .batch = 5, .test_batch = 1};
-    refuse(
-        o, "mnist: 24 examples for 5 workers with batches of 5, expected at "
-           "least one batch each");
-    o.world = o.batch = UINT32_MAX;
-    refuse(
-        o, "mnist: 24 examples for 4294967295 workers with batches of "
-           "4294967295, expected at least one batch each");
-    o = (train_feed_options){
-        .set = table, .world = 1, .batch = 1, .test_batch = 1, .augment = true};
-    refuse(
-        o, "a9a: has no images that could be cropped and mirrored, expected "
-           "no --augment");
-    o = (train_feed_options){
-        .set = set, .rank = 2, .world = 2, .batch = 1, .test_batch = 1};
-    refuse(
-        o, "feed: worker 2 of 2 with batches of 1 and of 1 to test, expected "
-           "one of the workers and at least 1");
-    o.rank = o.batch = 0;
-    refuse(
-        o, "feed: worker 0 of 2 with batches of 0 and of 1 to test, expected "
-           "one of the workers and at least 1");
-    data_set_close(set);
-    data_set_close(table);
-}
-
 int main(void)
 {
 #define IN_FOLDER(test)                                                        \
@@ -421,11 +244,6 @@ int main(void)
         IN_FOLDER(who_has_fewer_examples_takes_them_again),
         IN_FOLDER(only_what_is_trained_on_is_augmented),
         IN_FOLDER(every_worker_tests_on_all_of_it_in_order),
-        IN_FOLDER(a_test_set_may_be_small_or_missing),
-        IN_FOLDER(rows_of_a_table_are_examples_too),
-        IN_FOLDER(memory_is_that_of_the_buffers),
-        IN_FOLDER(memory_is_taken_at_open_only),
-        IN_FOLDER(what_cannot_be_fed_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -274,13 +274,6 @@ static void memory_is_taken_at_open_only(void **state)
     data_set_close(set);
 }
 
-static void refuse(train_feed_options o, const char *sentence)
-{
-    train_feed *feed = (void *)&o;
-    assert_fails(train_feed_open(&feed, &o), LAC_ERR_INVALID, sentence);
-    assert_null(feed);
-}
-
 // 2 x 3 rows of 5 words are the least for batches of 4.
 static void what_cannot_be_fed_is_refused(void **state)
 {
