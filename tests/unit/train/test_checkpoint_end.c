@@ -28,7 +28,6 @@ static void count_call(void)
 
 ssize_t __real_write(int fd, const void *data, size_t len);
 ssize_t __wrap_write(int fd, const void *data, size_t len);
-int __real_fsync(int fd);
 int __wrap_fsync(int fd);
 int __real_rename(const char *from, const char *to);
 int __wrap_rename(const char *from, const char *to);
@@ -46,10 +45,13 @@ ssize_t __wrap_write(int fd, const void *data, size_t len)
     return __real_write(fd, data, calls_left < 0 ? len : (len + 1) / 2);
 }
 
+// What the system has, it keeps when a process is killed; a flush would only
+// take time.
 int __wrap_fsync(int fd)
 {
+    (void)fd;
     count_call();
-    return __real_fsync(fd);
+    return 0;
 }
 
 int __wrap_rename(const char *from, const char *to)
