@@ -6,6 +6,9 @@
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 180
+RUN ?= runs/first
+TRAIN ?= --model lenet --data fashion-mnist --workers 8 --topology ring \
+         --algorithm powergossip --epochs 5 --schedule cosine
 
 export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 export CTEST_PARALLEL_LEVEL = $(JOBS)
@@ -16,7 +19,7 @@ preset = cmake --preset $(1) $(2) --log-level=WARNING && \
 sources = $(shell find src include tests fuzz examples \
             -name '*.[ch]' -o -name '*.def' -o -name '*.cpp')
 
-.PHONY: all build test check bench install deps format clean help \
+.PHONY: all build train test check bench install deps format clean help \
         check-format check-lint check-clang check-asan check-portable check-fuzz
 
 all: build
@@ -26,14 +29,18 @@ build: ## build the library and the command build/laconic (the default)
 	$(call preset,release,$(if $(wildcard build/CMakeCache.txt),,\
 	    -DBUILD_TESTING=OFF))
 
+train: build ## train LeNet with eight workers on a ring, compressed
+	$(need) train
+	build/laconic train $(TRAIN) --out $(RUN) --resume
+
 test: ## build and run all tests
-	$(need) build test
+	$(need) build train test
 	$(call preset,release,-DBUILD_TESTING=ON)
 	ctest --preset release
 	@echo "make test: all tests passed"
 
 check: ## test, then format, lint, sanitizers, other builds and fuzzing
-	$(need) build test check
+	$(need) build train test check
 	$(if $(TESTED),,$(MAKE) --no-print-directory test)
 	$(MAKE) --no-print-directory check-format
 	$(MAKE) --no-print-directory check-clang
@@ -79,7 +86,7 @@ install: ## install under PREFIX (/usr/local), below DESTDIR if that is set
 	$(if $(DESTDIR),,@tools/tell_loader.sh $(PREFIX))
 
 deps: ## install every package that any target needs
-	$(need) build test check
+	$(need) build train test check
 
 format: ## rewrite all sources as clang-format wants them
 	$(need) check

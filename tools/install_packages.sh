@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: MIT
 # Installs the Debian packages of the named groups that are missing. It says
 # what it does, and does not call apt-get when there is nothing to install.
-# usage: install_packages.sh build|test|check ...
+# usage: install_packages.sh build|train|test|check ...
 set -eu
 
 build="gcc libc6-dev cmake ninja-build pkg-config libxxhash-dev libcjson-dev
        liblapack-dev zlib1g-dev libdnnl-dev"
 test="libcmocka-dev g++ python3
-      libopenmpi-dev openmpi-bin libmpich-dev mpich gfortran
-      dataset-fashion-mnist"
+      libopenmpi-dev openmpi-bin libmpich-dev mpich gfortran"
+train="dataset-fashion-mnist"
 check="clang clang-format clang-tidy libclang-rt-dev"
 
 installed() {
@@ -24,6 +24,7 @@ for group in "$@"; do
     case $group in
     build) packages=$build ;;
     test) packages=$test ;;
+    train) packages=$train ;;
     check) packages=$check ;;
     *) echo "install_packages: no group is named $group" >&2; exit 2 ;;
     esac

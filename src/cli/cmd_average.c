@@ -35,18 +35,8 @@ static const cli_option options[] = {
      .offset = offsetof(settings, algorithm),
      .value = "SPEC",
      .help = "such as choco:gamma=0.04; see `laconic list`"},
-    {.name = "compressor",
-     .type = CLI_OPTION_TEXT,
-     .offset = offsetof(settings, compressor),
-     .value = "SPEC",
-     .fallback = "",
-     .help = "such as top-k:0.01, where the algorithm takes one"},
-    {.name = "topology",
-     .type = CLI_OPTION_TEXT,
-     .offset = offsetof(settings, topology),
-     .value = "SPEC",
-     .fallback = "ring",
-     .help = "who talks to whom"},
+    CLI_OPTION_COMPRESSOR(settings),
+    CLI_OPTION_TOPOLOGY(settings),
     {.name = "rounds",
      .type = CLI_OPTION_U64,
      .offset = offsetof(settings, rounds),
@@ -98,11 +88,6 @@ typedef struct job {
     char *trace_text;
     size_t trace_len;
 } job;
-
-static const char *given_or_null(const char *text)
-{
-    return *text == '\0' ? NULL : text;
-}
 
 // Reads X, or decides on its shape.
 static lac_status take_input(job *j, uint32_t world)
@@ -195,7 +180,7 @@ static int prepare(void *context, uint32_t world)
     }
     *o = lac_algorithm_options_default();
     o->spec = s->algorithm;
-    o->compressor = given_or_null(s->compressor);
+    o->compressor = cli_given(s->compressor);
     o->layout = j->layout;
     o->topology = j->topology;
     o->seed = s->seed;
@@ -220,7 +205,7 @@ static void release(void *context, uint32_t rank)
     cli_average_release(&j->average, rank);
 }
 
-static const cli_crew crew = {prepare, work, release};
+static const cli_crew crew = {prepare, work, release, 0};
 
 static lac_status write_trace(job *j)
 {

@@ -42,18 +42,8 @@ static const cli_option options[] = {
      .offset = offsetof(settings, algorithm),
      .value = "SPEC",
      .help = "such as powergossip:iterations=2"},
-    {.name = "compressor",
-     .type = CLI_OPTION_TEXT,
-     .offset = offsetof(settings, compressor),
-     .value = "SPEC",
-     .fallback = "",
-     .help = "such as top-k:0.01, where the algorithm takes one"},
-    {.name = "topology",
-     .type = CLI_OPTION_TEXT,
-     .offset = offsetof(settings, topology),
-     .value = "SPEC",
-     .fallback = "ring",
-     .help = "who talks to whom, for gossip"},
+    CLI_OPTION_COMPRESSOR(settings),
+    CLI_OPTION_TOPOLOGY(settings),
     {.name = "workers",
      .type = CLI_OPTION_U64,
      .offset = offsetof(settings, workers),
@@ -74,11 +64,6 @@ typedef struct job {
     lac_topology *topology;
     cli_size size;
 } job;
-
-static const char *given_or_null(const char *text)
-{
-    return *text == '\0' ? NULL : text;
-}
 
 // A sentence about a layout begins with the name of the file instead.
 static lac_status name_file(lac_status status, const char *path)
@@ -206,7 +191,7 @@ static int find_cost(job *j)
     lac_algorithm_options *const o = &j->size.algorithm;
     *o = lac_algorithm_options_default();
     o->spec = s->algorithm;
-    o->compressor = given_or_null(s->compressor);
+    o->compressor = cli_given(s->compressor);
     o->layout = j->layout;
     o->topology = j->topology;
     o->seed = s->seed;
@@ -222,8 +207,8 @@ static int find_cost(job *j)
 static int report(job *j)
 {
     const settings *const s = j->s;
-    j->size.model = given_or_null(s->model);
-    j->size.layout = given_or_null(s->layout);
+    j->size.model = cli_given(s->model);
+    j->size.layout = cli_given(s->layout);
     j->size.topology = s->topology;
     if (s->json) {
         return cli_json_print(cli_size_json(&j->size), stdout);

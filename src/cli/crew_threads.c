@@ -97,7 +97,9 @@ static uint32_t start_members(crew_run *run, member *members)
     uint32_t count = 0;
     int problem = pthread_attr_init(&attributes);
     if (problem == 0) {
-        problem = pthread_attr_setstacksize(&attributes, STACK_SIZE);
+        const size_t stack = run->crew->stack;
+        problem = pthread_attr_setstacksize(
+            &attributes, stack == 0 ? STACK_SIZE : stack);
         while (problem == 0 && count < run->world) {
             members[count] = (member){.run = run, .rank = count};
             problem = pthread_create(

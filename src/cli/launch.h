@@ -4,6 +4,7 @@
 #ifndef LACONIC_CLI_LAUNCH_H
 #define LACONIC_CLI_LAUNCH_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include <laconic/laconic.h>
@@ -56,6 +57,7 @@ typedef struct cli_crew {
     lac_status (*work)(void *context, lac_transport *transport);
     // Called for every worker that worked, after it left.
     void (*release)(void *context, uint32_t rank);
+    size_t stack; // bytes that a thread of it needs; 0 for the usual
 } cli_crew;
 
 // cli_launch runs a crew. `command` names the subcommand in complaints about

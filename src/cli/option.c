@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,6 +63,46 @@ static lac_status store_choice(
     return lac_fail(
         LAC_ERR_INVALID, "--%s is \"%s\", expected one of %s", option->name,
         text, option->choices);
+}
+
+// Word number `index` of a list.
+static void choice_text(
+    const char *choices, uint32_t index, char text[CLI_OPTION_TEXT_SIZE])
+{
+    for (; index > 0; index--) {
+        choices += strcspn(choices, "|") + 1;
+    }
+    (void)snprintf(
+        text, CLI_OPTION_TEXT_SIZE, "%.*s", (int)strcspn(choices, "|"),
+        choices);
+}
+
+void cli_option_text(
+    const cli_option *option, const void *settings,
+    char text[CLI_OPTION_TEXT_SIZE])
+{
+    const void *const at = (const unsigned char *)settings + option->offset;
+    switch (option->type) {
+    case CLI_OPTION_TEXT:
+        (void)snprintf(
+            text, CLI_OPTION_TEXT_SIZE, "%s", *(const char *const *)at);
+        break;
+    case CLI_OPTION_U64:
+        (void)snprintf(
+            text, CLI_OPTION_TEXT_SIZE, "%" PRIu64, *(const uint64_t *)at);
+        break;
+    case CLI_OPTION_F64:
+        (void)snprintf(
+            text, CLI_OPTION_TEXT_SIZE, "%.17g", *(const double *)at);
+        break;
+    case CLI_OPTION_CHOICE:
+        choice_text(option->choices, *(const uint32_t *)at, text);
+        break;
+    case CLI_OPTION_FLAG:
+        (void)snprintf(
+            text, CLI_OPTION_TEXT_SIZE, "%s", *(const bool *)at ? "yes" : "no");
+        break;
+    }
 }
 
 lac_status cli_option_store(

@@ -47,6 +47,32 @@ typedef struct cli_option {
         .max = UINT64_MAX, .help = "where all random draws start",             \
     }
 
+#define CLI_OPTION_COMPRESSOR(settings)                                        \
+    {                                                                          \
+        .name = "compressor", .type = CLI_OPTION_TEXT,                         \
+        .offset = offsetof(settings, compressor), .value = "SPEC",             \
+        .fallback = "",                                                        \
+        .help = "such as top-k:0.01, where the algorithm takes one",           \
+    }
+#define CLI_OPTION_TOPOLOGY(settings)                                          \
+    {                                                                          \
+        .name = "topology", .type = CLI_OPTION_TEXT,                           \
+        .offset = offsetof(settings, topology), .value = "SPEC",               \
+        .fallback = "ring", .help = "who talks to whom, for gossip",           \
+    }
+
+// cli_given returns the text of an option, or NULL if it is empty.
+static inline const char *cli_given(const char *text)
+{
+    return *text == '\0' ? NULL : text;
+}
+
+// cli_option_text writes the value of an option as a user would write it.
+enum { CLI_OPTION_TEXT_SIZE = 512 };
+void cli_option_text(
+    const cli_option *option, const void *settings,
+    char text[CLI_OPTION_TEXT_SIZE]);
+
 // cli_option_store reads `text` into the field of `option`. The sentence of a
 // failure names the option, what was found and what was expected.
 // Fails with LAC_ERR_INVALID.

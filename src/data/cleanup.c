@@ -39,6 +39,8 @@ static void remove_and_end(int number)
     (void)raise(number);
 }
 
+// A signal that is ignored, or that somebody else handles, is left alone: it
+// does not end the program here.
 static void catch_signals(void)
 {
     struct sigaction action = {.sa_handler = remove_and_end};
@@ -46,7 +48,7 @@ static void catch_signals(void)
     (void)sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < SIGNAL_COUNT; i++) {
         (void)sigaction(signals[i], NULL, &before_files[i]);
-        if (before_files[i].sa_handler != SIG_IGN) {
+        if (before_files[i].sa_handler == SIG_DFL) {
             (void)sigaction(signals[i], &action, NULL);
         }
     }

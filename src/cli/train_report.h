@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// What `laconic train` tells at the end.
+#ifndef LACONIC_CLI_TRAIN_REPORT_H
+#define LACONIC_CLI_TRAIN_REPORT_H
+
+#include <stdio.h>
+
+#include <cjson/cJSON.h>
+
+#include "train/run.h"
+
+// cli_train_facts makes an object of what was known before the first step.
+cJSON *cli_train_facts(const train_facts *facts);
+
+// cli_train_json and cli_train_table report a run that was tested.
+cJSON *cli_train_json(const train_run *run);
+void cli_train_table(const train_run *run, const char *topology, FILE *stream);
+
+// cli_bytes writes a number of bytes for people, "12.3 MB".
+enum { CLI_BYTES_SIZE = 32 };
+const char *cli_bytes(double bytes, char text[CLI_BYTES_SIZE]);
+
+#endif

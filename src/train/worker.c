@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+// What a worker needs, from the first allocation to the last release.
+#include "train/worker.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEST_BATCH = 100, ALIGNMENT = 64 };
+
+static float *floats(size_t n)
+{
+    const size_t bytes = n * sizeof(float);
+    const size_t room = (bytes / ALIGNMENT + 1) * ALIGNMENT;
+    float *const memory = aligned_alloc(ALIGNMENT, room);
+    if (memory != NULL) {
+        memset(memory, 0, room);
+    }
+    return memory;
+}
+
+static lac_status open_compute(train_worker *w)
+{
+    const train_plan *const p = &w->run->plan;
+    const data_info *const info = data_set_info(p->set);
+    const nn_sample sample = train_feed_sample(info);
+    const bool text = info->kind == DATA_TEXT;
+    const train_compute_options options = {
+        .learning =
+            {
+                .model = p->model,
+                .sample = sample,
+                .batch = p->batch,
+                .steps = p->steps,
+                .training = true,
+            },
+        .testing =
+            {
+                .model = p->model,
+                .sample = sample,
+                .batch = text ? p->batch : TEST_BATCH,
+                .steps = p->steps,
+            },
+        .aside = p->overlap,
+    };
+    const train_feed_options feed = {
+        .set = p->set,
+        .rule = p->split,
+        .rank = w->rank,
+        .world = w->world,
+        .batch = p->batch,
+        .steps = p->steps,
+        .test_batch = options.testing.batch,
+        .augment = p->augment,
+        .seed = p->seed,
+    };
+    const lac_status status = train_feed_open(&w->feed, &feed);
+    return status == LAC_OK ? train_compute_open(&w->compute, &options)
+                            : status;
+}
+
+static void cut_slices(train_worker *w, const lac_layout *layout)
+{
+    for (size_t t = 0; t < w->tensors; t++) {
+        const size_t offset = lac_layout_tensor(layout, t)->offset;
+        float *const x = w->x + offset;
+        float *const gradient = w->gradient + offset;
+        w->model_slices[t] = (lac_slice){t, LAC_F32, x, x};
+        w->gradient_slices[t] = (lac_slice){t, LAC_F32, gradient, gradient};
+        w->updates[t] = gradient;
+    }
+}
+
+static lac_status allocate(train_worker *w)
+{
+    const nn_network *const net = train_compute_learner(w->compute);
+    const lac_layout *const layout = nn_network_layout(net);
+    const size_t carry = nn_network_carry(net);
+    w->n = lac_layout_values(layout);
+    w->statistics = lac_layout_values(nn_network_statistics(net));
+    w->tensors = lac_layout_count(layout);
+    w->x = floats(w->n);
+    w->gradient = floats(w->n);
+    w->running = floats(w->statistics);
+    w->mean_running = floats(w->statistics);
+    w->carry = floats(carry);
+    w->test_carry = floats(carry);
+    w->model_slices = calloc(w->tensors, sizeof(*w->model_slices));
+    w->gradient_slices = calloc(w->tensors, sizeof(*w->gradient_slices));
+    w->updates = calloc(w->tensors, sizeof(*w->updates));
+    if (w->x == NULL || w->gradient == NULL || w->running == NULL ||
+        w->mean_running == NULL || w->carry == NULL || w->test_carry == NULL ||
+        w->model_slices == NULL || w->gradient_slices == NULL ||
+        w->updates == NULL) {
+        return lac_fail(
+            LAC_ERR_NOMEM, "no memory for the %zu parameters of worker %u",
+            w->n, w->rank);
+    }
+    cut_slices(w, layout);
+    return LAC_OK;
+}
+
+static lac_status open_algorithm(train_worker *w)
+{
+    lac_algorithm_options options = w->run->plan.algorithm;
+    options.layout = nn_network_layout(train_compute_learner(w->compute));
+    options.transport = w->transport;
+    options.training = true;
+    options.timing = true;
+    const lac_status status = lac_algorithm_open(&w->algorithm, &options);
+    if (status != LAC_OK) {
+        return status;
+    }
+    w->state_len = lac_algorithm_state_size(w->algorithm);
+    w->state = malloc(w->state_len + 1);
+    return w->state != NULL
+               ? LAC_OK
+               : lac_fail(
+                     LAC_ERR_NOMEM, "no memory for the state of worker %u",
+                     w->rank);
+}
+
+static lac_status open_rest(train_worker *w)
+{
+    train_optimiser_options optimiser = w->run->plan.optimiser;
+    optimiser.layout = nn_network_layout(train_compute_learner(w->compute));
+    const train_meeting_options meeting = {
+        .transport = w->transport,
+        .report_size = sizeof(train_report),
+        .verdict_size = sizeof(train_verdict),
+        .timeout = w->run->plan.algorithm.timeout,
+    };
+    const lac_status status = train_optimiser_open(&w->optimiser, &optimiser);
+    return status == LAC_OK ? train_meeting_open(&w->meeting, &meeting)
+                            : status;
+}
+
+// All workers begin with the same model.
+static lac_status begin(train_worker *w)
+{
+    nn_network_initialise(
+        train_compute_learner(w->compute), w->run->plan.seed, w->x, w->running);
+    return lac_algorithm_family(w->algorithm) == LAC_FAMILY_MODEL
+               ? lac_algorithm_start(w->algorithm, w->model_slices, w->tensors)
+               : LAC_OK;
+}
+
+lac_status train_worker_open(train_worker *w)
+{
+    lac_status status = open_compute(w);
+    if (status == LAC_OK) {
+        status = allocate(w);
+    }
+    if (status == LAC_OK) {
+        status = open_algorithm(w);
+    }
+    if (status == LAC_OK) {
+        status = open_rest(w);
+    }
+    if (status != LAC_OK) {
+        return status;
+    }
+    w->epoch_steps = train_feed_steps(w->feed);
+    w->total_steps = w->run->plan.epochs * w->epoch_steps;
+    bool found = false;
+    if (w->run->plan.resume) {
+        status = train_worker_load(w, &found);
+    }
+    return status == LAC_OK && !found ? begin(w) : status;
+}
+
+void train_worker_close(train_worker *w)
+{
+    train_meeting_close(w->meeting);
+    lac_algorithm_close(w->algorithm);
+    train_optimiser_close(w->optimiser);
+    train_compute_close(w->compute);
+    train_feed_close(w->feed);
+    free(w->state);
+    free(w->updates);
+    free(w->gradient_slices);
+    free(w->model_slices);
+    free(w->test_carry);
+    free(w->carry);
+    free(w->mean_running);
+    free(w->running);
+    free(w->gradient);
+    free(w->x);
+    free(w);
+}
+
+train_usage train_worker_usage(const train_worker *w)
+{
+    const lac_traffic sent = lac_algorithm_traffic(w->algorithm);
+    const double waited = lac_algorithm_waited(w->algorithm);
+    train_usage u = w->past;
+    u.traffic.payload_bytes += sent.payload_bytes;
+    u.traffic.wire_bytes += sent.wire_bytes;
+    u.traffic.messages += sent.messages;
+    u.compute_seconds += train_compute_seconds(w->compute);
+    u.compress_seconds += fmax(0, w->talked - waited);
+    u.wait_seconds += waited;
+    return u;
+}

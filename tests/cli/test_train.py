@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: MIT
+"""laconic train as a user meets it.
+
+usage: test_train.py LACONIC
+"""
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from command import Command, FAILED, GOOD, LACONIC, USAGE
+import training
+
+WORKERS, STEPS = 3, 16  # 240 examples, 5 a worker and step
+
+
+class Train(Command):
+    def setUp(self):
+        super().setUp()
+        training.images(os.path.join(self.folder, "images"))
+
+    def path(self, *parts):
+        return os.path.join(self.folder, *parts)
+
+    def words(self, out, *more, model="lenet", data="mnist", folder="images"):
+        return ("train", "--model", model, "--data", data, "--data-dir",
+                folder, "--workers", str(WORKERS), "--batch", "5",
+                "--lr", "0.02", "--epochs", "2", "--out", out, *more)
+
+    def train(self, out, *more, **which):
+        done = self.run_laconic(*self.words(out, *more, **which))
+        self.assertEqual(done.returncode, GOOD, done.stderr)
+        return done
+
+    def refused(self, code, part, *words, **more):
+        done = self.run_laconic(*words, **more)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertIn(part, done.stderr)
+        self.assertEqual(done.stdout, "")
+
+    def test_a_run_leaves_what_the_contract_says(self):
+        done = self.train("out", "--json", "--algorithm", "choco:gamma=auto",
+                          "--compressor", "sign")
+        told = json.loads(done.stdout)
+        rows = training.metrics(self.path("out"))
+        self.assertEqual([r["epoch"] for r in rows], [1, 2])
+        self.assertEqual([r["step"] for r in rows], [STEPS, 2 * STEPS])
+        for row in rows:
+            for key in training.METRICS:
+                self.assertIsInstance(row[key], (int, float), key)
+        self.assertEqual(told["payload_bytes"], rows[1]["payload_bytes"])
+        self.assertGreater(told["test_accuracy"], 0.9)
+        self.assertGreater(told["times_fewer"], 20)
+        self.assertEqual(told["memory_bytes"], sum(told["memory"].values()))
+        manifest = json.loads(self.read("out/manifest.json"))
+        self.assertEqual(manifest["settings"]["lr"], "0.02")
+        self.assertEqual(manifest["settings"]["workers"], str(WORKERS))
+        self.assertEqual(manifest["facts"]["gamma"], told["gamma"])
+        self.assertIn("processor", manifest["machine"])
+        self.assertEqual(self.read("out/latest").strip(), b"step-32")
+        self.assertTrue(os.path.isdir(self.path("out", "step-16")))
+
+    def test_the_table_says_what_it_cost(self):
+        out = self.train("out", "--algorithm", "powergossip").stdout
+        for word in ("accuracy", "fewer bytes", "memory", "break-even",
+                     "algorithm", "waited"):
+            self.assertIn(word, out)
+        for line in out.splitlines():
+            self.assertLessEqual(len(line), 100, line)
+
+    def test_the_model_has_the_names_and_shapes_of_pytorch(self):
+        self.train("out", "--epochs", "1")
+        model = training.tensors(self.path("out", "model.safetensors"))
+        self.assertEqual({name: t[1] for name, t in model.items()}, {
+            "conv1.weight": [6, 1, 5, 5], "conv1.bias": [6],
+            "conv2.weight": [16, 6, 5, 5], "conv2.bias": [16],
+            "fc1.weight": [120, 400], "fc1.bias": [120],
+            "fc2.weight": [84, 120], "fc2.bias": [84],
+            "fc3.weight": [10, 84], "fc3.bias": [10]})
+
+    def test_every_algorithm_resumes_bit_for_bit_from_the_middle(self):
+        """A set from the middle of an epoch is made the latest, as if the run
+        had been killed right after it."""
+        listed = json.loads(self.succeeds("list", "--json"))["algorithms"]
+        for name in sorted(item["name"] for item in listed):
+            with self.subTest(name):
+                out, again = "out-" + name, "again-" + name
+                more = ("--checkpoint-every", "7", "--algorithm",
+                        *training.ALGORITHMS[name])
+                self.train(out, *more)
+                shutil.copytree(self.path(out), self.path(again))
+                self.write(again + "/latest", b"step-28")
+                shutil.rmtree(self.path(again, "step-32"))
+                done = self.train(again, *more, "--resume")
+                self.assertIn("resuming after step 28", done.stderr)
+                self.assertEqual(
+                    training.checkpoint(self.path(again), 32, WORKERS),
+                    training.checkpoint(self.path(out), 32, WORKERS))
+                ours, theirs = (training.metrics(self.path(f))
+                                for f in (again, out))
+                for key in ("epoch", "step", "train_loss", "test_accuracy",
+                            "payload_bytes", "wire_bytes", "consensus"):
+                    self.assertEqual([r[key] for r in ours],
+                                     [r[key] for r in theirs], key)
+
+    def test_gradient_algorithms_keep_all_models_equal(self):
+        for name in ("allreduce", "powersgd", "error-feedback"):
+            self.train(name, "--algorithm", *training.ALGORITHMS[name])
+            saved = training.checkpoint(self.path(name), 32, WORKERS)
+            weights = [worker["fc1.weight"] for worker in saved]
+            self.assertEqual(weights[0], weights[1])
+            self.assertEqual(weights[0], weights[2])
+            rows = training.metrics(self.path(name))
+            self.assertEqual(rows[-1]["consensus"], 0)
+
+    def test_overlap_changes_no_bit(self):
+        for name in ("powergossip", "choco", "dcd"):
+            with self.subTest(name):
+                more = ("--algorithm", *training.ALGORITHMS[name])
+                self.train(name, *more)
+                self.train(name + "-beside", *more, "--overlap")
+                self.assertEqual(
+                    training.checkpoint(self.path(name), 32, WORKERS),
+                    training.checkpoint(self.path(name + "-beside"), 32,
+                                        WORKERS))
+
+    def test_more_epochs_may_be_asked_for_later(self):
+        self.train("whole", "--epochs", "3")
+        self.train("parts")
+        self.train("parts", "--epochs", "3", "--resume")
+        self.assertEqual(training.checkpoint(self.path("parts"), 48, WORKERS),
+                         training.checkpoint(self.path("whole"), 48, WORKERS))
+        done = self.train("parts", "--epochs", "3", "--resume")
+        self.assertIn("accuracy", done.stdout)
+        self.assertEqual(len(training.metrics(self.path("parts"))), 3)
+
+    def test_an_interrupted_run_goes_on_bit_for_bit(self):
+        words = ("--epochs", "400", "--algorithm", "choco:gamma=0.2",
+                 "--compressor", "sign")
+        job = subprocess.Popen(
+            (LACONIC,) + self.words("out", *words), cwd=self.folder,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while not os.path.exists(self.path("out", "latest")):
+            self.assertIsNone(job.poll())
+            time.sleep(0.01)
+        job.send_signal(signal.SIGINT)
+        _, err = job.communicate(timeout=60)
+        self.assertEqual(job.returncode, FAILED)
+        self.assertIn("--resume goes on", err)
+        step = int(self.read("out/latest").decode().strip()[5:])
+        saved = training.checkpoint(self.path("out"), step, WORKERS)
+        epochs = step // STEPS + 1
+        self.train("out", *words, "--epochs", str(epochs), "--resume")
+        self.train("straight", *words, "--epochs", str(epochs))
+        self.assertNotEqual(step, 0)
+        self.assertEqual(
+            training.checkpoint(self.path("out"), epochs * STEPS, WORKERS),
+            training.checkpoint(self.path("straight"), epochs * STEPS,
+                                WORKERS))
+        self.assertEqual(len(saved), WORKERS)
+
+    def test_a_run_is_not_written_over_or_continued_otherwise(self):
+        self.train("out")
+        before = self.read("out/metrics.jsonl")
+        self.refused(FAILED, "holds a run already", *self.words("out"))
+        for more, part in (
+                (("--lr", "0.3"), '--lr is "0.29999999999999999", but the '
+                 'run to resume was begun with "0.02'),
+                (("--seed", "2"), "--seed"), (("--batch", "6"), "--batch"),
+                (("--workers", "4"), "--workers"),
+                (("--model", "mlp"), "--model"),
+                (("--algorithm", "dpsgd"), "--algorithm")):
+            with self.subTest(more[0]):
+                self.refused(FAILED, part, *self.words("out", *more),
+                             "--resume")
+        self.refused(FAILED, "expected no more than the 1 epochs",
+                     *self.words("out", "--epochs", "1"), "--resume")
+        self.assertEqual(self.read("out/metrics.jsonl"), before)
+
+    def test_a_damaged_checkpoint_is_refused(self):
+        self.train("out")
+        path = "out/step-32/worker-1.safetensors"
+        data = bytearray(self.read(path))
+        data[-3] ^= 1
+        self.write(path, bytes(data))
+        self.refused(FAILED, "worker-1.safetensors",
+                     *self.words("out", "--epochs", "3"), "--resume")
+        os.remove(self.path(path))
+        self.refused(FAILED, "worker-1.safetensors",
+                     *self.words("out", "--epochs", "3"), "--resume")
+
+    def test_a_diverging_run_says_so_and_keeps_its_metrics(self):
+        self.refused(FAILED, "diverges", *self.words(
+            "out", "--lr", "1e5", "--algorithm", "dpsgd"))
+        self.refused(FAILED, "diverges", *self.words(
+            "alone", "--lr", "1e6", "--algorithm", "allreduce"),
+            "--workers", "1")
+        self.assertIn("settings", json.loads(self.read("out/manifest.json")))
+
+    def test_a_full_disk_ends_the_run_and_leaves_the_last_checkpoint(self):
+        self.train("out", "--epochs", "1")
+        size = os.path.getsize(
+            self.path("out", "step-16", "worker-0.safetensors"))
+
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2, size // 2))
+        self.refused(FAILED, "its last checkpoint is whole",
+                     *self.words("out"), "--resume", preexec_fn=limit,
+                     restore_signals=False)
+        self.assertEqual(self.read("out/latest").strip(), b"step-16")
+        self.assertFalse(os.path.exists(self.path("out", "step-32")))
+        self.train("out", "--resume")
+
+    def test_what_does_not_fit_is_refused_before_anything_is_made(self):
+        words = self.words("out")
+        cases = (
+            (USAGE, "lenett", ("--model", "lenett")),
+            (USAGE, "resnet50", ("--model", "resnet50")),
+            (USAGE, "expected a text", ("--model", "lstm")),
+            (USAGE, "nosuch", ("--data", "nosuch")),
+            (FAILED, "nowhere", ("--data-dir", "nowhere")),
+            (USAGE, "adam", ("--optimizer", "adam")),
+            (USAGE, "--overlap", ("--algorithm", "allreduce", "--overlap")),
+            (USAGE, "takes none", ("--compressor", "sign")),
+            (USAGE, "a compressor is needed", ("--algorithm", "choco")),
+            (USAGE, "--lr", ("--lr", "fast")),
+            (USAGE, "milestones", ("--milestones", "2,x")),
+            (USAGE, "split", ("--split", "randomly")),
+            (USAGE, "--epoch", ("--epoch", "3")),
+            (USAGE, "square", ("--topology", "square")),
+        )
+        for code, part, more in cases:
+            with self.subTest(more):
+                self.refused(code, part, *words, *more)
+                self.assertFalse(os.path.exists(self.path("out")))
+        self.refused(USAGE, "--out", *words[:-2])
+        self.refused(FAILED, "240", *self.words("few", "--batch", "100"))
+        self.write("file", b"")
+        self.refused(FAILED, "file", *self.words("file/out"))
+
+    def test_damaged_data_are_refused(self):
+        self.write("images/train-labels-idx1-ubyte", b"\0\0\x08\x01\0\0")
+        self.refused(FAILED, "train-labels-idx1-ubyte", *self.words("out"))
+
+    def test_one_worker_sends_nothing(self):
+        done = self.train("out", "--workers", "1", "--json")
+        told = json.loads(done.stdout)
+        self.assertEqual(told["payload_bytes"], 0)
+        self.assertIsNone(told["times_fewer"])
+        self.assertIsNone(told["break_even_mbit"])
+
+    def test_a_language_model_learns_and_resumes(self):
+        training.text(self.path("words"))
+        which = {"model": "lstm:hidden=16,layers=1,dropout=0.1",
+                 "data": "wikitext-2", "folder": "words"}
+        more = ("--bptt", "10", "--lr", "5", "--momentum", "0", "--clip",
+                "0.5", "--algorithm", "powersgd:rank=2", "--epochs", "3")
+        told = json.loads(
+            self.train("out", *more, "--json", **which).stdout)
+        self.assertLess(told["test_perplexity"], 10)  # of 42 words
+        rows = training.metrics(self.path("out"))
+        self.assertGreater(rows[0]["averaged_perplexity"],
+                           rows[2]["averaged_perplexity"])
+        steps = rows[0]["step"]
+        self.train("parts", *more, "--checkpoint-every", str(steps - 3),
+                   "--epochs", "1", **which)
+        self.write("parts/latest", b"step-%d" % (steps - 3))
+        self.train("parts", *more, "--checkpoint-every", str(steps - 3),
+                   "--resume", **which)
+        self.assertEqual(
+            training.checkpoint(self.path("parts"), 3 * steps, WORKERS),
+            training.checkpoint(self.path("out"), 3 * steps, WORKERS))
+
+    def test_splits_and_optimisers_run(self):
+        for more in (("--split", "fixed"), ("--split", "sorted"),
+                     ("--split", "dirichlet:0.5"), ("--nesterov", "no"),
+                     ("--optimizer", "adam", "--algorithm", "powersgd",
+                      "--lr", "0.001"),
+                     ("--nesterov", "powersgd", "--algorithm", "powersgd"),
+                     ("--schedule", "step", "--milestones", "1"),
+                     ("--schedule", "cosine", "--warmup", "0.5"),
+                     ("--augment",), ("--weight-decay", "0.001"),
+                     ("--clip", "0.5"), ("--limit", "60")):
+            with self.subTest(more):
+                out = "out" + "".join(more).replace(":", "")
+                self.train(out, *more, "--epochs", "1")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of `laconic train` share: small data sets in the formats of
+the real ones, and a reader of checkpoints that knows the safetensors format
+and nothing of ours.
+"""
+import json
+import os
+import random
+import struct
+
+# An algorithm that is not listed here must get a line.
+ALGORITHMS = {
+    "allreduce": ["allreduce"],
+    "compressed": ["compressed", "--compressor", "natural"],
+    "error-feedback": ["error-feedback", "--compressor", "top-k:0.05"],
+    "signum": ["signum", "--lr", "0.001"],
+    "powersgd": ["powersgd:rank=2"],
+    "dpsgd": ["dpsgd"],
+    "naive": ["naive", "--compressor", "natural"],
+    "dcd": ["dcd", "--compressor", "dithering"],
+    "ecd": ["ecd", "--compressor", "natural"],
+    "choco": ["choco:gamma=0.2", "--compressor", "sign"],
+    "deepsqueeze": ["deepsqueeze:gamma=0.1", "--compressor", "sign"],
+    "powergossip": ["powergossip"],
+}
+
+METRICS = ("epoch", "step", "train_loss", "test_loss", "test_accuracy",
+           "averaged_accuracy", "payload_bytes", "wire_bytes", "messages",
+           "consensus", "compute_seconds", "compress_seconds", "wait_seconds")
+
+
+def images(folder, train=240, test=60):
+    """Images of 28 x 28 in which the class is a bright row, as idx files."""
+    draw = random.Random(7)
+    os.makedirs(folder, exist_ok=True)
+    for part, count in (("train", train), ("t10k", test)):
+        labels = bytes(i % 10 for i in range(count))
+        pixels = bytearray()
+        for label in labels:
+            for row in range(28):
+                bright = 200 if row // 2 == label + 2 else 0
+                pixels += bytes(bright + draw.randrange(50)
+                                for _ in range(28))
+        write(folder, part + "-images-idx3-ubyte",
+              struct.pack(">IIII", 0x803, count, 28, 28) + bytes(pixels))
+        write(folder, part + "-labels-idx1-ubyte",
+              struct.pack(">II", 0x801, count) + labels)
+
+
+def text(folder, words=6000):
+    """A text in which the next word nearly follows from the last."""
+    draw = random.Random(7)
+    os.makedirs(folder, exist_ok=True)
+    for name in ("train.txt", "valid.txt", "test.txt"):
+        at, line = 0, []
+        for _ in range(words):
+            at = (3 * at + 1 + (draw.random() < 0.1)) % 40
+            line.append("w%d" % at)
+        write(folder, name, " ".join(line).encode())
+
+
+def write(folder, name, data):
+    with open(os.path.join(folder, name), "wb") as file:
+        file.write(data)
+
+
+def tensors(path):
+    """The tensors of a safetensors file: name to (dtype, shape, bytes)."""
+    with open(path, "rb") as file:
+        data = file.read()
+    length, = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8:8 + length])
+    header.pop("__metadata__", None)
+    body = data[8 + length:]
+    return {name: (t["dtype"], t["shape"],
+                   body[t["data_offsets"][0]:t["data_offsets"][1]])
+            for name, t in header.items()}
+
+
+def checkpoint(folder, step, workers):
+    """The tensors of all workers."""
+    return [tensors(os.path.join(folder, "step-%d" % step,
+                                 "worker-%d.safetensors" % rank))
+            for rank in range(workers)]
+
+
+def metrics(folder):
+    with open(os.path.join(folder, "metrics.jsonl"), encoding="ascii") as file:
+        return [json.loads(line) for line in file]
