@@ -3,44 +3,46 @@
 // the embedding again to predict the next word (tied weights), so that only
 // its bias is a parameter of the last layer.
 #include "nn/layouts.h"
+#include "nn/lstm.h"
 
-typedef struct lstm {
-    uint32_t vocabulary;
-    uint32_t hidden;
-    uint32_t layers;
-} lstm;
-
-enum { GATES = 4, LAYERS_MAX = 1000, HIDDEN_MAX = 1 << 20 };
+enum { LAYERS_MAX = 1000, HIDDEN_MAX = 1 << 20 };
 
 static const lac_param lstm_params[] = {
     {.name = "vocabulary",
      .type = LAC_PARAM_U32,
-     .offset = offsetof(lstm, vocabulary),
+     .offset = offsetof(nn_lstm_settings, vocabulary),
      .fallback = "28869",
      .min = 1,
      .max = UINT32_MAX,
-     .help = "words it knows; the default is that of WikiText-2"},
+     .help = "words of the layout, WikiText-2 by default; data bring theirs"},
     {.name = "hidden",
      .type = LAC_PARAM_U32,
-     .offset = offsetof(lstm, hidden),
+     .offset = offsetof(nn_lstm_settings, hidden),
      .fallback = "650",
      .min = 1,
      .max = HIDDEN_MAX,
      .help = "width of the embedding and of the layers"},
     {.name = "layers",
      .type = LAC_PARAM_U32,
-     .offset = offsetof(lstm, layers),
+     .offset = offsetof(nn_lstm_settings, layers),
      .fallback = "3",
      .min = 1,
      .max = LAYERS_MAX,
      .help = "LSTM layers"},
+    {.name = "dropout",
+     .type = LAC_PARAM_F64,
+     .offset = offsetof(nn_lstm_settings, dropout),
+     .fallback = "0.4",
+     .min = 0,
+     .max = 0.99,
+     .help = "share of each layer's input that training leaves out"},
     {0},
 };
 
 static void lstm_list(const void *settings, nn_tensors *tensors)
 {
-    const lstm *const l = settings;
-    const size_t gates = (size_t)GATES * l->hidden;
+    const nn_lstm_settings *const l = settings;
+    const size_t gates = (size_t)NN_LSTM_GATES * l->hidden;
     nn_add(tensors, l->vocabulary, l->hidden, "encoder.weight");
     for (uint32_t k = 0; k < l->layers; k++) {
         nn_add(tensors, gates, l->hidden, "rnn.weight_ih_l%u", k);
@@ -57,6 +59,7 @@ const nn_model nn_lstm_model = {
     .plugin.summary = "LSTM language model with tied weights",
     .plugin.params = lstm_params,
     .plugin.param_size = sizeof(lac_param),
-    .plugin.state_size = sizeof(lstm),
+    .plugin.state_size = sizeof(nn_lstm_settings),
     .list = lstm_list,
+    .open = nn_lstm_open,
 };

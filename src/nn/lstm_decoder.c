@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+// From the last layer to the loss: logits over the vocabulary, their softmax,
+// its cross entropy with the words that follow, and back. A vocabulary is large
+// and a call has thousands of words, so that only some lines have their logits
+// in memory at a time.
+#include <math.h>
+#include <string.h>
+
+#include "nn/lstm.h"
+#include "nn/lstm_kernels.h"
+#include "nn/lstm_multiply.h"
+
+typedef struct block {
+    const nn_lstm_call *call;
+    size_t first, count; // lines
+    const float *x;
+} block;
+
+static const lac_tensor *bias_of(const nn_lstm *net)
+{
+    const lac_layout *const layout = net->network.layout;
+    return lac_layout_tensor(layout, lac_layout_count(layout) - 1);
+}
+
+// Of equal logits the first counts as the most probable.
+static bool is_first(const float *logits, size_t label, float highest)
+{
+    if (logits[label] != highest) {
+        return false;
+    }
+    size_t j = 0;
+    while (logits[j] != highest) {
+        j++;
+    }
+    return j == label;
+}
+
+// Scores a line; where gradients are wanted its logits become theirs.
+static void score_line(
+    const nn_lstm_call *call, size_t line, float *logits, nn_score *score)
+{
+    const nn_lstm *const net = call->net;
+    const nn_kernels *const kernels = nn_lstm_kernels();
+    const size_t n = net->vocabulary;
+    const size_t label = call->batch->labels[line];
+    const size_t bias = bias_of(net)->offset;
+    const float highest =
+        kernels->add_bias(logits, call->state->parameters + bias, n);
+    const float logit = logits[label];
+    score->correct += is_first(logits, label, highest) ? 1 : 0;
+    const double sum = kernels->exponentials(logits, highest, n);
+    score->loss += log(sum) + ((double)highest - (double)logit);
+    if (call->gradient_out != NULL) {
+        const double weight = 1 / (double)call->lines;
+        float *const gradient = call->gradient_out + bias;
+        kernels->scale(logits, (float)(weight / sum), gradient, n);
+        logits[label] -= (float)weight;
+        gradient[label] -= (float)weight;
+    }
+}
+
+static lac_status predict(const block *b)
+{
+    const nn_lstm *const net = b->call->net;
+    return nn_multiply(&(nn_product){
+        .m = b->count,
+        .n = net->vocabulary,
+        .k = net->hidden,
+        .a = b->x,
+        .b = b->call->state->parameters,
+        .b_turned = true,
+        .c = net->logits});
+}
+
+static lac_status backward(const block *b)
+{
+    const nn_lstm *const net = b->call->net;
+    const lac_status status = nn_multiply(&(nn_product){
+        .m = net->vocabulary,
+        .n = net->hidden,
+        .k = b->count,
+        .a = net->logits,
+        .a_turned = true,
+        .b = b->x,
+        .add = b->first > 0,
+        .c = b->call->gradient_out});
+    if (status != LAC_OK) {
+        return status;
+    }
+    return nn_multiply(&(nn_product){
+        .m = b->count,
+        .n = net->hidden,
+        .k = net->vocabulary,
+        .a = net->logits,
+        .b = b->call->state->parameters,
+        .c = net->gradient + b->first * net->hidden});
+}
+
+static lac_status decode_block(const block *b, nn_score *score)
+{
+    const nn_lstm *const net = b->call->net;
+    lac_status status = predict(b);
+    for (size_t i = 0; i < b->count && status == LAC_OK; i++) {
+        score_line(
+            b->call, b->first + i, net->logits + i * net->vocabulary, score);
+    }
+    if (status == LAC_OK && b->call->gradient_out != NULL) {
+        status = backward(b);
+    }
+    return status;
+}
+
+lac_status nn_lstm_decode(const nn_lstm_call *call, nn_score *out)
+{
+    const nn_lstm *const net = call->net;
+    const float *const x = nn_lstm_input(call, net->layers);
+    nn_score score = {.count = call->lines};
+    if (call->gradient_out != NULL) {
+        const lac_tensor *const bias = bias_of(net);
+        memset(
+            call->gradient_out + bias->offset, 0,
+            net->vocabulary * sizeof(float));
+    }
+    for (size_t i = 0; i < call->lines; i += net->block) {
+        const size_t left = call->lines - i;
+        const block b = {
+            .call = call,
+            .first = i,
+            .count = left < net->block ? left : net->block,
+            .x = x + i * net->hidden};
+        const lac_status status = decode_block(&b, &score);
+        if (status != LAC_OK) {
+            return status;
+        }
+    }
+    *out = score;
+    return LAC_OK;
+}

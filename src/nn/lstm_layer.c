@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+// One LSTM layer, forwards through all steps of a call and backwards.
+//
+//     i, f, o = sigmoid(x W_ih^T + h' W_hh^T + b_ih + b_hh), g = tanh(...)
+//     c = f c' + i g,  h = o tanh(c)
+//
+// with h' and c' those of the step before. Products over x need no order, so
+// each of them is one for all steps; those over h' go step by step.
+#include <string.h>
+
+#include "nn/lstm.h"
+#include "nn/lstm_kernels.h"
+#include "nn/lstm_multiply.h"
+
+size_t nn_lstm_at(const nn_lstm *net, size_t k, nn_lstm_tensor tensor)
+{
+    // The encoder comes first.
+    const size_t index = 1 + k * NN_LSTM_TENSORS + tensor;
+    return lac_layout_tensor(net->network.layout, index)->offset;
+}
+
+// The hidden rows and then the cells of a layer, each as if the batch were
+// full.
+static float *carry_of(const nn_lstm_call *call, size_t k)
+{
+    const nn_lstm *const net = call->net;
+    return call->state->carry + 2 * k * net->batch * net->hidden;
+}
+
+static void join_biases(const nn_lstm_call *call, size_t k)
+{
+    const nn_lstm *const net = call->net;
+    const float *const p = call->state->parameters;
+    const float *const ih = p + nn_lstm_at(net, k, NN_LSTM_BIAS_IH);
+    const float *const hh = p + nn_lstm_at(net, k, NN_LSTM_BIAS_HH);
+    for (size_t j = 0; j < (size_t)NN_LSTM_GATES * net->hidden; j++) {
+        net->biases[j] = ih[j] + hh[j];
+    }
+}
+
+static lac_status forward_step(const nn_lstm_call *call, size_t k, size_t t)
+{
+    const nn_lstm *const net = call->net;
+    const nn_lstm_layer *const layer = &net->layer[k];
+    const size_t width = net->hidden;
+    const size_t n = call->rows * width;
+    const nn_product recurrent = {
+        .m = call->rows,
+        .n = NN_LSTM_GATES * width,
+        .k = width,
+        .a = layer->hidden + t * n,
+        .b = call->state->parameters + nn_lstm_at(net, k, NN_LSTM_HH),
+        .b_turned = true,
+        .add = true,
+        .c = layer->gates + t * NN_LSTM_GATES * n};
+    const lac_status status = nn_multiply(&recurrent);
+    const nn_cell cell = {
+        .rows = call->rows,
+        .width = width,
+        .biases = net->biases,
+        .gates = recurrent.c,
+        .before = layer->cells + t * n,
+        .cells = layer->cells + (t + 1) * n,
+        .bent = layer->bent + t * n,
+        .hidden = layer->hidden + (t + 1) * n};
+    nn_lstm_kernels()->cell(&cell);
+    return status;
+}
+
+lac_status nn_lstm_forward(const nn_lstm_call *call, size_t k)
+{
+    const nn_lstm *const net = call->net;
+    const nn_lstm_layer *const layer = &net->layer[k];
+    const size_t n = call->rows * net->hidden;
+    float *const carry = carry_of(call, k);
+    float *const carry_c = carry + (size_t)net->batch * net->hidden;
+    const nn_product input = {
+        .m = call->lines,
+        .n = (size_t)NN_LSTM_GATES * net->hidden,
+        .k = net->hidden,
+        .a = nn_lstm_input(call, k),
+        .b = call->state->parameters + nn_lstm_at(net, k, NN_LSTM_IH),
+        .b_turned = true,
+        .c = layer->gates};
+    lac_status status = nn_multiply(&input);
+    join_biases(call, k);
+    memcpy(layer->hidden, carry, n * sizeof(float));
+    memcpy(layer->cells, carry_c, n * sizeof(float));
+    for (size_t t = 0; t < net->steps && status == LAC_OK; t++) {
+        status = forward_step(call, k, t);
+    }
+    memcpy(carry, layer->hidden + net->steps * n, n * sizeof(float));
+    memcpy(carry_c, layer->cells + net->steps * n, n * sizeof(float));
+    return status;
+}
+
+// Both biases have the gradient of the gates' sums.
+static void bias_gradients(const nn_lstm_call *call, size_t k)
+{
+    const nn_lstm *const net = call->net;
+    const size_t gates = (size_t)NN_LSTM_GATES * net->hidden;
+    float *const ih = call->gradient_out + nn_lstm_at(net, k, NN_LSTM_BIAS_IH);
+    float *const hh = call->gradient_out + nn_lstm_at(net, k, NN_LSTM_BIAS_HH);
+    memset(ih, 0, gates * sizeof(float));
+    for (size_t i = 0; i < call->lines; i++) {
+        const float *const line = net->layer[k].gates + i * gates;
+        for (size_t j = 0; j < gates; j++) {
+            ih[j] += line[j];
+        }
+    }
+    memcpy(hh, ih, gates * sizeof(float));
+}
+
+static lac_status weight_gradients(const nn_lstm_call *call, size_t k)
+{
+    const nn_lstm *const net = call->net;
+    nn_product p = {
+        .m = (size_t)NN_LSTM_GATES * net->hidden,
+        .n = net->hidden,
+        .k = call->lines,
+        .a = net->layer[k].gates,
+        .a_turned = true,
+        .b = nn_lstm_input(call, k),
+        .c = call->gradient_out + nn_lstm_at(net, k, NN_LSTM_IH)};
+    lac_status status = nn_multiply(&p);
+    if (status == LAC_OK) {
+        p.b = net->layer[k].hidden;
+        p.c = call->gradient_out + nn_lstm_at(net, k, NN_LSTM_HH);
+        status = nn_multiply(&p);
+    }
+    return status;
+}
+
+// The gates of step t become their gradient, and what they leave for the
+// hidden rows of the step before is added to net->gradient.
+static lac_status backward_step(const nn_lstm_call *call, size_t k, size_t t)
+{
+    const nn_lstm *const net = call->net;
+    const nn_lstm_layer *const layer = &net->layer[k];
+    const size_t width = net->hidden;
+    const size_t n = call->rows * width;
+    const nn_cell_backward cell = {
+        .rows = call->rows,
+        .width = width,
+        .gates = layer->gates + t * NN_LSTM_GATES * n,
+        .before = layer->cells + t * n,
+        .bent = layer->bent + t * n,
+        .gradient = net->gradient + t * n,
+        .gradient_c = net->gradient_c};
+    nn_lstm_kernels()->cell_backward(&cell);
+    if (t == 0) {
+        return LAC_OK;
+    }
+    return nn_multiply(&(nn_product){
+        .m = call->rows,
+        .n = width,
+        .k = NN_LSTM_GATES * width,
+        .a = cell.gates,
+        .b = call->state->parameters + nn_lstm_at(net, k, NN_LSTM_HH),
+        .add = true,
+        .c = net->gradient + (t - 1) * n});
+}
+
+lac_status nn_lstm_backward(const nn_lstm_call *call, size_t k)
+{
+    const nn_lstm *const net = call->net;
+    lac_status status = LAC_OK;
+    memset(
+        net->gradient_c, 0,
+        call->rows * net->hidden * sizeof(*net->gradient_c));
+    for (size_t t = net->steps; status == LAC_OK && t-- > 0;) {
+        status = backward_step(call, k, t);
+    }
+    if (status == LAC_OK) {
+        status = weight_gradients(call, k);
+    }
+    if (status != LAC_OK) {
+        return status;
+    }
+    bias_gradients(call, k);
+    return nn_multiply(&(nn_product){
+        .m = call->lines,
+        .n = net->hidden,
+        .k = (size_t)NN_LSTM_GATES * net->hidden,
+        .a = net->layer[k].gates,
+        .b = call->state->parameters + nn_lstm_at(net, k, NN_LSTM_IH),
+        .c = net->gradient});
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// The memory of the language model: one block, planned by going through all
+// matrices twice, first to add up their sizes and then to place them.
+#include "nn/lstm.h"
+
+#include <stdlib.h>
+
+enum {
+    ALIGNMENT = 64,          // bytes of a cache line
+    LOGITS_BYTES = 16 << 20, // of a block of lines
+    BLOCK_LEAST = 64,        // lines: fewer make products slow
+    BLOCK_MOST = 512
+};
+
+typedef struct arena {
+    uintptr_t base; // 0 while sizes are added up
+    size_t used;
+} arena;
+
+static void *take(arena *a, size_t len)
+{
+    void *const place = a->base == 0 ? NULL : (void *)(a->base + a->used);
+    a->used += (len + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return place;
+}
+
+static float *take_floats(arena *a, size_t n)
+{
+    return take(a, n * sizeof(float));
+}
+
+static void place_layer(const nn_lstm *net, arena *a, nn_lstm_layer *out)
+{
+    const size_t width = net->hidden;
+    const size_t lines = (size_t)net->steps * net->batch;
+    out->gates = take_floats(a, lines * NN_LSTM_GATES * width);
+    out->cells = take_floats(a, (lines + net->batch) * width);
+    out->bent = take_floats(a, lines * width);
+    out->hidden = take_floats(a, (lines + net->batch) * width);
+}
+
+static void place(nn_lstm *net, arena *a)
+{
+    const size_t width = net->hidden;
+    const size_t n = (size_t)net->steps * net->batch * width;
+    const bool noisy = net->training && net->dropout > 0;
+    for (size_t k = 0; k <= net->layers; k++) {
+        nn_lstm_layer *const layer = &net->layer[k];
+        if (k == 0 || noisy) {
+            layer->x = take_floats(a, n);
+        }
+        if (noisy) {
+            layer->kept = take(a, n);
+        }
+        if (k == 0 || (net->training && k < net->layers)) {
+            place_layer(net, a, layer);
+        } else if (k < net->layers) {
+            layer->gates = net->layer[0].gates;
+            layer->cells = net->layer[0].cells;
+            layer->bent = net->layer[0].bent;
+            layer->hidden = net->layer[0].hidden;
+        }
+    }
+    net->biases = take_floats(a, NN_LSTM_GATES * width);
+    net->logits = take_floats(a, net->block * net->vocabulary);
+    if (net->training) {
+        net->gradient = take_floats(a, n);
+        net->gradient_c = take_floats(a, net->batch * width);
+    }
+}
+
+static size_t block_of(const nn_lstm *net)
+{
+    const size_t lines = (size_t)net->steps * net->batch;
+    size_t block = LOGITS_BYTES / sizeof(float) / net->vocabulary;
+    block = block < BLOCK_LEAST ? BLOCK_LEAST : block;
+    block = block > BLOCK_MOST ? BLOCK_MOST : block;
+    return block > lines ? lines : block;
+}
+
+lac_status nn_lstm_plan(nn_lstm *net)
+{
+    arena sizes = {0};
+    net->block = block_of(net);
+    net->layer = calloc(net->layers + (size_t)1, sizeof(*net->layer));
+    if (net->layer != NULL) {
+        place(net, &sizes);
+        net->memory = calloc(1, sizes.used + ALIGNMENT);
+    }
+    if (net->memory == NULL) {
+        return lac_fail(
+            LAC_ERR_NOMEM,
+            "lstm: no memory for %u layers and %u rows of %u words",
+            net->layers, net->batch, net->steps);
+    }
+    const uintptr_t start = (uintptr_t)net->memory + ALIGNMENT - 1;
+    arena places = {.base = start / ALIGNMENT * ALIGNMENT};
+    place(net, &places);
+    net->network.memory = sizes.used + ALIGNMENT;
+    return LAC_OK;
+}
+
+void nn_lstm_release(nn_lstm *net)
+{
+    free(net->memory);
+    free(net->layer);
+}
