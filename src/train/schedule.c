@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// The learning rate of a step: a pure function of the schedule and the step.
+//
+// While it warms up, step s of the W steps in `warmup` epochs has (s + 1) / W
+// of the rate, so that the first step does something and the last has all of
+// it. A cosine that is past its last epoch stays at 0.
+//
+// The cosine is that of the C library, which may round its last bit otherwise
+// elsewhere. The workers of a job, and a run that goes on, use the same one
+// and so have the same rates; across machines they agree to that bit.
+#include "train/schedule.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/file.h"
+
+enum { NUMBER_SIZE = 24 };
+
+static const double pi = 3.14159265358979323846;
+
+// Digits and a point only: strtod alone would take "inf", "0x10" and blanks.
+static bool read_epochs(const char *text, size_t len, double *out)
+{
+    char number[NUMBER_SIZE];
+    if (len == 0 || len >= sizeof(number) ||
+        strspn(text, "0123456789.") < len) {
+        return false;
+    }
+    memcpy(number, text, len);
+    number[len] = '\0';
+    char *end;
+    *out = strtod(number, &end);
+    return end != number && *end == '\0';
+}
+
+lac_status train_milestones_parse(const char *text, train_schedule *out)
+{
+    double found[TRAIN_MILESTONES_MOST];
+    size_t count = 0;
+    const char *item = *text == '\0' ? NULL : text;
+    while (item != NULL) {
+        const size_t len = strcspn(item, ",");
+        double epochs = 0;
+        if (!read_epochs(item, len, &epochs)) {
+            return lac_fail(
+                LAC_ERR_INVALID, "milestones: '%.*s' is not a number of epochs",
+                (int)(len < NUMBER_SIZE ? len : NUMBER_SIZE), item);
+        }
+        if (count == TRAIN_MILESTONES_MOST) {
+            return lac_fail(
+                LAC_ERR_INVALID,
+                "milestones: more than %d, expected at most that many",
+                TRAIN_MILESTONES_MOST);
+        }
+        if (count > 0 && epochs <= found[count - 1]) {
+            return lac_fail(
+                LAC_ERR_INVALID,
+                "milestones: %g follows %g, expected a later epoch", epochs,
+                found[count - 1]);
+        }
+        found[count++] = epochs;
+        item = item[len] == ',' ? item + len + 1 : NULL;
+    }
+    memcpy(out->milestones, found, count * sizeof(*found));
+    out->milestone_count = count;
+    return LAC_OK;
+}
+
+static double rate_at(const train_schedule *s, double epoch)
+{
+    double rate = s->rate;
+    switch (s->course) {
+    case TRAIN_STEP:
+        for (size_t i = 0; i < s->milestone_count; i++) {
+            rate /= epoch >= s->milestones[i] ? 10 : 1;
+        }
+        return rate;
+    case TRAIN_COSINE:
+        return epoch < s->epochs ? rate * (1 + cos(pi * epoch / s->epochs)) / 2
+                                 : 0;
+    case TRAIN_CONSTANT:
+    default:
+        return rate;
+    }
+}
+
+double train_rate(
+    const train_schedule *schedule, uint64_t step, uint64_t epoch_steps)
+{
+    const double warm_steps = schedule->warmup * (double)epoch_steps;
+    const double done = (double)step + 1;
+    const double warmth = done < warm_steps ? done / warm_steps : 1;
+    return warmth * rate_at(schedule, (double)step / (double)epoch_steps);
+}
