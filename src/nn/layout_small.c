@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Models for images of 28 x 28, and logistic regression on anything.
+#include "nn/feedforward.h"
 #include "nn/layouts.h"
 
 typedef struct logistic {
@@ -25,10 +26,28 @@ static const lac_param logistic_params[] = {
     {0},
 };
 
+static void describe_logistic(nn_graph *g, const void *shape)
+{
+    (void)shape;
+    nn_linear(g, "fc", g->sample.classes);
+}
+
+static const nn_description logistic_model = {
+    "logistic", describe_logistic, {1, 28, 28, 10}};
+
 static void logistic_list(const void *settings, nn_tensors *tensors)
 {
     const logistic *const l = settings;
-    nn_add_linear(tensors, "fc", l->features, l->classes);
+    nn_description sized = logistic_model;
+    sized.usual = (nn_sample){1, 1, l->features, l->classes};
+    nn_graph_list(&sized, NULL, tensors);
+}
+
+static lac_status logistic_open(
+    nn_network **out, const void *settings, const nn_options *options)
+{
+    (void)settings;
+    return nn_feedforward_open(out, &logistic_model, NULL, options);
 }
 
 const nn_model nn_logistic_model = {
@@ -39,13 +58,30 @@ const nn_model nn_logistic_model = {
     .plugin.param_size = sizeof(lac_param),
     .plugin.state_size = sizeof(logistic),
     .list = logistic_list,
+    .open = logistic_open,
 };
+
+static void describe_mlp(nn_graph *g, const void *shape)
+{
+    (void)shape;
+    nn_linear(g, "fc1", 512);
+    nn_relu(g);
+    nn_linear(g, "fc2", g->sample.classes);
+}
+
+static const nn_description mlp_model = {"mlp", describe_mlp, {1, 28, 28, 10}};
 
 static void mlp_list(const void *settings, nn_tensors *tensors)
 {
     (void)settings;
-    nn_add_linear(tensors, "fc1", 784, 512);
-    nn_add_linear(tensors, "fc2", 512, 10);
+    nn_graph_list(&mlp_model, NULL, tensors);
+}
+
+static lac_status mlp_open(
+    nn_network **out, const void *settings, const nn_options *options)
+{
+    (void)settings;
+    return nn_feedforward_open(out, &mlp_model, NULL, options);
 }
 
 const nn_model nn_mlp_model = {
@@ -53,16 +89,51 @@ const nn_model nn_mlp_model = {
     .plugin.name = "mlp",
     .plugin.summary = "two fully connected layers, 784-512-10",
     .list = mlp_list,
+    .open = mlp_open,
 };
+
+// LeNet-5 (LeCun et al. 1998) as it is written today: ReLU, maxima, and every
+// channel of the second convolution sees all of the first. Images of 28 x 28
+// are padded to the 32 x 32 of the paper.
+static void describe_lenet(nn_graph *g, const void *shape)
+{
+    const uint32_t size = g->sample.height;
+    const nn_window half = {.kernel = 2, .stride = 2};
+    nn_window five = {.kernel = 5, .stride = 1};
+    (void)shape;
+    if (g->sample.width != size || (size != 28 && size != 32)) {
+        nn_refuse(g, "images of 28 x 28 or 32 x 32");
+        return;
+    }
+    five.pad = (32 - size) / 2;
+    nn_conv(g, "conv1", 6, five, true);
+    nn_relu(g);
+    nn_max_pool(g, half);
+    five.pad = 0;
+    nn_conv(g, "conv2", 16, five, true);
+    nn_relu(g);
+    nn_max_pool(g, half);
+    nn_linear(g, "fc1", 120);
+    nn_relu(g);
+    nn_linear(g, "fc2", 84);
+    nn_relu(g);
+    nn_linear(g, "fc3", g->sample.classes);
+}
+
+static const nn_description lenet_model = {
+    "lenet", describe_lenet, {1, 28, 28, 10}};
 
 static void lenet_list(const void *settings, nn_tensors *tensors)
 {
     (void)settings;
-    nn_add_linear(tensors, "conv1", 1 * 5 * 5, 6);
-    nn_add_linear(tensors, "conv2", 6 * 5 * 5, 16);
-    nn_add_linear(tensors, "fc1", 16 * 5 * 5, 120);
-    nn_add_linear(tensors, "fc2", 120, 84);
-    nn_add_linear(tensors, "fc3", 84, 10);
+    nn_graph_list(&lenet_model, NULL, tensors);
+}
+
+static lac_status lenet_open(
+    nn_network **out, const void *settings, const nn_options *options)
+{
+    (void)settings;
+    return nn_feedforward_open(out, &lenet_model, NULL, options);
 }
 
 const nn_model nn_lenet_model = {
@@ -70,4 +141,5 @@ const nn_model nn_lenet_model = {
     .plugin.name = "lenet",
     .plugin.summary = "LeNet-5 for 28 x 28 images, 61,706 parameters",
     .list = lenet_list,
+    .open = lenet_open,
 };

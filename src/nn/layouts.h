@@ -41,8 +41,7 @@ void nn_add(
     nn_tensors *tensors, size_t rows, size_t cols, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-// nn_add_linear lists the weight and bias of a fully connected layer.
-void nn_add_linear(
-    nn_tensors *tensors, const char *name, size_t in, size_t out);
+// nn_add_nothing notes that a tensor could not be listed for want of memory.
+void nn_add_nothing(nn_tensors *tensors);
 
 #endif

@@ -37,7 +37,7 @@ typedef struct nn_options {
     nn_sample sample;
     uint32_t batch; // examples in a call; of a text, rows side by side
     uint32_t steps; // of a text, words of each row in a call
-    bool training;  // gradients are wanted
+    bool training;  // gradients are wanted, otherwise predictions
 } nn_options;
 
 typedef struct nn_network nn_network;
@@ -97,15 +97,17 @@ typedef struct nn_score {
 
 // nn_network_gradient writes the gradient of the mean loss of a batch to
 // gradient_out[0..parameters). `noise` is where dropout draws from: a key a
-// step and worker.
-// Fails with LAC_ERR_UNSUPPORTED, which a bug or a lack of memory inside
-// oneDNN alone can cause.
+// step and worker. The network must have been opened for training.
+// Fails with LAC_ERR_INVALID (a network for predictions, another count than
+// planned, a label that is no class) or with LAC_ERR_UNSUPPORTED, which a bug
+// or a lack of memory inside oneDNN alone can cause.
 lac_status nn_network_gradient(
     nn_network *net, const nn_state *state, const nn_batch *batch,
     const lac_key *noise, float *gradient_out, nn_score *out);
 
 // nn_network_evaluate predicts without learning: no dropout, and batch norms
-// use `statistics`. Fails as nn_network_gradient.
+// use `statistics`. The network must not have been opened for training.
+// Fails as nn_network_gradient.
 lac_status nn_network_evaluate(
     nn_network *net, const nn_state *state, const nn_batch *batch,
     nn_score *out);

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: MIT
+// Feed-forward networks. Opening one makes a plan: the forward steps of all
+// layers, the loss and, for training, their backward steps. A call tells the
+// plan where the caller's vectors are and runs it.
+#include "nn/feedforward.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "nn/engine.h"
+#include "nn/layers.h"
+#include "nn/loss.h"
+
+typedef struct feedforward {
+    nn_network base;
+    nn_graph *graph;
+    nn_builder builder;
+    float *examples;       // a copy of a batch that is not full
+    nn_mem logits, slopes; // slopes: derivatives by the logits
+    const nn_batch *batch; // during a call
+    nn_score score;        // of that call
+} feedforward;
+
+static const struct {
+    nn_plan_layer *forward, *backward;
+} kinds[NN_KINDS] = {
+    [NN_CONV] = {nn_conv_forward, nn_conv_backward},
+    [NN_LINEAR] = {nn_linear_forward, nn_linear_backward},
+    [NN_NORM] = {nn_norm_forward, nn_norm_backward},
+    [NN_MAX_POOL] = {nn_pool_forward, nn_pool_backward},
+    [NN_MEAN_POOL] = {nn_pool_forward, nn_pool_backward},
+    [NN_JOIN] = {nn_join_forward, nn_join_backward},
+};
+
+static void feedforward_close(nn_network *net)
+{
+    feedforward *const f = (feedforward *)net;
+    nn_plan_close(f->builder.plan);
+    free(f->builder.flows);
+    free(f->builder.traces);
+    free(f->examples);
+    nn_graph_close(f->graph);
+    free(f);
+}
+
+static size_t feedforward_dimensions(
+    const nn_network *net, size_t tensor, size_t out[NN_DIMENSIONS_MOST])
+{
+    const feedforward *const f = (const feedforward *)net;
+    const nn_tensor *const t = &f->graph->parameters.at[tensor];
+    memcpy(out, t->dimensions, t->count * sizeof(*out));
+    return t->count;
+}
+
+static void begin(const nn_tensor_list *list, uint64_t seed, float *out)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const nn_tensor *const t = &list->at[i];
+        float *const x = out + t->offset;
+        if (t->start == NN_UNIFORM) {
+            nn_fill_uniform(seed, t->name, t->scale, x, t->values);
+        } else if (t->start == NN_NORMAL) {
+            nn_fill_normal(seed, t->name, t->scale, x, t->values);
+        } else {
+            for (size_t k = 0; k < t->values; k++) {
+                x[k] = (float)t->scale;
+            }
+        }
+    }
+}
+
+static void feedforward_initialise(
+    const nn_network *net, uint64_t seed, float *parameters, float *statistics)
+{
+    const feedforward *const f = (const feedforward *)net;
+    begin(&f->graph->parameters, seed, parameters);
+    begin(&f->graph->statistics, seed, statistics);
+}
+
+// The step between forward and backward.
+static void measure(void *context)
+{
+    feedforward *const f = context;
+    const nn_plan *const plan = f->builder.plan;
+    float *const slopes = f->slopes == 0 ? NULL : nn_plan_data(plan, f->slopes);
+    nn_loss(
+        nn_plan_data(plan, f->logits), f->batch->labels, f->batch->count,
+        f->graph->sample.classes, slopes, &f->score);
+}
+
+static lac_status check_batch(const feedforward *f, const nn_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->count; i++) {
+        if (batch->labels[i] >= f->graph->sample.classes) {
+            return lac_fail(
+                LAC_ERR_INVALID, "%s: a label is %u, expected below %u",
+                f->graph->model, batch->labels[i], f->graph->sample.classes);
+        }
+    }
+    return LAC_OK;
+}
+
+static lac_status run(
+    feedforward *f, const nn_state *state, const nn_batch *batch, nn_score *out)
+{
+    nn_plan *const plan = f->builder.plan;
+    lac_status status = check_batch(f, batch);
+    if (status != LAC_OK) {
+        return status;
+    }
+    nn_plan_bind(plan, NN_PARAMETERS, state->parameters);
+    nn_plan_bind(plan, NN_STATISTICS, state->statistics);
+    f->batch = batch;
+    f->score = (nn_score){0};
+    status = nn_plan_run(plan);
+    if (status == LAC_OK) {
+        *out = f->score;
+    }
+    return status;
+}
+
+static lac_status feedforward_gradient(
+    nn_network *net, const nn_state *state, const nn_batch *batch,
+    const lac_key *noise, float *gradient_out, nn_score *out)
+{
+    feedforward *const f = (feedforward *)net;
+    (void)noise;
+    if (!f->builder.training) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: opened to evaluate, expected for training",
+            f->graph->model);
+    }
+    if (batch->count != f->builder.batch) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: a batch has %u examples, expected %zu",
+            f->graph->model, batch->count, f->builder.batch);
+    }
+    nn_plan_bind(f->builder.plan, NN_X, batch->x);
+    nn_plan_bind(f->builder.plan, NN_GRADIENT, gradient_out);
+    return run(f, state, batch, out);
+}
+
+static size_t example_size(const nn_graph *g)
+{
+    const nn_value *const x = &g->values[0];
+    return x->channels * x->height * x->width;
+}
+
+static lac_status feedforward_evaluate(
+    nn_network *net, const nn_state *state, const nn_batch *batch,
+    nn_score *out)
+{
+    feedforward *const f = (feedforward *)net;
+    const size_t size = example_size(f->graph);
+    if (f->builder.training) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: opened for training, expected to evaluate",
+            f->graph->model);
+    }
+    if (batch->count == 0 || batch->count > f->builder.batch) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: a batch has %u examples, expected from 1 to %zu",
+            f->graph->model, batch->count, f->builder.batch);
+    }
+    const float *x = batch->x;
+    if (batch->count < f->builder.batch) {
+        // The rest are copies from an earlier call or zeros, nobody looks at
+        // what becomes of them.
+        memcpy(f->examples, x, batch->count * size * sizeof(*x));
+        x = f->examples;
+    }
+    nn_plan_bind(f->builder.plan, NN_X, x);
+    return run(f, state, batch, out);
+}
+
+static const nn_engine engine = {
+    .close = feedforward_close,
+    .dimensions = feedforward_dimensions,
+    .initialise = feedforward_initialise,
+    .gradient = feedforward_gradient,
+    .evaluate = feedforward_evaluate,
+};
+
+static lac_status open_layout(lac_layout **out, const nn_tensor_list *list)
+{
+    lac_tensor *const tensors = calloc(list->count + 1, sizeof(*tensors));
+    if (tensors == NULL) {
+        return lac_fail(LAC_ERR_NOMEM, "no memory for the layout of a model");
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        const nn_tensor *const t = &list->at[i];
+        tensors[i].name = t->name;
+        tensors[i].shape.rows = t->dimensions[0];
+        tensors[i].shape.cols = t->values / t->dimensions[0];
+    }
+    const lac_status status = lac_layout_open(out, tensors, list->count);
+    free(tensors);
+    return status;
+}
+
+static void plan_loss(feedforward *f)
+{
+    nn_builder *const b = &f->builder;
+    const size_t last = f->graph->value_count - 1;
+    const nn_desc desc = nn_value_desc(b, last);
+    f->logits = b->flows[last].y;
+    f->slopes = b->training ? nn_plan_buffer(b->plan, &desc) : 0;
+    b->flows[last].diff = f->slopes;
+    const nn_mem used[] = {f->logits, f->slopes};
+    nn_plan_call(b->plan, measure, f, 2, used);
+}
+
+static lac_status plan(feedforward *f)
+{
+    nn_builder *const b = &f->builder;
+    const nn_graph *const g = f->graph;
+    const nn_desc x = nn_value_desc(b, 0);
+    b->flows[0].y = nn_plan_source(b->plan, NN_X, 0, &x);
+    for (size_t i = 0; i < g->layer_count; i++) {
+        kinds[g->layers[i].kind].forward(b, &g->layers[i], &b->traces[i]);
+    }
+    plan_loss(f);
+    for (size_t i = g->layer_count; b->training && i-- > 0;) {
+        kinds[g->layers[i].kind].backward(b, &g->layers[i], &b->traces[i]);
+    }
+    const lac_status status = nn_plan_finish(b->plan);
+    f->base.memory += nn_plan_memory(b->plan);
+    return status;
+}
+
+// The memory that does not depend on oneDNN.
+static lac_status allocate(feedforward *f, const nn_options *options)
+{
+    nn_builder *const b = &f->builder;
+    const nn_graph *const g = f->graph;
+    b->graph = g;
+    b->batch = options->batch;
+    b->training = options->training;
+    b->flows = calloc(g->value_count, sizeof(*b->flows));
+    b->traces = calloc(g->layer_count, sizeof(*b->traces));
+    if (!b->training) {
+        const size_t size = example_size(g) * b->batch * sizeof(float);
+        f->examples = calloc(size, 1);
+        f->base.memory += size;
+    }
+    if (b->flows == NULL || b->traces == NULL ||
+        (f->examples == NULL && !b->training)) {
+        return lac_fail(LAC_ERR_NOMEM, "no memory for a network");
+    }
+    return LAC_OK;
+}
+
+static lac_status fill(
+    feedforward *f, const nn_description *description, const void *shape,
+    const nn_options *options)
+{
+    lac_status status =
+        nn_graph_open(&f->graph, description, shape, &options->sample);
+    if (status == LAC_OK) {
+        status = allocate(f, options);
+    }
+    if (status == LAC_OK) {
+        status = open_layout(&f->base.layout, &f->graph->parameters);
+    }
+    if (status == LAC_OK) {
+        status = open_layout(&f->base.statistics, &f->graph->statistics);
+    }
+    if (status == LAC_OK) {
+        status = nn_plan_open(&f->builder.plan);
+    }
+    if (status == LAC_OK) {
+        status = plan(f);
+    }
+    return status;
+}
+
+static lac_status check_options(
+    const nn_description *description, const nn_options *options)
+{
+    const nn_sample *const s = &options->sample;
+    if (s->channels == 0 || s->height == 0 || s->width == 0) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: examples are words, expected images or rows",
+            description->model);
+    }
+    if (s->classes < 2) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: examples have %u classes, expected 2 or more",
+            description->model, s->classes);
+    }
+    if (options->batch == 0) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: a batch has 0 examples, expected 1 or more",
+            description->model);
+    }
+    return LAC_OK;
+}
+
+lac_status nn_feedforward_open(
+    nn_network **out, const nn_description *description, const void *shape,
+    const nn_options *options)
+{
+    *out = NULL;
+    lac_status status = check_options(description, options);
+    if (status != LAC_OK) {
+        return status;
+    }
+    feedforward *const f = calloc(1, sizeof(*f));
+    if (f == NULL) {
+        return lac_fail(LAC_ERR_NOMEM, "no memory for a network");
+    }
+    f->base.engine = &engine;
+    status = fill(f, description, shape, options);
+    if (status != LAC_OK) {
+        nn_network_close(&f->base);
+        return status;
+    }
+    *out = &f->base;
+    return LAC_OK;
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// The engine of feed-forward networks: a graph of layers, planned on oneDNN.
+#ifndef LACONIC_NN_FEEDFORWARD_H
+#define LACONIC_NN_FEEDFORWARD_H
+
+#include "nn/graph.h"
+#include "nn/network.h"
+
+// nn_feedforward_open opens a described model; see nn_network_open.
+lac_status nn_feedforward_open(
+    nn_network **out, const nn_description *description, const void *shape,
+    const nn_options *options);
+
+#endif

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// Batch norms, together with the ReLU after them. While training they use the
+// mean and variance of the batch and write down a running mean of both, as
+// PyTorch does: a tenth of the new one each step, of the variance the unbiased
+// estimate. Otherwise they use the running means.
+#include "nn/layers.h"
+
+static const float EPSILON = 1e-5F;
+
+static unsigned flags_of(const nn_builder *b, const nn_layer *l)
+{
+    return (unsigned)dnnl_use_scale | (unsigned)dnnl_use_shift |
+           (l->relu ? (unsigned)dnnl_fuse_norm_relu : 0) |
+           (b->training ? 0 : (unsigned)dnnl_use_global_stats);
+}
+
+static nn_mem statistic(nn_builder *b, size_t i)
+{
+    const nn_tensor *const t = &b->graph->statistics.at[i];
+    const nn_desc desc = nn_desc_plain(t->count, t->dimensions);
+    return nn_plan_source(b->plan, NN_STATISTICS, t->offset, &desc);
+}
+
+static void run_mean(float *mean, const float *now, size_t n, double correction)
+{
+    const double momentum = 0.1;
+    for (size_t i = 0; i < n; i++) {
+        mean[i] =
+            (float)((1 - momentum) * (double)mean[i] + momentum * correction * (double)now[i]);
+    }
+}
+
+static void update_running(void *context)
+{
+    const nn_running *const r = context;
+    const nn_plan *const p = r->builder->plan;
+    const double count = (double)r->count;
+    const double unbiased = r->count > 1 ? count / (count - 1) : 1;
+    run_mean(
+        nn_plan_data(p, r->running_mean), nn_plan_data(p, r->mean), r->channels,
+        1);
+    run_mean(
+        nn_plan_data(p, r->running_variance), nn_plan_data(p, r->variance),
+        r->channels, unbiased);
+}
+
+// The statistics of the batch, and after the norm the step that keeps them.
+static void watch(nn_builder *b, const nn_layer *l, nn_trace *t)
+{
+    const nn_value *const in = &b->graph->values[l->in];
+    t->running = (nn_running){
+        .builder = b,
+        .mean = t->mean,
+        .variance = t->variance,
+        .running_mean = statistic(b, l->statistic),
+        .running_variance = statistic(b, l->statistic + 1),
+        .channels = in->channels,
+        .count = b->batch * in->height * in->width};
+    const nn_mem used[] = {t->mean, t->variance};
+    nn_plan_call(b->plan, update_running, &t->running, 2, used);
+}
+
+void nn_norm_forward(nn_builder *b, const nn_layer *l, nn_trace *t)
+{
+    nn_plan *const p = b->plan;
+    t->x = b->flows[l->in].y;
+    const nn_desc x = nn_plan_desc(p, t->x);
+    dnnl_batch_normalization_desc_t d;
+    nn_plan_check(
+        p,
+        dnnl_batch_normalization_forward_desc_init(
+            &d, nn_forward_kind(b), &x, EPSILON, flags_of(b, l)),
+        "batch norm");
+    t->op = nn_plan_op(p, "batch norm", &d, false, NULL);
+    const nn_desc workspace = nn_op_desc(t->op, dnnl_query_workspace_md);
+    const nn_desc vector =
+        nn_desc_plain(1, (const size_t[]){b->graph->values[l->in].channels});
+    const bool replace = !b->training && b->graph->values[l->in].uses == 1;
+    const nn_mem y = replace && l->in > 0 ? t->x : nn_plan_buffer(p, &x);
+    t->workspace = nn_plan_buffer(p, &workspace);
+    t->mean =
+        b->training ? nn_plan_buffer(p, &vector) : statistic(b, l->statistic);
+    t->variance = b->training ? nn_plan_buffer(p, &vector)
+                              : statistic(b, l->statistic + 1);
+    const nn_arg args[] = {
+        {DNNL_ARG_SRC, t->x},
+        {DNNL_ARG_DST, y},
+        {DNNL_ARG_MEAN, t->mean},
+        {DNNL_ARG_VARIANCE, t->variance},
+        {DNNL_ARG_SCALE, nn_parameter(b, l->parameter)},
+        {DNNL_ARG_SHIFT, nn_parameter(b, l->parameter + 1)},
+        {DNNL_ARG_WORKSPACE, t->workspace}};
+    nn_plan_step(p, t->op, 7, args);
+    if (b->training) {
+        watch(b, l, t);
+    }
+    b->flows[l->out].y = y;
+}
+
+void nn_norm_backward(nn_builder *b, const nn_layer *l, nn_trace *t)
+{
+    nn_plan *const p = b->plan;
+    const nn_mem diff = b->flows[l->out].diff;
+    const nn_desc x = nn_plan_desc(p, t->x);
+    dnnl_batch_normalization_desc_t d;
+    nn_plan_check(
+        p,
+        dnnl_batch_normalization_backward_desc_init(
+            &d, dnnl_backward, &x, &x, EPSILON, flags_of(b, l)),
+        "batch norm backward");
+    nn_op *const op = nn_plan_op(p, "batch norm backward", &d, false, t->op);
+    const nn_mem diff_in = nn_plan_buffer(p, &x);
+    const nn_arg args[] = {
+        {DNNL_ARG_SRC, t->x},
+        {DNNL_ARG_MEAN, t->mean},
+        {DNNL_ARG_VARIANCE, t->variance},
+        {DNNL_ARG_DIFF_DST, diff},
+        {DNNL_ARG_SCALE, nn_parameter(b, l->parameter)},
+        {DNNL_ARG_SHIFT, nn_parameter(b, l->parameter + 1)},
+        {DNNL_ARG_WORKSPACE, t->workspace},
+        {DNNL_ARG_DIFF_SRC, diff_in},
+        {DNNL_ARG_DIFF_SCALE, nn_slope(b, l->parameter)},
+        {DNNL_ARG_DIFF_SHIFT, nn_slope(b, l->parameter + 1)}};
+    nn_plan_step(p, op, 10, args);
+    nn_give_diff(b, l->in, diff_in);
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// Softmax and cross entropy.
+#ifndef LACONIC_NN_LOSS_H
+#define LACONIC_NN_LOSS_H
+
+#include "nn/network.h"
+
+// nn_loss adds to `score` how well count x classes logits predict labels,
+// which must be below `classes`. `diff_out`, unless NULL, gets the derivative
+// of the mean loss by each logit.
+void nn_loss(
+    const float *logits, const uint32_t *labels, size_t count, size_t classes,
+    float *diff_out, nn_score *score);
+
+#endif
