@@ -29,7 +29,7 @@ PAGE = ROOT / "docs" / "training-speed.md"
 
 # Of each network: how laconic names it, channels, height, width and classes
 # of an example, the batch, words of a row (of a text), steps and number of
-# rounds. `torch` makes it in PyTorch from tools/pytorch_reference.py.
+# rounds. `torch` makes it in PyTorch from tools/pytorch_models.py.
 NETWORKS = {
     "lenet": dict(
         spec="lenet", sample=(1, 28, 28, 10), batch=128, words=0,
@@ -60,19 +60,19 @@ def blas_of_this_process():
     """The library of matrix products that is loaded, as far as one can see."""
     maps = pathlib.Path("/proc/self/maps").read_text()
     found = re.findall(r"\S*/lib(?:open)?blas\S*|\S*/libmkl_rt\S*", maps)
-    names = sorted({os.path.realpath(path) for path in found})
-    return " ".join(
-        "OpenBLAS" if "openblas" in name else
-        "MKL" if "mkl" in name else
-        "reference BLAS" if "/blas/" in name else os.path.basename(name)
-        for name in names) or "no BLAS"
+    names = {
+        "OpenBLAS" if "openblas" in path else
+        "MKL" if "mkl" in path else
+        "reference BLAS" if "/blas/" in path else os.path.basename(path)
+        for path in map(os.path.realpath, found)}
+    return " ".join(sorted(names)) or "no BLAS"
 
 
 def serve_torch(name):
     """Answers as bench_train_step does."""
     sys.path.insert(0, str(ROOT / "tools"))
-    import pytorch_reference as models  # says what is missing
-    import torch
+    import pytorch_models as models
+    torch = models.torch
     network = NETWORKS[name]
     torch.set_num_threads(1)
     torch.manual_seed(1)
