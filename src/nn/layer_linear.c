@@ -101,7 +101,7 @@ static void backward_data(
 
 void nn_linear_backward(nn_builder *b, const nn_layer *l, nn_trace *t)
 {
-    const nn_mem diff = nn_take_diff(b, l);
+    const nn_mem diff = nn_take_diff(b, l, l->relu);
     backward_weights(b, l, t, diff);
     if (l->in > 0) {
         backward_data(b, l, t, diff);

@@ -100,7 +100,7 @@ void nn_norm_forward(nn_builder *b, const nn_layer *l, nn_trace *t)
 void nn_norm_backward(nn_builder *b, const nn_layer *l, nn_trace *t)
 {
     nn_plan *const p = b->plan;
-    const nn_mem diff = b->flows[l->out].diff;
+    const nn_mem diff = nn_take_diff(b, l, false);
     const nn_desc x = nn_plan_desc(p, t->x);
     dnnl_batch_normalization_desc_t d;
     nn_plan_check(

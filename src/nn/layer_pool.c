@@ -54,9 +54,12 @@ void nn_pool_forward(nn_builder *b, const nn_layer *l, nn_trace *t)
 
 void nn_pool_backward(nn_builder *b, const nn_layer *l, nn_trace *t)
 {
+    if (l->in == 0) {
+        return;
+    }
     nn_plan *const p = b->plan;
     const window w = window_of(b, l);
-    const nn_mem diff = nn_take_diff(b, l);
+    const nn_mem diff = nn_take_diff(b, l, l->relu);
     const nn_desc dx = nn_plan_desc(p, b->flows[l->in].y);
     const nn_desc dy = nn_plan_desc(p, diff);
     dnnl_pooling_desc_t d;

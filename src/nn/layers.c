@@ -2,6 +2,8 @@
 // What the kinds of layers have in common.
 #include "nn/layers.h"
 
+#include <assert.h>
+
 // Whether a value has no places: what a fully connected layer gives, and an
 // example that goes straight into one.
 static bool is_flat(const nn_builder *b, size_t v)
@@ -48,50 +50,34 @@ dnnl_prop_kind_t nn_forward_kind(const nn_builder *b)
 void nn_give_diff(nn_builder *b, size_t v, nn_mem diff)
 {
     nn_flow *const flow = &b->flows[v];
-    if (flow->diff == 0) {
-        flow->diff = diff;
-        return;
+    assert(flow->diff == 0 || flow->lent == 0);
+    if (flow->diff != 0) {
+        flow->lent = flow->diff;
     }
-    const nn_desc desc = nn_plan_desc(b->plan, diff);
-    dnnl_binary_desc_t d;
-    nn_plan_check(
-        b->plan,
-        dnnl_binary_desc_init(&d, dnnl_binary_add, &desc, &desc, &desc),
-        "sum of gradients");
-    nn_op *const op = nn_plan_op(b->plan, "sum of gradients", &d, false, NULL);
-    const nn_arg args[] = {
-        {DNNL_ARG_SRC_0, diff},
-        {DNNL_ARG_SRC_1, flow->diff},
-        {DNNL_ARG_DST, diff}};
-    nn_plan_step(b->plan, op, 3, args);
     flow->diff = diff;
 }
 
-nn_mem nn_take_diff(nn_builder *b, const nn_layer *l)
+void nn_lend_diff(nn_builder *b, size_t v, nn_mem diff)
 {
-    const nn_flow flow = b->flows[l->out];
-    if (!l->relu) {
-        return flow.diff;
+    assert(b->flows[v].lent == 0);
+    b->flows[v].lent = diff;
+}
+
+nn_mem nn_take_diff(nn_builder *b, const nn_layer *l, bool relu)
+{
+    nn_flow *const flow = &b->flows[l->out];
+    const nn_mem y = relu ? flow->y : 0;
+    if (flow->diff == 0 && !relu) {
+        return flow->lent;
     }
-    const nn_desc desc = nn_plan_desc(b->plan, flow.y);
-    dnnl_eltwise_desc_t d;
-    nn_plan_check(
-        b->plan,
-        dnnl_eltwise_forward_desc_init(
-            &d, dnnl_forward_training, dnnl_eltwise_relu_use_dst_for_bwd, &desc,
-            0, 0),
-        "ReLU");
-    nn_op *const hint = nn_plan_op(b->plan, "ReLU", &d, false, NULL);
-    nn_plan_check(
-        b->plan,
-        dnnl_eltwise_backward_desc_init(
-            &d, dnnl_eltwise_relu_use_dst_for_bwd, &desc, &desc, 0, 0),
-        "ReLU");
-    nn_op *const op = nn_plan_op(b->plan, "ReLU backward", &d, false, hint);
-    const nn_arg args[] = {
-        {DNNL_ARG_DST, flow.y},
-        {DNNL_ARG_DIFF_DST, flow.diff},
-        {DNNL_ARG_DIFF_SRC, flow.diff}};
-    nn_plan_step(b->plan, op, 3, args);
-    return flow.diff;
+    if (flow->diff == 0) {
+        const nn_desc desc = nn_plan_desc(b->plan, flow->lent);
+        flow->diff = nn_plan_buffer(b->plan, &desc);
+        flow->pass = (nn_pass){.a = flow->lent, .y = y, .out = flow->diff};
+    } else {
+        flow->pass = (nn_pass){
+            .a = flow->diff, .b = flow->lent, .y = y, .out = flow->diff};
+    }
+    nn_plan_mask(b->plan, &flow->pass);
+    return flow->diff;
 }

@@ -6,12 +6,15 @@
 #define LACONIC_NN_LAYERS_H
 
 #include "nn/dnnl_plan.h"
+#include "nn/elementwise.h"
 #include "nn/graph.h"
 
 // What is known of a value while it is planned.
 typedef struct nn_flow {
     nn_mem y;    // the value for all examples
     nn_mem diff; // derivative of the loss by it; 0 where none came yet
+    nn_mem lent; // what has to be added to that, or 0; not to be written
+    nn_pass pass;
 } nn_flow;
 
 typedef struct nn_builder nn_builder;
@@ -31,6 +34,7 @@ typedef struct nn_trace {
     nn_mem workspace; // what its backward wants of its forward
     nn_mem mean, variance;
     nn_running running;
+    nn_pass pass;
 } nn_trace;
 
 struct nn_builder {
@@ -63,12 +67,14 @@ nn_mem nn_slope(nn_builder *b, size_t i);
 // nn_forward_kind says what oneDNN shall prepare for.
 dnnl_prop_kind_t nn_forward_kind(const nn_builder *b);
 
-// nn_give_diff adds `diff` to the derivative by value `v`, whose own memory
-// may be shared with other values and is not written.
+// nn_give_diff adds to the derivative by value `v` a memory that is then its
+// own; nn_lend_diff one that other values share. A value gets at most two, and
+// is lent at most one.
 void nn_give_diff(nn_builder *b, size_t v, nn_mem diff);
+void nn_lend_diff(nn_builder *b, size_t v, nn_mem diff);
 
-// nn_take_diff returns the derivative by the result of a layer, before the
-// ReLU that its forward step did.
-nn_mem nn_take_diff(nn_builder *b, const nn_layer *l);
+// nn_take_diff returns the derivative by the result of a layer; that before the
+// ReLU at its end if `relu`.
+nn_mem nn_take_diff(nn_builder *b, const nn_layer *l, bool relu);
 
 #endif

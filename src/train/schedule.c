@@ -25,8 +25,7 @@ static const double pi = 3.14159265358979323846;
 static bool read_epochs(const char *text, size_t len, double *out)
 {
     char number[NUMBER_SIZE];
-    if (len == 0 || len >= sizeof(number) ||
-        strspn(text, "0123456789.") < len) {
+    if (len >= sizeof(number) || strspn(text, "0123456789.") < len) {
         return false;
     }
     memcpy(number, text, len);

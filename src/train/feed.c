@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// Feeds of both kinds: opened, closed and asked.
+#include "train/feed.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "data/file.h"
+#include "train/feed_kinds.h"
+
+void *train_feed_room(train_feed *feed, size_t count, size_t size)
+{
+    void *const room = calloc(count, size);
+    if (room != NULL) {
+        feed->memory += count * size;
+    }
+    return room;
+}
+
+static lac_status check(const train_feed_options *o)
+{
+    const data_info *const info = data_set_info(o->set);
+    if (o->rank >= o->world || o->batch == 0 || o->test_batch == 0) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "feed: worker %u of %u with batches of %u and of %u to test, "
+            "expected one of the workers and at least 1",
+            o->rank, o->world, o->batch, o->test_batch);
+    }
+    if (info->kind == DATA_TEXT && o->steps == 0) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: batches of 0 words a row, expected at least 1", info->name);
+    }
+    if (info->kind != DATA_IMAGES && o->augment) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: has no images that could be cropped and mirrored, expected "
+            "no --augment",
+            info->name);
+    }
+    return LAC_OK;
+}
+
+lac_status train_feed_open(train_feed **out, const train_feed_options *options)
+{
+    *out = NULL;
+    lac_status status = check(options);
+    if (status != LAC_OK) {
+        return status;
+    }
+    train_feed *const feed = calloc(1, sizeof(*feed));
+    if (feed == NULL) {
+        return data_no_memory("feed", sizeof(*feed));
+    }
+    feed->options = *options;
+    feed->info = data_set_info(options->set);
+    feed->memory = sizeof(*feed);
+    feed->test_part = feed->info->count[DATA_TEST] > 0 ? DATA_TEST : DATA_VALID;
+    status = feed->info->kind == DATA_TEXT ? train_text_open(feed)
+                                           : train_examples_open(feed);
+    if (status != LAC_OK) {
+        train_feed_close(feed);
+        return status;
+    }
+    *out = feed;
+    return LAC_OK;
+}
+
+void train_feed_close(train_feed *feed)
+{
+    if (feed != NULL) {
+        free(feed->tokens);
+        free(feed->sorted);
+        free(feed->image);
+        free(feed->x);
+        free(feed->index);
+        data_split_close(feed->split);
+        free(feed->labels);
+        free(feed);
+    }
+}
+
+nn_sample train_feed_sample(const data_info *info)
+{
+    return (nn_sample){
+        info->channels, info->height, info->width, info->classes};
+}
+
+uint64_t train_feed_steps(const train_feed *feed)
+{
+    return feed->steps;
+}
+
+void train_feed_batch(
+    train_feed *feed, uint64_t epoch, uint64_t step, nn_batch *out)
+{
+    assert(step < feed->steps);
+    if (feed->info->kind == DATA_TEXT) {
+        train_text_batch(feed, epoch, step, out);
+    } else {
+        train_examples_batch(feed, epoch, step, out);
+    }
+}
+
+uint64_t train_feed_tests(const train_feed *feed)
+{
+    return feed->tests;
+}
+
+void train_feed_test(train_feed *feed, uint64_t index, nn_batch *out)
+{
+    assert(index < feed->tests);
+    if (feed->info->kind == DATA_TEXT) {
+        train_text_test(feed, index, out);
+    } else {
+        train_examples_test(feed, index, out);
+    }
+}
+
+size_t train_feed_memory(const train_feed *feed)
+{
+    return feed->memory;
+}

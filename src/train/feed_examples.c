@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// Batches of images and of rows of tables. The order of an epoch is derived
+// once, when the first of its batches is asked for, and kept until another
+// epoch is: so the batches of an epoch cost one shuffle, in whatever order
+// they are taken.
+#include "data/augment.h"
+#include "data/file.h"
+#include "train/feed_kinds.h"
+
+static lac_status count_steps(train_feed *feed)
+{
+    const train_feed_options *const o = &feed->options;
+    const size_t count = feed->info->count[DATA_TRAIN];
+    feed->steps = count / ((uint64_t)o->world * o->batch);
+    if (feed->steps == 0) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: %zu examples for %u workers with batches of %u, expected at "
+            "least one batch each",
+            feed->info->name, count, o->world, o->batch);
+    }
+    const size_t tests = feed->info->count[feed->test_part];
+    feed->tests = tests / o->test_batch + (tests % o->test_batch != 0);
+    return LAC_OK;
+}
+
+static lac_status allocate(train_feed *feed)
+{
+    const train_feed_options *const o = &feed->options;
+    const data_info *const info = feed->info;
+    const size_t tests = info->count[feed->test_part];
+    size_t most = o->test_batch < tests ? o->test_batch : tests;
+    most = o->batch > most ? o->batch : most;
+    feed->pixels = (size_t)info->channels * info->height * info->width;
+    const size_t example = feed->pixels * sizeof(float);
+    feed->labels = train_feed_room(feed, most, sizeof(*feed->labels));
+    feed->x = train_feed_room(feed, most, example);
+    feed->index =
+        train_feed_room(feed, info->count[DATA_TRAIN], sizeof(*feed->index));
+    feed->image = o->augment ? train_feed_room(feed, 1, example) : NULL;
+    if (feed->labels == NULL || feed->x == NULL || feed->index == NULL ||
+        (o->augment && feed->image == NULL)) {
+        return lac_fail(
+            LAC_ERR_NOMEM, "%s: no memory for batches of %zu examples",
+            info->name, most);
+    }
+    return LAC_OK;
+}
+
+lac_status train_examples_open(train_feed *feed)
+{
+    const train_feed_options *const o = &feed->options;
+    const data_split_options split = {
+        .rule = o->rule,
+        .count = feed->info->count[DATA_TRAIN],
+        .labels = data_set_labels(o->set, DATA_TRAIN),
+        .workers = o->world,
+        .seed = o->seed,
+    };
+    lac_status status = count_steps(feed);
+    if (status == LAC_OK) {
+        status = data_split_open(&feed->split, &split);
+    }
+    if (status == LAC_OK) {
+        feed->share = data_split_size(feed->split, o->rank);
+        status = allocate(feed);
+    }
+    return status;
+}
+
+void train_examples_batch(
+    train_feed *feed, uint64_t epoch, uint64_t step, nn_batch *out)
+{
+    const train_feed_options *const o = &feed->options;
+    const uint32_t *const labels = data_set_labels(o->set, DATA_TRAIN);
+    const lac_key key = data_augment_key(o->seed, epoch);
+    if (!feed->dealt || feed->epoch != epoch) {
+        data_split_epoch(feed->split, epoch, o->rank, feed->index);
+        feed->epoch = epoch;
+        feed->dealt = true;
+    }
+    for (uint32_t i = 0; i < o->batch; i++) {
+        const uint64_t place = step * o->batch + i;
+        const uint32_t example = feed->index[place % feed->share];
+        float *const x = feed->x + i * feed->pixels;
+        if (o->augment) {
+            data_set_copy(o->set, DATA_TRAIN, example, feed->image);
+            data_augment(feed->info, &key, example, feed->image, x);
+        } else {
+            data_set_copy(o->set, DATA_TRAIN, example, x);
+        }
+        feed->labels[i] = labels[example];
+    }
+    *out = (nn_batch){.count = o->batch, .x = feed->x, .labels = feed->labels};
+}
+
+void train_examples_test(train_feed *feed, uint64_t index, nn_batch *out)
+{
+    const train_feed_options *const o = &feed->options;
+    const uint32_t *const labels = data_set_labels(o->set, feed->test_part);
+    const size_t start = (size_t)index * o->test_batch;
+    const size_t left = feed->info->count[feed->test_part] - start;
+    const uint32_t count =
+        left < o->test_batch ? (uint32_t)left : o->test_batch;
+    for (uint32_t i = 0; i < count; i++) {
+        float *const x = feed->x + i * feed->pixels;
+        data_set_copy(o->set, feed->test_part, start + i, x);
+        feed->labels[i] = labels[start + i];
+    }
+    *out = (nn_batch){.count = count, .x = feed->x, .labels = feed->labels};
+}

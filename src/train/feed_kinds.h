@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// What a feed is made of, for the two kinds there are: examples (images and
+// rows of tables) and texts.
+#ifndef LACONIC_TRAIN_FEED_KINDS_H
+#define LACONIC_TRAIN_FEED_KINDS_H
+
+#include "train/feed.h"
+
+struct train_feed {
+    train_feed_options options;
+    const data_info *info;
+    data_part test_part;
+    uint64_t steps, tests;
+    size_t memory;
+    uint32_t *labels; // of a batch
+    // Of examples.
+    data_split *split;
+    size_t share;    // examples of this worker in every epoch
+    uint32_t *index; // those of the epoch that was asked for last
+    uint64_t epoch;  // that one
+    bool dealt;      // there was one
+    size_t pixels;   // values of an example
+    float *x;        // of a batch
+    float *image;    // before it is changed, if it is
+    // Of texts.
+    uint32_t *sorted;   // all training words by document; or NULL
+    uint32_t *tokens;   // of a batch
+    size_t part, row;   // words of a worker, and of each of its rows
+    uint32_t test_rows; // side by side
+    size_t test_row;    // words of each
+};
+
+// train_feed_room returns `count` zeros of `size` bytes, or NULL, and counts
+// them as memory of the feed.
+void *train_feed_room(train_feed *feed, size_t count, size_t size);
+
+lac_status train_examples_open(train_feed *feed);
+void train_examples_batch(
+    train_feed *feed, uint64_t epoch, uint64_t step, nn_batch *out);
+void train_examples_test(train_feed *feed, uint64_t index, nn_batch *out);
+
+lac_status train_text_open(train_feed *feed);
+void train_text_batch(
+    train_feed *feed, uint64_t epoch, uint64_t step, nn_batch *out);
+void train_text_test(train_feed *feed, uint64_t index, nn_batch *out);
+
+#endif
