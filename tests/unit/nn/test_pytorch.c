@@ -10,10 +10,12 @@
 // them came to lie from float64, and so is what rounding alone does to this
 // network on this data, its growth from step to step included.
 //
-// A tolerance is eight times that and never below 16 units of float32: the
-// errors of a correct network are a sum of many small ones and have about the
-// same size whatever the order of additions, a few times more where sums are
-// kept in fewer partial sums than PyTorch's.
+// A loss may be off by eight times that: the errors of a correct network are a
+// sum of many small ones, of about the same size whatever the order in which
+// they are added. A gradient and a statistic may be off by 32 times it, since
+// PyTorch adds up batch norms in double, oneDNN in single precision; the sums
+// are of 2^8 to 2^13 values, whose square roots bound what that costs. Nothing
+// is asked to be closer than 16 roundings of a float.
 #include "lac_test.h"
 
 #include <math.h>
@@ -73,9 +75,11 @@ typedef struct reference {
 #include "../../golden/pytorch_resnet20.inc"
 #include "../../golden/pytorch_resnet8.inc"
 
-static double tolerance(double stray)
+enum { LOSS_STRAYS = 8, TENSOR_STRAYS = 32 };
+
+static double tolerance(double stray, double times)
 {
-    return fmax(8 * stray, 16 * 0x1p-24);
+    return fmax(times * stray, 16 * 0x1p-24);
 }
 
 // The last steps of SplitMix64.
@@ -241,7 +245,7 @@ static void check_figures(
         square += v * v;
         product += v * (double)fraction(stream, i);
     }
-    const double allowed = tolerance(stray) * f->size;
+    const double allowed = tolerance(stray, TENSOR_STRAYS) * f->size;
     check(r, f->name, sqrt(square), f->norm, allowed);
     check(r, f->name, product, f->product, allowed);
 }
@@ -287,7 +291,7 @@ static void check_evaluation(run *t, const nn_state *state)
     assert_int_equal(score.count, (r->steps ? r->steps : 1) * r->batch);
     check(
         r, "the loss in the end", score.loss / (double)score.count,
-        r->evaluation, tolerance(r->stray.losses));
+        r->evaluation, tolerance(r->stray.losses, LOSS_STRAYS));
     assert_int_equal(score.correct, r->correct);
 }
 
@@ -305,7 +309,7 @@ static void check_training(const reference *r)
             t.net, &state, &batch, &noise, t.gradient, &score));
         check(
             r, "the loss of a step", score.loss / (double)score.count,
-            r->losses[step], tolerance(r->stray.losses));
+            r->losses[step], tolerance(r->stray.losses, LOSS_STRAYS));
         if (step == 0) {
             check_gradients(&t);
         }
