@@ -218,10 +218,10 @@ RECIPES = {
     # Weights are small, so that the epsilon of batch norms makes a difference.
     "resnet8": dict(
         model=lambda: Resnet(1), spec="resnet8", sample=(3, 32, 32, 10),
-        batch=8, rate=2.0 ** -9, less=2),
+        batch=8, rate=2.0 ** -9, less=4),
     "resnet20": dict(
         model=lambda: Resnet(3), spec="resnet20", sample=(3, 32, 32, 10),
-        batch=4, rate=2.0 ** -11, less=2),
+        batch=4, rate=2.0 ** -11, less=4),
     "lstm": dict(
         model=lambda: Lstm(50, 16, 2, 0.0),
         spec="lstm:hidden=16,layers=2,dropout=0", sample=(0, 0, 0, 50),
