@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+// Whole training steps of one worker, timed for bench/training_speed.py.
+//
+// usage: bench_train_step MODEL CHANNELS HEIGHT WIDTH CLASSES BATCH STEPS
+//
+// Says "ready" with the versions it runs on. Then, for every number of steps
+// that it reads, it takes as many (gradient, SGD with momentum, update) and
+// says how many seconds they took; it ends where its input ends. The examples
+// are noise of the right shape, the same in every step.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <oneapi/dnnl/dnnl.h>
+
+#include "nn/network.h"
+#include "train/optimiser.h"
+
+enum { ARGUMENTS = 7, SEED = 1 };
+
+static const double MOMENTUM = 0.9;
+static const double RATE = 0.001; // parameters hardly move, whatever the data
+
+typedef struct trainer {
+    nn_options options;
+    nn_network *net;
+    train_optimiser *optimiser;
+    size_t n; // parameters
+    float *parameters, *gradient, *statistics, *carry, *x;
+    uint32_t *tokens, *labels;
+    nn_batch batch;
+} trainer;
+
+static double now(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static lac_status read_number(const char *text, uint32_t *out)
+{
+    char *end = NULL;
+    errno = 0;
+    const unsigned long value = strtoul(text, &end, 10);
+    if (errno != 0 || *end != '\0' || end == text || value > UINT32_MAX) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: expected a number without sign", text);
+    }
+    *out = (uint32_t)value;
+    return LAC_OK;
+}
+
+static lac_status read_arguments(char *const *argv, nn_options *out)
+{
+    nn_sample *const s = &out->sample;
+    uint32_t *const numbers[] = {&s->channels, &s->height,  &s->width,
+                                 &s->classes,  &out->batch, &out->steps};
+    out->model = argv[1];
+    out->training = true;
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        const lac_status status = read_number(argv[i + 2], numbers[i]);
+        if (status != LAC_OK) {
+            return status;
+        }
+    }
+    if (s->classes == 0 || out->batch == 0) {
+        return lac_fail(
+            LAC_ERR_INVALID, "0 classes or examples, expected some");
+    }
+    return LAC_OK;
+}
+
+static lac_status open_network(trainer *t)
+{
+    const lac_status status = nn_network_open(&t->net, &t->options);
+    if (status != LAC_OK) {
+        return status;
+    }
+    const lac_layout *const layout = nn_network_layout(t->net);
+    t->n = lac_layout_values(layout);
+    return train_optimiser_open(
+        &t->optimiser, &(train_optimiser_options){
+                           .rule = TRAIN_SGD,
+                           .nesterov = TRAIN_NESTEROV_NO,
+                           .momentum = MOMENTUM,
+                           .layout = layout,
+                       });
+}
+
+static lac_status allocate(trainer *t)
+{
+    const nn_sample *const s = &t->options.sample;
+    const size_t rows = t->options.batch;
+    const size_t labels = rows * (t->options.steps ? t->options.steps : 1);
+    const size_t size = (size_t)s->channels * s->height * s->width;
+    const size_t statistics = lac_layout_values(nn_network_statistics(t->net));
+    t->parameters = calloc(t->n, sizeof(float));
+    t->gradient = calloc(t->n, sizeof(float));
+    t->statistics = calloc(statistics + 1, sizeof(float));
+    t->carry = calloc(nn_network_carry(t->net) + 1, sizeof(float));
+    t->x = calloc(rows * size + 1, sizeof(float));
+    t->tokens = calloc(labels, sizeof(uint32_t));
+    t->labels = calloc(labels, sizeof(uint32_t));
+    if (t->parameters == NULL || t->gradient == NULL || t->statistics == NULL ||
+        t->carry == NULL || t->x == NULL || t->tokens == NULL ||
+        t->labels == NULL) {
+        return lac_fail(LAC_ERR_NOMEM, "no memory for a batch");
+    }
+    return LAC_OK;
+}
+
+static void draw_examples(trainer *t)
+{
+    const nn_sample *const s = &t->options.sample;
+    const bool is_text = t->options.steps > 0;
+    const size_t size = (size_t)s->channels * s->height * s->width;
+    const size_t values = t->options.batch * size;
+    const size_t labels =
+        (size_t)t->options.batch * (is_text ? t->options.steps : 1);
+    const lac_key key = lac_key_make(
+        SEED, LAC_PURPOSE_DATA, 0, lac_scope_shared(), lac_name_hash("bench"));
+    for (size_t i = 0; i < values; i++) {
+        t->x[i] = lac_key_normal(&key, (uint32_t)i);
+    }
+    for (size_t i = 0; i < labels; i++) {
+        const uint32_t at = (uint32_t)(values + 2 * i);
+        t->tokens[i] = lac_key_draw(&key, at) % s->classes;
+        t->labels[i] = lac_key_draw(&key, at + 1) % s->classes;
+    }
+    t->batch = (nn_batch){
+        .count = t->options.batch,
+        .x = is_text ? NULL : t->x,
+        .tokens = is_text ? t->tokens : NULL,
+        .labels = t->labels,
+    };
+}
+
+static lac_status open_trainer(trainer *t)
+{
+    lac_status status = open_network(t);
+    if (status == LAC_OK) {
+        status = allocate(t);
+    }
+    if (status == LAC_OK) {
+        draw_examples(t);
+        nn_network_initialise(t->net, SEED, t->parameters, t->statistics);
+    }
+    return status;
+}
+
+static void close_trainer(trainer *t)
+{
+    train_optimiser_close(t->optimiser);
+    nn_network_close(t->net);
+    free(t->parameters);
+    free(t->gradient);
+    free(t->statistics);
+    free(t->carry);
+    free(t->x);
+    free(t->tokens);
+    free(t->labels);
+}
+
+static lac_status take_step(trainer *t, uint32_t number)
+{
+    const nn_state state = {t->parameters, t->statistics, t->carry};
+    const lac_key noise = lac_key_make(
+        SEED, LAC_PURPOSE_DATA, number, lac_scope_shared(),
+        lac_name_hash("dropout"));
+    nn_score score;
+    const lac_status status = nn_network_gradient(
+        t->net, &state, &t->batch, &noise, t->gradient, &score);
+    if (status == LAC_OK) {
+        train_optimiser_step(t->optimiser, RATE, t->parameters, t->gradient);
+        for (size_t i = 0; i < t->n; i++) {
+            t->parameters[i] += t->gradient[i];
+        }
+    }
+    return status;
+}
+
+// Answers requests until there are no more.
+static lac_status serve(trainer *t)
+{
+    char line[32];
+    uint32_t taken = 0;
+    const dnnl_version_t *const dnnl = dnnl_version();
+    (void)printf(
+        "ready laconic %s, oneDNN %d.%d.%d\n", lac_version(), dnnl->major,
+        dnnl->minor, dnnl->patch);
+    (void)fflush(stdout);
+    while (fgets(line, sizeof(line), stdin) != NULL) {
+        const unsigned long count = strtoul(line, NULL, 10);
+        const double start = now();
+        for (unsigned long i = 0; i < count; i++) {
+            const lac_status status = take_step(t, taken++);
+            if (status != LAC_OK) {
+                return status;
+            }
+        }
+        (void)printf("%.6f\n", now() - start);
+        (void)fflush(stdout);
+    }
+    return LAC_OK;
+}
+
+int main(int argc, char **argv)
+{
+    trainer t = {0};
+    if (argc != 1 + ARGUMENTS) {
+        (void)fprintf(
+            stderr, "usage: bench_train_step MODEL CHANNELS HEIGHT WIDTH "
+                    "CLASSES BATCH STEPS\n");
+        return 2;
+    }
+    lac_status status = read_arguments(argv, &t.options);
+    if (status == LAC_OK) {
+        status = open_trainer(&t);
+    }
+    if (status == LAC_OK) {
+        status = serve(&t);
+    }
+    close_trainer(&t);
+    if (status != LAC_OK) {
+        (void)fprintf(stderr, "bench_train_step: %s\n", lac_error_message());
+        return 1;
+    }
+    return 0;
+}

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""The networks of src/nn in PyTorch, names and shapes the same.
+
+For tools/pytorch_reference.py and bench/training_speed.py. Ends the program
+with a sentence where Debian's python3-torch is missing.
+"""
+import pathlib
+import sys
+
+try:
+    import torch
+    from torch import nn
+    from torch.nn import functional
+except ImportError as error:
+    sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {error}; expected PyTorch "
+             "for this Python (Debian: apt install python3-torch)")
+
+
+class Logistic(nn.Module):
+    def __init__(self, features=784, classes=10):
+        super().__init__()
+        self.fc = nn.Linear(features, classes)
+
+    def forward(self, x):
+        return self.fc(x.flatten(1))
+
+
+class Mlp(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(784, 512)
+        self.fc2 = nn.Linear(512, 10)
+
+    def forward(self, x):
+        return self.fc2(functional.relu(self.fc1(x.flatten(1))))
+
+
+class Lenet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 6, 5, padding=2)
+        self.conv2 = nn.Conv2d(6, 16, 5)
+        self.fc1 = nn.Linear(16 * 5 * 5, 120)
+        self.fc2 = nn.Linear(120, 84)
+        self.fc3 = nn.Linear(84, 10)
+
+    def forward(self, x):
+        x = functional.max_pool2d(functional.relu(self.conv1(x)), 2)
+        x = functional.max_pool2d(functional.relu(self.conv2(x)), 2)
+        x = functional.relu(self.fc1(x.flatten(1)))
+        return self.fc3(functional.relu(self.fc2(x)))
+
+
+class Block(nn.Module):
+    def __init__(self, channels, width, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(
+            channels, width, 3, stride=stride, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.conv2 = nn.Conv2d(width, width, 3, padding=1, bias=False)
+        self.bn2 = nn.BatchNorm2d(width)
+        self.downsample = None
+        if stride != 1 or channels != width:
+            self.downsample = nn.Sequential(
+                nn.Conv2d(channels, width, 1, stride=stride, bias=False),
+                nn.BatchNorm2d(width))
+
+    def forward(self, x):
+        around = x if self.downsample is None else self.downsample(x)
+        x = functional.relu(self.bn1(self.conv1(x)))
+        return functional.relu(self.bn2(self.conv2(x)) + around)
+
+
+class Resnet(nn.Module):
+    def __init__(self, blocks, width=16, stages=3):
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, width, 3, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.stages = stages
+        channels = width
+        for stage in range(stages):
+            layers = []
+            for block in range(blocks):
+                stride = 2 if stage > 0 and block == 0 else 1
+                layers.append(Block(channels, width << stage, stride))
+                channels = width << stage
+            setattr(self, f"layer{stage + 1}", nn.Sequential(*layers))
+        self.fc = nn.Linear(channels, 10)
+
+    def forward(self, x):
+        x = functional.relu(self.bn1(self.conv1(x)))
+        for stage in range(self.stages):
+            x = getattr(self, f"layer{stage + 1}")(x)
+        return self.fc(x.mean((2, 3)))
+
+
+class Lstm(nn.Module):
+    def __init__(self, vocabulary, hidden, layers, dropout):
+        super().__init__()
+        self.drop = nn.Dropout(dropout)
+        self.encoder = nn.Embedding(vocabulary, hidden)
+        self.rnn = nn.LSTM(hidden, hidden, layers, dropout=dropout)
+        self.decoder = nn.Linear(hidden, vocabulary)
+        self.decoder.weight = self.encoder.weight
+
+    def forward(self, tokens, carry):
+        out, carry = self.rnn(self.drop(self.encoder(tokens)), carry)
+        return self.decoder(self.drop(out)), carry
