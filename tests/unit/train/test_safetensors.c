@@ -143,6 +143,21 @@ static void the_order_of_tensors_does_not_matter(void **state)
     assert_int_equal(empty_folder(), 1);
 }
 
+static void a_prefix_belongs_to_the_name(void **state)
+{
+    (void)state;
+    sample in, out;
+    sample_fill(&in, 3);
+    sample_clear(&out);
+    assert_ok(train_safetensors_write("file", &in.record));
+    out.tensors[0].prefix = "means.";
+    assert_fails(
+        train_safetensors_read("file", &out.record), LAC_ERR_INVALID,
+        "file: has a tensor 'model.weight', expected none so named");
+    assert_untouched(&out);
+    assert_int_equal(empty_folder(), 1);
+}
+
 static void what_cannot_be_addressed_is_refused(void **state)
 {
     (void)state;
@@ -228,6 +243,7 @@ int main(void)
         cmocka_unit_test(every_altered_byte_is_refused),
         cmocka_unit_test(every_truncation_and_addition_is_refused),
         cmocka_unit_test(the_order_of_tensors_does_not_matter),
+        cmocka_unit_test(a_prefix_belongs_to_the_name),
         cmocka_unit_test(what_cannot_be_addressed_is_refused),
         cmocka_unit_test(a_device_that_is_full_is_named),
         cmocka_unit_test(a_disk_that_is_full_leaves_the_old_file),

@@ -83,6 +83,8 @@ static const hostile hostiles[] = {
      "file: tensor 'y' is out of place, expected 3 bytes from 8 on"},
     {META ",\"n\":\"5\"}," X "," Y("[0,3]") "}", LAC_ERR_CORRUPT,
      "file: tensor 'y' is out of place, expected 3 bytes from 8 on"},
+    {META ",\"n\":\"5\"}," X "," Y("[8,12]") "}", LAC_ERR_CORRUPT,
+     "file: tensor 'y' is out of place, expected 3 bytes from 8 on"},
     {META ",\"n\":\"5\"}," X "," Y("[8]") "}", LAC_ERR_CORRUPT,
      "file: tensor 'y' is out of place, expected 3 bytes from 8 on"},
     {META ",\"n\":\"5\"}," X "," Y("[8,11,11]") "}", LAC_ERR_CORRUPT,
