@@ -3,8 +3,6 @@
 // a round fails.
 #include "gradient.h"
 
-#include <threads.h>
-
 enum { SICK_ROUND = 1, SICK = 3, SICKER = 4 }; // workers with bad values
 
 // Worker 3 has a NaN in bias, worker 4 there too and an infinity in row.
@@ -235,7 +233,7 @@ static void send_nonfinite_raw(voyage *v)
             assert_true(isfinite(v->results[0][round][i]));
         }
     }
-    voyage_free(&healthy);
+    free_saves(&healthy.saved);
 }
 
 static lac_status all_raw(crewman *m)
@@ -259,17 +257,6 @@ static void send_all_raw(voyage *v)
     }
 }
 
-// Waits until all workers are here: a failure of the next round must not meet
-// one that has not finished the last.
-static void meet(const crewman *m)
-{
-    static _Atomic uint32_t arrived;
-    const uint32_t before = arrived++;
-    while (arrived < before - before % m->v->world + m->v->world) {
-        thrd_yield();
-    }
-}
-
 // The last worker leaves a tensor out, so that nobody can finish the round.
 static lac_status fail_one(crewman *m)
 {
@@ -282,7 +269,8 @@ static lac_status fail_one(crewman *m)
     mark_result(m, 2);
     fill_gradient(m->rank, 2, m->gradient);
     make_slices(m, 2, slices);
-    meet(m);
+    // A failure of this round must not meet a worker still in the last.
+    meet_workers(m->v->world);
     const size_t left_out = m->rank == m->v->world - 1;
     EXPECT(
         lac_algorithm_reduce(m->a, 2, slices + left_out, TENSORS - left_out) !=
@@ -335,5 +323,6 @@ int main(void)
         cmocka_unit_test(all_keep_state_in_failure),
         cmocka_unit_test(all_policies_must_be_equal),
     };
-    return cmocka_run_group_tests_name("gradient_failures", tests, NULL, NULL);
+    return cmocka_run_group_tests_name(
+        "gradient_failures", tests, muster_workers, dismiss_workers);
 }
