@@ -21,6 +21,7 @@ typedef struct voyage {
     uint32_t world;
     lac_status (*script)(crewman *m);
     lac_nonfinite nonfinite;
+    size_t plague; // of those in test_gradient_failures.c
     float results[WORLD_MAX][ROUNDS][VALUES];
     saves saved; // by scripts
     lac_traffic traffic[WORLD_MAX];
@@ -156,6 +157,8 @@ static const char *const variants[] = {
     "powersgd:rank=3,min-compression-rate=0",
     "powersgd:rank=2,alternating=yes",
     "powersgd:rank=2,warm-start=no,error-feedback=no",
+    "powersgd:rank=32,min-compression-rate=0,start-iteration=2",
+    "powersgd:alternating=yes,start-iteration=1",
 };
 
 enum { VARIANTS = sizeof(variants) / sizeof(*variants) };
