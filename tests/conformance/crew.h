@@ -90,7 +90,7 @@ static inline void share_saves(saves *s, uint32_t world)
     share_rows(rows, most, world);
     for (uint32_t rank = 0; rank < world && most > 0; rank++) {
         free(s->states[rank]);
-        s->states[rank] = malloc(s->lens[rank]);
+        s->states[rank] = malloc(s->lens[rank] + 1);
         assert_non_null(s->states[rank]);
         memcpy(s->states[rank], rows + rank * most, s->lens[rank]);
     }
