@@ -47,7 +47,7 @@ struct laci_rehearsal {
 static lac_status allocate(laci_rehearsal *r)
 {
     const size_t stride = laci_aligned(r->n * sizeof(float));
-    size_t vectors, bytes;
+    size_t vectors, bytes = 0;
     const bool fits = laci_mul(r->workers, 3, &vectors) &&
                       laci_add(vectors, 2, &vectors) &&
                       laci_mul(vectors, stride, &bytes);

@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "base/fail.h"
 
-enum { SHOWN_MAX = 60, STEP_MAX = 2 };
+enum { SHOWN_MAX = 60, STEP_MAX = 2, EXPONENT_ALL_ONES = 0x7f800000 };
 
 // Reads; past the end it gives zeros and remembers that it did.
 typedef struct reader {
@@ -154,6 +154,23 @@ static lac_status get_head(reader *r, const lac_algorithm *a, bool apply)
     return LAC_OK;
 }
 
+// A NaN would stay in a memory for ever, and reach the other workers from
+// there.
+static lac_status check_finite(
+    const uint8_t *floats, const char *tensor, const laci_field *field)
+{
+    for (size_t i = 0; i < field->count; i++) {
+        const uint32_t bits = laci_get_u32(floats + i * sizeof(float));
+        if ((bits & EXPONENT_ALL_ONES) == EXPONENT_ALL_ONES) {
+            return lac_fail(
+                LAC_ERR_CORRUPT,
+                "state: %s has a value in field %s that is not finite", tensor,
+                field->name);
+        }
+    }
+    return LAC_OK;
+}
+
 static lac_status get_field(
     reader *r, const lac_algorithm *a, const char *tensor, laci_field *field,
     bool apply)
@@ -171,6 +188,9 @@ static lac_status get_field(
             field->name, field->peer, field->count);
     }
     const uint8_t *const floats = get_bytes(r, field->count * sizeof(float));
+    if (!apply && floats != NULL) {
+        return check_finite(floats, tensor, field);
+    }
     if (apply && floats != NULL && field->is_errors) {
         laci_get_floats(floats, a->worker.scratch, field->count);
         laci_field_write(field, a->worker.scratch);

@@ -1,22 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What the conformance tests of model algorithms share: every registered one
-// with several compressors, played by threads on a layout with odd tensors.
+// with several compressors, played by workers on a layout with odd tensors.
 #ifndef LACONIC_TESTS_GOSSIP_H
 #define LACONIC_TESTS_GOSSIP_H
 
-#include "workers.h"
-
-#include <stdatomic.h>
-
-#include "algorithm/algorithm.h"
-
-enum { WORLD_MAX = 8, TENSORS = 5, VALUES = 7 * 5 + 13 + 1 + 9 };
-
-static const lac_tensor tensors[TENSORS] = {
-    {.name = "weight", .shape = {7, 5}}, {.name = "empty", .shape = {0, 3}},
-    {.name = "bias", .shape = {13, 1}},  {.name = "one", .shape = {1, 1}},
-    {.name = "row", .shape = {1, 9}},
-};
+#include "crew.h"
 
 typedef struct player player;
 
@@ -33,10 +21,9 @@ typedef struct play {
     uint32_t odd; // its rank; LAC_RANK_ANY for none
     lac_algorithm_options odd_options;
     double timeout;
-    atomic_int spoilt; // workers that a failed round changed
+    bool spoilt[WORLD_MAX]; // workers that a failed round changed
     float x[WORLD_MAX][VALUES];
-    uint8_t *states[WORLD_MAX]; // saved by scripts
-    size_t lens[WORLD_MAX];
+    saves saved; // by scripts
 } play;
 
 // One worker of it.
@@ -50,14 +37,6 @@ struct player {
     float *x;
     lac_slice slices[TENSORS];
 };
-
-#define TRY(expression)                                                        \
-    do {                                                                       \
-        const lac_status try_status = (expression);                            \
-        if (try_status != LAC_OK) {                                            \
-            return try_status;                                                 \
-        }                                                                      \
-    } while (0)
 
 static inline lac_algorithm_options player_options(const player *p)
 {
@@ -108,15 +87,16 @@ static inline lac_status player_mix(player *p, uint64_t round)
         p->a, round, p->slices, player_updates(p, round, room), TENSORS);
 }
 
-static inline void player_save(player *p)
+static inline lac_status player_save(player *p)
 {
-    play *const piece = p->piece;
-    free(piece->states[p->rank]);
-    piece->lens[p->rank] = lac_algorithm_state_size(p->a);
-    piece->states[p->rank] = malloc(piece->lens[p->rank]);
-    if (piece->states[p->rank] != NULL) {
-        lac_algorithm_save(p->a, piece->states[p->rank]);
-    }
+    return save_state(&p->piece->saved, p->rank, p->a);
+}
+
+// Loads what this worker saved in a piece.
+static inline lac_status player_load(player *p, const play *from)
+{
+    return lac_algorithm_load(
+        p->a, from->saved.states[p->rank], from->saved.lens[p->rank]);
 }
 
 static inline lac_status play_body(test_worker *w)
@@ -156,18 +136,13 @@ static inline void play_fill(play *piece)
     }
 }
 
-static inline void play_free(play *piece)
-{
-    for (uint32_t rank = 0; rank < WORLD_MAX; rank++) {
-        free(piece->states[rank]);
-        piece->states[rank] = NULL;
-    }
-}
-
 // Performs it and returns what became of every worker.
 static inline void play_run(play *piece, test_worker *workers_out)
 {
     run_workers(piece->world, play_body, piece, workers_out);
+    share_rows(piece->x, sizeof(*piece->x), piece->world);
+    share_rows(piece->spoilt, sizeof(*piece->spoilt), piece->world);
+    share_saves(&piece->saved, piece->world);
 }
 
 static inline void play_well(play *piece)
@@ -181,11 +156,6 @@ static inline void play_well(play *piece)
 // and world (5) are set and may be changed.
 typedef void duty(play *piece);
 
-static const char *const compressors[] = {
-    "identity", "sign",     "top-k:0.3", "random-k:0.5", "dithering:levels=31",
-    "natural",  "low-rank",
-};
-
 static inline bool has_param(const lac_plugin *plugin, const char *name)
 {
     for (const lac_param *p = plugin->params; p != NULL && p->name; p++) {
@@ -197,8 +167,9 @@ static inline bool has_param(const lac_plugin *plugin, const char *name)
 }
 
 static inline void run_duty(
-    const lac_plugin *plugin, const char *compressor, duty *run)
+    const lac_plugin *plugin, const char *compressor, const void *context)
 {
+    duty *const *const run = context;
     char spec[128];
     (void)snprintf(
         spec, sizeof(spec), "%s%s", plugin->name,
@@ -212,30 +183,21 @@ static inline void run_duty(
     };
     print_message("%s, %s\n", spec, compressor ? compressor : "alone");
     play_fill(&piece);
-    run(&piece);
-    play_free(&piece);
+    (*run)(&piece);
+    free_saves(&piece.saved);
 }
 
 static inline void for_all_models(duty *run)
 {
-    size_t count;
-    const lac_plugin *const *const table = lac_algorithms(&count);
-    for (size_t i = 0; i < count; i++) {
-        // The plug-in is the first member of its ops.
-        const laci_algorithm_ops *const ops = (const void *)table[i];
-        if (ops->family != LAC_FAMILY_MODEL) {
-            continue;
-        }
-        if (!ops->takes_compressor) {
-            run_duty(table[i], NULL, run);
-            continue;
-        }
-        for (size_t c = 0; c < sizeof(compressors) / sizeof(*compressors);
-             c++) {
-            run_duty(table[i], compressors[c], run);
-        }
-    }
+    visit_family(LAC_FAMILY_MODEL, run_duty, &run);
 }
+
+#define DUTY(name)                                                             \
+    static void all_##name(void **state)                                       \
+    {                                                                          \
+        (void)state;                                                           \
+        for_all_models(name);                                                  \
+    }
 
 static inline const laci_algorithm_ops *ops_of(const play *piece)
 {

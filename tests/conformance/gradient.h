@@ -1,24 +1,13 @@
 // SPDX-License-Identifier: MIT
 // What the conformance tests of gradient algorithms share: every registered
-// one with several compressors, run by threads on a layout with odd tensors.
+// one with several compressors, run by workers on a layout with odd tensors.
 // Gradients are normal numbers that depend on worker, round and value.
 #ifndef LACONIC_TESTS_GRADIENT_H
 #define LACONIC_TESTS_GRADIENT_H
 
-#include "workers.h"
+#include "crew.h"
 
-#include <math.h>
-
-#include "algorithm/handle.h"
-
-enum { WORLD_MAX = 8, TENSORS = 5, VALUES = 7 * 5 + 13 + 1 + 9, ROUNDS = 5 };
-enum { WEIGHT, EMPTY, BIAS, ONE, ROW };
-
-static const lac_tensor tensors[TENSORS] = {
-    {.name = "weight", .shape = {7, 5}}, {.name = "empty", .shape = {0, 3}},
-    {.name = "bias", .shape = {13, 1}},  {.name = "one", .shape = {1, 1}},
-    {.name = "row", .shape = {1, 9}},
-};
+enum { ROUNDS = 5 };
 
 // Where the tensors begin among the values.
 static const size_t offsets[TENSORS + 1] = {0, 35, 35, 48, 49, VALUES};
@@ -32,9 +21,9 @@ typedef struct voyage {
     uint32_t world;
     lac_status (*script)(crewman *m);
     lac_nonfinite nonfinite;
+    size_t plague; // of those in test_gradient_failures.c
     float results[WORLD_MAX][ROUNDS][VALUES];
-    uint8_t *states[WORLD_MAX]; // saved by scripts
-    size_t lens[WORLD_MAX];
+    saves saved; // by scripts
     lac_traffic traffic[WORLD_MAX];
 } voyage;
 
@@ -47,23 +36,6 @@ struct crewman {
     lac_transport *transport;
     float gradient[VALUES];
 };
-
-#define TRY(expression)                                                        \
-    do {                                                                       \
-        const lac_status try_status = (expression);                            \
-        if (try_status != LAC_OK) {                                            \
-            return try_status;                                                 \
-        }                                                                      \
-    } while (0)
-
-// A failure of a script's own expectation.
-#define EXPECT(condition)                                                      \
-    do {                                                                       \
-        if (!(condition)) {                                                    \
-            return lac_fail(                                                   \
-                LAC_ERR_SPACE, "line %d: %s", __LINE__, #condition);           \
-        }                                                                      \
-    } while (0)
 
 static inline void fill_gradient(uint32_t rank, uint64_t round, float *g)
 {
@@ -123,13 +95,7 @@ static inline lac_status reduce_round(crewman *m, uint64_t round)
 
 static inline lac_status crewman_save(crewman *m)
 {
-    voyage *const v = m->v;
-    free(v->states[m->rank]);
-    v->lens[m->rank] = lac_algorithm_state_size(m->a);
-    v->states[m->rank] = malloc(v->lens[m->rank]);
-    EXPECT(v->states[m->rank] != NULL);
-    lac_algorithm_save(m->a, v->states[m->rank]);
-    return LAC_OK;
+    return save_state(&m->v->saved, m->rank, m->a);
 }
 
 static inline lac_status voyage_body(test_worker *w)
@@ -146,19 +112,14 @@ static inline lac_status voyage_body(test_worker *w)
     return status;
 }
 
-static inline void voyage_free(voyage *v)
-{
-    for (uint32_t rank = 0; rank < WORLD_MAX; rank++) {
-        free(v->states[rank]);
-        v->states[rank] = NULL;
-    }
-}
-
 static inline void voyage_run(
     voyage *v, lac_status (*script)(crewman *m), test_worker *workers_out)
 {
     v->script = script;
     run_workers(v->world, voyage_body, v, workers_out);
+    share_rows(v->results, sizeof(*v->results), v->world);
+    share_rows(v->traffic, sizeof(*v->traffic), v->world);
+    share_saves(&v->saved, v->world);
 }
 
 static inline void voyage_well(voyage *v, lac_status (*script)(crewman *m))
@@ -191,19 +152,13 @@ static inline lac_status reduce_rounds(crewman *m)
 // workers, which may be changed.
 typedef void duty(voyage *v);
 
-static const char *const compressors[] = {
-    "identity",  "natural",      "sign",
-    "top-k:0.3", "random-k:0.5", "dithering:levels=31",
-    "low-rank",
-};
-
-enum { COMPRESSORS = sizeof(compressors) / sizeof(*compressors) };
-
 // Algorithms whose settings change what they do.
 static const char *const variants[] = {
     "powersgd:rank=3,min-compression-rate=0",
     "powersgd:rank=2,alternating=yes",
     "powersgd:rank=2,warm-start=no,error-feedback=no",
+    "powersgd:rank=32,min-compression-rate=0,start-iteration=2",
+    "powersgd:alternating=yes,start-iteration=1",
 };
 
 enum { VARIANTS = sizeof(variants) / sizeof(*variants) };
@@ -213,26 +168,19 @@ static inline void run_duty(const char *name, const char *compressor, duty *run)
     voyage v = {.algorithm = name, .compressor = compressor, .world = 5};
     print_message("%s, %s\n", name, compressor ? compressor : "alone");
     run(&v);
-    voyage_free(&v);
+    free_saves(&v.saved);
+}
+
+static inline void run_plugin(
+    const lac_plugin *plugin, const char *compressor, const void *context)
+{
+    duty *const *const run = context;
+    run_duty(plugin->name, compressor, *run);
 }
 
 static inline void for_all_gradients(duty *run)
 {
-    size_t count;
-    const lac_plugin *const *const table = lac_algorithms(&count);
-    for (size_t i = 0; i < count; i++) {
-        // The plug-in is the first member of its ops.
-        const laci_algorithm_ops *const ops = (const void *)table[i];
-        if (ops->family != LAC_FAMILY_GRADIENT) {
-            continue;
-        }
-        if (!ops->takes_compressor) {
-            run_duty(table[i]->name, NULL, run);
-        }
-        for (size_t c = 0; ops->takes_compressor && c < COMPRESSORS; c++) {
-            run_duty(table[i]->name, compressors[c], run);
-        }
-    }
+    visit_family(LAC_FAMILY_GRADIENT, run_plugin, &run);
     for (size_t i = 0; i < VARIANTS; i++) {
         run_duty(variants[i], NULL, run);
     }

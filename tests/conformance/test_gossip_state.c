@@ -15,7 +15,7 @@ static lac_status save_after_two_rounds(player *p)
     TRY(player_start(p));
     TRY(player_mix(p, 0));
     TRY(player_mix(p, 1));
-    player_save(p);
+    TRY(player_save(p));
     return p->piece->judge == NULL ? LAC_OK : p->piece->judge(p);
 }
 
@@ -28,7 +28,7 @@ static void sign_again(uint8_t *state, size_t len)
 // Whether `state` is refused and the algorithm stays as it was.
 static bool refused(player *p, const uint8_t *state, size_t len)
 {
-    const size_t size = p->piece->lens[p->rank];
+    const size_t size = p->piece->saved.lens[p->rank];
     uint8_t *const exact = malloc(len + 1);
     uint8_t *const after = malloc(size);
     bool good = exact != NULL && after != NULL;
@@ -37,7 +37,8 @@ static bool refused(player *p, const uint8_t *state, size_t len)
         good = lac_algorithm_load(p->a, exact, len) != LAC_OK &&
                lac_error_message()[0] != '\0';
         lac_algorithm_save(p->a, after);
-        good = good && memcmp(after, p->piece->states[p->rank], size) == 0;
+        good =
+            good && memcmp(after, p->piece->saved.states[p->rank], size) == 0;
     }
     free(after);
     free(exact);
@@ -46,8 +47,8 @@ static bool refused(player *p, const uint8_t *state, size_t len)
 
 static lac_status refuse_altered(player *p)
 {
-    uint8_t *const state = p->piece->states[p->rank];
-    const size_t len = p->piece->lens[p->rank];
+    uint8_t *const state = p->piece->saved.states[p->rank];
+    const size_t len = p->piece->saved.lens[p->rank];
     for (size_t i = 0; i < len; i++) {
         state[i] ^= 0x10;
         lac_status status = lac_algorithm_load(p->a, state, len);
@@ -73,7 +74,7 @@ static void alterations_are_refused(play *piece)
 // nothing crashes, and what is refused changes nothing.
 static lac_status survive_forged(player *p)
 {
-    const size_t len = p->piece->lens[p->rank];
+    const size_t len = p->piece->saved.lens[p->rank];
     uint8_t *const state = malloc(len);
     if (state == NULL || p->rank != 0) {
         free(state);
@@ -81,13 +82,13 @@ static lac_status survive_forged(player *p)
     }
     bool good = true;
     for (size_t cut = SUM_SIZE; good && cut < len; cut++) {
-        memcpy(state, p->piece->states[p->rank], cut);
+        memcpy(state, p->piece->saved.states[p->rank], cut);
         sign_again(state, cut);
         good = refused(p, state, cut);
     }
     const size_t head = NAME_AT + strcspn(p->piece->algorithm, ":");
     for (size_t i = 0; good && i < head; i++) {
-        memcpy(state, p->piece->states[p->rank], len);
+        memcpy(state, p->piece->saved.states[p->rank], len);
         state[i] ^= 0x81;
         sign_again(state, len);
         good = refused(p, state, len);
@@ -108,7 +109,7 @@ static lac_status load_there(player *p)
 {
     TRY(player_open(p));
     const play *const from = p->piece->from;
-    return lac_algorithm_load(p->a, from->states[0], from->lens[0]);
+    return lac_algorithm_load(p->a, from->saved.states[0], from->saved.lens[0]);
 }
 
 static void assert_all_refuse(
@@ -157,8 +158,7 @@ static void strangers_are_refused(play *piece)
 static lac_status load_own(player *p)
 {
     TRY(player_open(p));
-    const play *const from = p->piece->from;
-    return lac_algorithm_load(p->a, from->states[p->rank], from->lens[p->rank]);
+    return player_load(p, p->piece->from);
 }
 
 static void other_layouts_are_refused(play *piece)
@@ -179,6 +179,7 @@ static void other_layouts_are_refused(play *piece)
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         test_worker workers[WORLD_MAX];
         play other = *piece;
+        other.saved = (saves){0};
         lac_layout *layout;
         assert_ok(
             lac_layout_parse(&layout, cases[i].text, strlen(cases[i].text)));
@@ -204,6 +205,7 @@ static void order_does_not_matter(play *piece)
     play_well(piece);
     assert_ok(lac_layout_parse(&layout, text, strlen(text)));
     play other = *piece;
+    other.saved = (saves){0};
     other.odd = 1;
     other.odd_options.layout = layout;
     other.from = piece;
@@ -212,13 +214,6 @@ static void order_does_not_matter(play *piece)
     assert_all_ok(workers, other.world);
     lac_layout_close(layout);
 }
-
-#define DUTY(name)                                                             \
-    static void all_##name(void **state)                                       \
-    {                                                                          \
-        (void)state;                                                           \
-        for_all_models(name);                                                  \
-    }
 
 DUTY(alterations_are_refused)
 DUTY(forgeries_are_refused)
@@ -235,5 +230,6 @@ int main(void)
         cmocka_unit_test(all_other_layouts_are_refused),
         cmocka_unit_test(all_order_does_not_matter),
     };
-    return cmocka_run_group_tests_name("gossip states", tests, NULL, NULL);
+    return cmocka_run_group_tests_name(
+        "gossip states", tests, muster_workers, dismiss_workers);
 }

@@ -21,13 +21,10 @@ static void assert_alike(voyage *v, lac_status (*script)(crewman *m))
     voyage other = *v;
     voyage_well(v, reduce_rounds);
     voyage_well(&other, script);
-    for (uint32_t rank = 0; rank < v->world; rank++) {
-        assert_memory_equal(
-            v->results[rank], other.results[rank], sizeof(v->results[rank]));
-        assert_int_equal(v->lens[rank], other.lens[rank]);
-        assert_memory_equal(v->states[rank], other.states[rank], v->lens[rank]);
-    }
-    voyage_free(&other);
+    assert_memory_equal(
+        v->results, other.results, v->world * sizeof(*v->results));
+    assert_same_saves(&v->saved, &other.saved, v->world);
+    free_saves(&other.saved);
 }
 
 static lac_status reduce_in_groups(crewman *m)
@@ -83,7 +80,8 @@ static lac_status reduce_with_resume(crewman *m)
     lac_algorithm *const old = m->a;
     TRY(crewman_save(m));
     TRY(crewman_open(m));
-    TRY(lac_algorithm_load(m->a, m->v->states[m->rank], m->v->lens[m->rank]));
+    TRY(lac_algorithm_load(
+        m->a, m->v->saved.states[m->rank], m->v->saved.lens[m->rank]));
     for (uint64_t round = 2; round < ROUNDS; round++) {
         TRY(reduce_round(m, round));
     }
@@ -140,9 +138,13 @@ static void identity_is_the_mean(voyage *v)
     }
 }
 
-// What shapes alone tell is at least what is sent, over all workers.
+// What shapes alone tell is at least what is sent, over all workers. It is told
+// of rounds that compress.
 static void costs_are_bounds(voyage *v)
 {
+    if (strstr(v->algorithm, "start-iteration") != NULL) {
+        return;
+    }
     voyage_well(v, reduce_rounds);
     lac_layout *layout;
     lac_topology *topology; // tells how many workers there are
@@ -262,5 +264,6 @@ int main(void)
         cmocka_unit_test(all_survive_little_memory),
         cmocka_unit_test(all_zeros_do_no_harm),
     };
-    return cmocka_run_group_tests_name("gradient", tests, NULL, NULL);
+    return cmocka_run_group_tests_name(
+        "gradient", tests, muster_workers, dismiss_workers);
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Workers as threads, for tests of what they do together: every body runs in a
-// thread of its own that has joined one local group.
+// Workers, for tests of what they do together: every body runs in a thread of
+// its own that has joined one local group. A test that is compiled with
+// LACI_TEST_MPI is run by several processes of an MPI job instead, see
+// workers_mpi.h; it then asserts in all of them, on the same values.
 #ifndef LACONIC_TESTS_WORKERS_H
 #define LACONIC_TESTS_WORKERS_H
 
 #include "lac_test.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,11 +26,10 @@ typedef struct test_worker {
     pthread_t thread;
 } test_worker;
 
-static inline void *run_test_worker(void *argument)
+static inline void join_and_run(test_worker *w, const char *transport)
 {
-    test_worker *const w = argument;
     w->status =
-        lac_transport_join(&w->transport, "local", w->hub, w->rank, w->world);
+        lac_transport_join(&w->transport, transport, w->hub, w->rank, w->world);
     if (w->status == LAC_OK) {
         w->status = w->body(w);
     }
@@ -35,6 +37,15 @@ static inline void *run_test_worker(void *argument)
         w->sentence, sizeof(w->sentence), "%s",
         w->status == LAC_OK ? "" : lac_error_message());
     lac_transport_leave(w->transport);
+}
+
+#ifdef LACI_TEST_MPI
+#include "workers_mpi.h"
+#else
+
+static inline void *run_test_worker(void *argument)
+{
+    join_and_run(argument, "local");
     return NULL;
 }
 
@@ -66,6 +77,40 @@ static inline void run_workers(
     }
     lac_hub_close(hub);
 }
+
+// Makes rows[0..world), of which each worker wrote its own, known to all.
+// Threads have one memory.
+static inline void share_rows(void *rows, size_t size, uint32_t world)
+{
+    (void)rows;
+    (void)size;
+    (void)world;
+}
+
+// Waits in a body until all workers are there.
+static inline void meet_workers(uint32_t world)
+{
+    static _Atomic uint32_t arrived;
+    const uint32_t before = arrived++;
+    while (arrived < before - before % world + world) {
+        (void)sched_yield();
+    }
+}
+
+// Before and after all tests.
+static inline int muster_workers(void **state)
+{
+    (void)state;
+    return 0;
+}
+
+static inline int dismiss_workers(void **state)
+{
+    (void)state;
+    return 0;
+}
+
+#endif
 
 static inline void assert_all_ok(const test_worker *workers, uint32_t world)
 {

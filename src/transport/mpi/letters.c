@@ -264,27 +264,6 @@ static lac_status accept_message(
     return LAC_OK;
 }
 
-// Keeps the sentence of who gave up. One that blames a worker which has given
-// up as well, and so was not the first to fail, makes way for a better one.
-static void accept_sentence(laci_mpi_session *s, laci_mpi_letter *letter)
-{
-    const uint32_t accused = letter->tag;
-    const bool doubtful = s->cause_known && s->cause_blamed < s->world &&
-                          s->peers[s->cause_blamed].gave_up;
-    const bool sound = accused >= s->world || !s->peers[accused].gave_up;
-    s->peers[letter->peer].gave_up = true;
-    if (!s->cause_known || (doubtful && sound)) {
-        const size_t most = LACI_MPI_WHY - 1;
-        const size_t len = letter->len < most ? letter->len : most;
-        memcpy(s->cause, letter->block + LACI_MPI_HEAD, len);
-        s->cause[len] = '\0';
-        s->cause_known = true;
-        s->cause_rank = letter->peer;
-        s->cause_blamed = accused;
-    }
-    laci_mpi_recycle(s, letter);
-}
-
 // Reads the head of a letter of `size` bytes and does what it says.
 static lac_status open_letter(
     laci_mpi_session *s, laci_mpi_letter *letter, size_t size)
@@ -302,17 +281,16 @@ static lac_status open_letter(
             "mpi: worker %u sent a message of %zu bytes that is none of ours",
             letter->peer, size);
     }
-    if (kind == LACI_MPI_GAVE_UP) {
-        accept_sentence(s, letter);
-        return LAC_OK;
+    if (kind != LACI_MPI_GAVE_UP && kind != LACI_MPI_LEFT) {
+        return accept_message(s, letter, bulk);
     }
     if (kind == LACI_MPI_LEFT) {
-        s->left_count += !s->peers[letter->peer].left;
-        s->peers[letter->peer].left = true;
-        laci_mpi_recycle(s, letter);
-        return LAC_OK;
+        laci_mpi_hear_goodbye(s, letter);
+    } else {
+        laci_mpi_hear_sentence(s, letter);
     }
-    return accept_message(s, letter, bulk);
+    laci_mpi_recycle(s, letter);
+    return LAC_OK;
 }
 
 // Begins to take in the next head that has come, if there is one.

@@ -161,7 +161,7 @@ static bool all_sent(laci_mpi_session *s)
 static bool say_goodbye(laci_mpi_session *s, double patience)
 {
     const double until = s->services->now() + patience;
-    laci_mpi_tell_all(s, LACI_MPI_LEFT, "");
+    laci_mpi_say_left(s);
     for (;;) {
         const bool sent = all_sent(s);
         if (laci_mpi_progress(s) != LAC_OK) {

@@ -26,6 +26,7 @@ enum {
     LACI_MPI_PIECE = 1 << 30,  // MPI counts in int
     LACI_MPI_PIECES = 64,      // of one message at most
     LACI_MPI_WHY = 400,        // room for the sentence of who gave up
+    LACI_MPI_NOTE = 8,         // before it in a note: who, and whom it blamed
     LACI_MPI_REDUCE_MAX = 4096 // floats summed by recursive doubling
 };
 
@@ -33,7 +34,7 @@ typedef enum laci_mpi_kind {
     LACI_MPI_DATA,    // the bytes follow in the same MPI message
     LACI_MPI_BULK,    // they follow on the other tag
     LACI_MPI_GAVE_UP, // a sentence follows; the tag is who is to blame
-    LACI_MPI_LEFT,    // nothing comes any more
+    LACI_MPI_LEFT,    // nothing comes any more; perhaps a note says why
 } laci_mpi_kind;
 
 // One message going out or coming in, kept and used again.
@@ -132,9 +133,13 @@ lac_status laci_mpi_blame(
 // laci_mpi_abort as in the table of the transport.
 void laci_mpi_abort(void *state, const char *why);
 
-// laci_mpi_tell_all sends a notice to everybody.
-void laci_mpi_tell_all(
-    laci_mpi_session *s, laci_mpi_kind kind, const char *text);
+// laci_mpi_say_left tells everybody that nothing comes any more.
+void laci_mpi_say_left(laci_mpi_session *s);
+
+// laci_mpi_hear_sentence and laci_mpi_hear_goodbye take in the letters of one
+// that gave up and of one that left.
+void laci_mpi_hear_sentence(laci_mpi_session *s, const laci_mpi_letter *letter);
+void laci_mpi_hear_goodbye(laci_mpi_session *s, const laci_mpi_letter *letter);
 
 // laci_mpi_rest yields the processor, the longer the less has moved.
 void laci_mpi_rest(laci_mpi_session *s, double now);
