@@ -237,8 +237,10 @@ static void tell(void *context, const train_progress *p)
         (void)snprintf(what, sizeof(what), "testing the models");
     } else {
         (void)snprintf(
-            what, sizeof(what), "loss %.3f  %.0f/s  %s", p->loss,
-            p->labels_a_second, cli_bytes((double)p->payload_bytes, bytes));
+            what, sizeof(what), "loss %.3f  %.0f %s/s  %s", p->loss,
+            p->labels_a_second,
+            data_set_info(j->set)->kind == DATA_TEXT ? "words" : "examples",
+            cli_bytes((double)p->payload_bytes, bytes));
     }
     cli_progress_step(&j->progress, (size_t)p->step - (p->step > 0), what);
 }

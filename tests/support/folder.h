@@ -38,7 +38,9 @@ static inline size_t remove_all(const char *path)
     for (struct dirent *d = readdir(list); d != NULL; d = readdir(list)) {
         char inside[512];
         if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0) {
-            (void)snprintf(inside, sizeof(inside), "%s/%s", path, d->d_name);
+            const int len =
+                snprintf(inside, sizeof(inside), "%s/%s", path, d->d_name);
+            assert_in_range(len, 1, sizeof(inside) - 1);
             count += remove_all(inside);
         }
     }

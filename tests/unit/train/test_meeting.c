@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// Meetings of threads: everybody hears the same, and the mean is the mean.
+#include "train/meeting.h"
+
+#include "lac_test.h"
+#include "workers.h"
+
+enum { WORKERS = 5, VALUES = 70001 }; // more than a piece, and no multiple
+
+typedef struct scene {
+    float *x; // of all workers
+    float *mean[WORKERS];
+    double distance[WORKERS];
+    uint32_t heard[WORKERS];
+} scene;
+
+static lac_status open_meeting(
+    test_worker *w, size_t report, size_t verdict, train_meeting **out)
+{
+    return train_meeting_open(
+        out, &(train_meeting_options){
+                 .transport = w->transport,
+                 .report_size = report,
+                 .verdict_size = verdict,
+                 .timeout = 30,
+             });
+}
+
+static void run(lac_status (*body)(test_worker *w), scene *s)
+{
+    test_worker workers[WORKERS];
+    run_workers(WORKERS, body, s, workers);
+    for (int k = 0; k < WORKERS; k++) {
+        assert_ok(workers[k].status);
+    }
+}
+
+// A worker reports its rank, and worker 0 decides for the sum of squares.
+static lac_status talk(test_worker *w)
+{
+    scene *const s = w->context;
+    train_meeting *m = NULL;
+    const void *reports = NULL;
+    const float *const *rows = NULL;
+    uint32_t sum = 0;
+    lac_status status = open_meeting(w, sizeof(w->rank), sizeof(sum), &m);
+    for (int i = 0; status == LAC_OK && i < 3; i++) {
+        status = train_meeting_gather(m, &w->rank, NULL, 0, &reports, &rows);
+        sum = 0;
+        for (uint32_t k = 0; status == LAC_OK && reports && k < WORKERS; k++) {
+            const uint32_t said = ((const uint32_t *)reports)[k];
+            sum += said * said;
+        }
+        if (status == LAC_OK) {
+            status = train_meeting_decide(m, &sum, NULL, 0);
+        }
+    }
+    s->heard[w->rank] = sum;
+    lac_transport_leave(w->transport);
+    w->transport = NULL;
+    train_meeting_close(m);
+    return status;
+}
+
+static void all_hear_what_worker_0_decides(void **state)
+{
+    (void)state;
+    scene s = {0};
+    run(talk, &s);
+    for (uint32_t k = 0; k < WORKERS; k++) {
+        assert_int_equal(s.heard[k], 0 + 1 + 4 + 9 + 16);
+    }
+}
+
+static lac_status average(test_worker *w)
+{
+    scene *const s = w->context;
+    train_meeting *m = NULL;
+    lac_status status = open_meeting(w, 8, 8, &m);
+    if (status == LAC_OK) {
+        status = train_meeting_mean(
+            m, s->x + (size_t)w->rank * VALUES, VALUES, s->mean[w->rank],
+            &s->distance[w->rank]);
+    }
+    lac_transport_leave(w->transport);
+    w->transport = NULL;
+    train_meeting_close(m);
+    return status;
+}
+
+static void run_mean(scene *s)
+{
+    for (int k = 0; k < WORKERS; k++) {
+        s->mean[k] = test_calloc(VALUES, sizeof(float));
+    }
+    run(average, s);
+}
+
+static void clear(scene *s)
+{
+    for (int k = 0; k < WORKERS; k++) {
+        test_free(s->mean[k]);
+    }
+    test_free(s->x);
+}
+
+static void the_mean_and_the_distance_are_those_of_all_rows(void **state)
+{
+    (void)state;
+    scene s = {.x = test_calloc((size_t)WORKERS * VALUES, sizeof(float))};
+    double distance = 0;
+    for (size_t i = 0; i < (size_t)WORKERS * VALUES; i++) {
+        s.x[i] = (float)((double)((i * 2654435761u) % 1000) / 1000);
+    }
+    run_mean(&s);
+    for (size_t i = 0; i < VALUES; i++) {
+        double mean = 0;
+        for (size_t k = 0; k < WORKERS; k++) {
+            mean += (double)s.x[k * VALUES + i] / WORKERS;
+        }
+        // The mean is rounded to a float once.
+        assert_true(
+            (double)s.mean[0][i] - mean < 1e-7 &&
+            mean - (double)s.mean[0][i] < 1e-7);
+        for (size_t k = 0; k < WORKERS; k++) {
+            const double d = (double)s.x[k * VALUES + i] - mean;
+            distance += d * d / WORKERS;
+        }
+    }
+    for (int k = 0; k < WORKERS; k++) {
+        assert_memory_equal(s.mean[k], s.mean[0], VALUES * sizeof(float));
+        // Two orders of adding 350,000 doubles: far below 1e-9 of the sum.
+        assert_true(
+            s.distance[k] < distance * (1 + 1e-9) &&
+            s.distance[k] > distance * (1 - 1e-9));
+    }
+    clear(&s);
+}
+
+// The loop relies on this to test equal models once.
+static void equal_models_have_distance_0_and_are_their_mean(void **state)
+{
+    (void)state;
+    scene s = {.x = test_calloc((size_t)WORKERS * VALUES, sizeof(float))};
+    for (size_t i = 0; i < (size_t)WORKERS * VALUES; i++) {
+        s.x[i] = 1.0F / (float)(1 + i % VALUES);
+    }
+    run_mean(&s);
+    for (int k = 0; k < WORKERS; k++) {
+        assert_true(s.distance[k] == 0);
+        assert_memory_equal(s.mean[k], s.x, VALUES * sizeof(float));
+    }
+    clear(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_hear_what_worker_0_decides),
+        cmocka_unit_test(the_mean_and_the_distance_are_those_of_all_rows),
+        cmocka_unit_test(equal_models_have_distance_0_and_are_their_mean),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// Lines of metrics, and what a resume takes away.
+#include "train/metrics.h"
+
+#include <math.h>
+
+#include "folder.h"
+
+static train_metrics epoch(uint64_t number)
+{
+    return (train_metrics){
+        .epoch = number,
+        .step = 10 * number,
+        .train_loss = 0.5,
+        .test_loss = 1,
+        .averaged_loss = (double)NAN,
+        .usage.traffic = {.payload_bytes = UINT64_C(123456789012345)},
+    };
+}
+
+static double number_in(const cJSON *o, const char *key)
+{
+    const cJSON *const item = cJSON_GetObjectItemCaseSensitive(o, key);
+    assert_true(cJSON_IsNumber(item));
+    return item->valuedouble;
+}
+
+static cJSON *last_line(size_t *count_out)
+{
+    data_bytes file;
+    assert_ok(data_file_read("metrics.jsonl", &file));
+    size_t at = 0, start = 0;
+    *count_out = 0;
+    for (at = 0; at < file.len; at++) {
+        if (file.data[at] == '\n') {
+            ++*count_out;
+            start = at + 1 < file.len ? at + 1 : start;
+        }
+    }
+    cJSON *const o = cJSON_ParseWithLength(
+        (const char *)file.data + start, file.len - start);
+    data_bytes_free(&file);
+    return o;
+}
+
+static void numbers_come_back_and_those_that_are_not_finite_are_null(
+    void **state)
+{
+    (void)state;
+    size_t lines = 0;
+    const train_metrics m = epoch(3);
+    assert_ok(train_metrics_append(".", &m));
+    cJSON *const o = last_line(&lines);
+    assert_int_equal(lines, 1);
+    assert_true(number_in(o, "epoch") == 3);
+    assert_true(number_in(o, "step") == 30);
+    assert_true(number_in(o, "payload_bytes") == 123456789012345.0);
+    assert_true(
+        cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(o, "averaged_loss")));
+    assert_null(cJSON_GetObjectItemCaseSensitive(o, "test_perplexity"));
+    cJSON_Delete(o);
+    (void)empty_folder();
+}
+
+static void a_text_has_perplexities(void **state)
+{
+    (void)state;
+    size_t lines = 0;
+    train_metrics m = epoch(1);
+    m.text = true;
+    assert_ok(train_metrics_append(".", &m));
+    cJSON *const o = last_line(&lines);
+    assert_true(fabs(number_in(o, "test_perplexity") - exp(1.0)) < 1e-12);
+    cJSON_Delete(o);
+    (void)empty_folder();
+}
+
+static void a_cut_keeps_what_lies_before_the_step(void **state)
+{
+    (void)state;
+    size_t lines = 0;
+    for (uint64_t i = 1; i <= 4; i++) {
+        const train_metrics m = epoch(i);
+        assert_ok(train_metrics_append(".", &m));
+    }
+    assert_ok(train_metrics_cut(".", 25));
+    cJSON *const o = last_line(&lines);
+    assert_int_equal(lines, 2);
+    assert_true(number_in(o, "step") == 20);
+    cJSON_Delete(o);
+    (void)empty_folder();
+}
+
+static void half_a_line_is_taken_away(void **state)
+{
+    (void)state;
+    assert_ok(write_text("metrics.jsonl", "{\"step\":10}\n{\"step\":2"));
+    assert_ok(train_metrics_cut(".", 1000));
+    assert_holds("metrics.jsonl", "{\"step\":10}\n");
+    (void)empty_folder();
+}
+
+static void a_file_that_is_not_there_needs_no_cut(void **state)
+{
+    (void)state;
+    assert_ok(train_metrics_cut(".", 5));
+    assert_int_equal(empty_folder(), 0);
+}
+
+static void a_place_that_cannot_be_written_is_named(void **state)
+{
+    (void)state;
+    const train_metrics m = epoch(1);
+    assert_fails(
+        train_metrics_append("nowhere", &m), LAC_ERR_INVALID,
+        "nowhere/metrics.jsonl: cannot be written: No such file or directory");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(
+            numbers_come_back_and_those_that_are_not_finite_are_null),
+        cmocka_unit_test(a_text_has_perplexities),
+        cmocka_unit_test(a_cut_keeps_what_lies_before_the_step),
+        cmocka_unit_test(half_a_line_is_taken_away),
+        cmocka_unit_test(a_file_that_is_not_there_needs_no_cut),
+        cmocka_unit_test(a_place_that_cannot_be_written_is_named),
+    };
+    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+}
