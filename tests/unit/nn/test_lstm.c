@@ -109,8 +109,9 @@ static void check_gradient(const char *spec)
     const float step = 0x1p-7F;
     model m;
     open_model(&m, spec, STEPS);
-    // Gradients of 0.005 and more in every tensor, so that none hides behind the
-    // tolerance: words ten times as far apart, weights three times, and a bias.
+    // Gradients of 0.005 and more in every tensor, so that none hides behind
+    // the tolerance: words ten times as far apart, weights three times, and a
+    // bias.
     for (size_t i = 0; i < m.n; i++) {
         m.parameters[i] *= i < (size_t)WORDS * HIDDEN ? 10 : 3;
     }
