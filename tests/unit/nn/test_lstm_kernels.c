@@ -139,7 +139,7 @@ static void a_line_becomes_its_softmax(void **state)
     fill(x, WORDS, 6);
     fill(bias, WORDS, 7);
     fill(sums, WORDS, 8);
-    double sum = 0, highest = -INFINITY;
+    double sum = 0, highest = -HUGE_VAL;
     for (size_t i = 0; i < WORDS; i++) {
         highest = fmax(highest, (double)(x[i] + bias[i]));
     }
