@@ -20,7 +20,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 SETTINGS = ["--model", "lenet", "--data", "fashion-mnist", "--workers", "8",
             "--topology", "ring", "--epochs", "10", "--batch", "32",
             "--lr", "0.05", "--momentum", "0.9", "--schedule", "cosine",
-            "--warmup", "1", "--seed", "1"]
+            "--seed", "1"]
 
 # What is compared: family, label, algorithm, compressor.
 GRADIENT, MODEL = "gradient", "model"

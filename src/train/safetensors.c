@@ -93,19 +93,37 @@ static lac_status pour_floats(const float *x, size_t n, sink *pour, void *to)
     return status;
 }
 
+// Floats come first, so that they stand at multiples of their size, which some
+// readers need. Returns the tensor at place `at` of the file.
+static const train_tensor *tensor_at(const train_record *record, size_t at)
+{
+    size_t floats = 0;
+    for (size_t i = 0; i < record->tensor_count; i++) {
+        floats += record->tensors[i].dtype == TRAIN_F32;
+    }
+    const train_dtype dtype = at < floats ? TRAIN_F32 : TRAIN_U8;
+    size_t left = at < floats ? at : at - floats;
+    const train_tensor *t = record->tensors;
+    while (t->dtype != dtype || left-- > 0) {
+        t++;
+    }
+    return t;
+}
+
 static lac_status pour_tensors(
     const char *path, const train_record *record, sink *pour, void *to)
 {
     lac_status status = LAC_OK;
     for (size_t i = 0; status == LAC_OK && i < record->tensor_count; i++) {
-        const train_tensor *const t = &record->tensors[i];
+        const train_tensor *const t = tensor_at(record, i);
         size_t len = 0;
         status = train_tensor_bytes(path, t, &len);
-        if (status == LAC_OK && len > 0) {
-            status = t->dtype == TRAIN_F32
-                         ? pour_floats(t->data, len / sizeof(float), pour, to)
-                         : pour(to, t->data, len);
+        if (status != LAC_OK || len == 0) {
+            continue;
         }
+        status = t->dtype == TRAIN_F32
+                     ? pour_floats(t->data, len / sizeof(float), pour, to)
+                     : pour(to, t->data, len);
     }
     return status;
 }
@@ -166,7 +184,7 @@ static lac_status fill_header(
     bool good = header != NULL && add_metadata(header, record);
     size_t at = 0;
     for (size_t i = 0; good && i < record->tensor_count; i++) {
-        const train_tensor *const t = &record->tensors[i];
+        const train_tensor *const t = tensor_at(record, i);
         size_t len = 0;
         lac_status status = train_tensor_bytes(path, t, &len);
         if (status == LAC_OK && (double)at + (double)len > LARGEST_OFFSET) {

@@ -9,7 +9,8 @@
 // digits, lower case: XXH3 (64 bits) of the whole file with '0' for each of
 // them. The map goes on with "format":"pt", which is what PyTorch writes,
 // "laconic":"1", and the numbers as decimal text. Blanks behind the header make
-// the values begin at a multiple of 64; they are little-endian.
+// the values begin at a multiple of 64; they are little-endian, floats before
+// bytes.
 #ifndef LACONIC_TRAIN_SAFETENSORS_H
 #define LACONIC_TRAIN_SAFETENSORS_H
 

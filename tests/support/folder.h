@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "data/dataset.h"
 #include "data/file.h"
 #include "data/output.h"
 #include "lac_test.h"
@@ -36,11 +37,9 @@ static inline size_t remove_all(const char *path)
     DIR *const list = opendir(path);
     assert_non_null(list);
     for (struct dirent *d = readdir(list); d != NULL; d = readdir(list)) {
-        char inside[512];
+        char inside[DATA_PATH_SIZE];
         if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0) {
-            const int len =
-                snprintf(inside, sizeof(inside), "%s/%s", path, d->d_name);
-            assert_in_range(len, 1, sizeof(inside) - 1);
+            assert_ok(data_path_join(inside, path, d->d_name));
             count += remove_all(inside);
         }
     }

@@ -81,6 +81,24 @@ static void the_bytes_are_these(void **state)
     assert_int_equal(empty_folder(), 1);
 }
 
+static void floats_stand_before_bytes(void **state)
+{
+    (void)state;
+    sample in;
+    sample_fill(&in, 7);
+    data_bytes file = file_of(&in.record);
+    const char *const header = (const char *)file.data + 8;
+    const char *const scalar = strstr(
+        header, "\"scalar\":{\"dtype\":\"F32\",\"shape\":[],"
+                "\"data_offsets\":[24,28]}");
+    const char *const bytes = strstr(
+        header, "\"state\":{\"dtype\":\"U8\",\"shape\":[5],"
+                "\"data_offsets\":[28,33]}");
+    assert_true(scalar != NULL && bytes > scalar);
+    data_bytes_free(&file);
+    assert_int_equal(empty_folder(), 1);
+}
+
 static void assert_refused(sample *out)
 {
     const lac_status status = train_safetensors_read("file", &out->record);
@@ -240,6 +258,7 @@ int main(void)
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(a_large_tensor_comes_back),
         cmocka_unit_test(the_bytes_are_these),
+        cmocka_unit_test(floats_stand_before_bytes),
         cmocka_unit_test(every_altered_byte_is_refused),
         cmocka_unit_test(every_truncation_and_addition_is_refused),
         cmocka_unit_test(the_order_of_tensors_does_not_matter),
