@@ -164,26 +164,30 @@ NN_INLINE void scale_any(
     }
 }
 
-#define KERNELS(machine, target)                                               \
-    target static void cell_##machine(const nn_cell *c)                        \
+#define TARGET_portable
+#define TARGET_avx2 __attribute__((target("avx2")))
+
+#define KERNELS(machine)                                                       \
+    TARGET_##machine static void cell_##machine(const nn_cell *c)              \
     {                                                                          \
         cell_any(c);                                                           \
     }                                                                          \
-    target static void cell_backward_##machine(const nn_cell_backward *c)      \
+    TARGET_##machine static void cell_backward_##machine(                      \
+        const nn_cell_backward *c)                                             \
     {                                                                          \
         cell_backward_any(c);                                                  \
     }                                                                          \
-    target static float add_bias_##machine(                                    \
+    TARGET_##machine static float add_bias_##machine(                          \
         float *x, const float *bias, size_t n)                                 \
     {                                                                          \
         return add_bias_any(x, bias, n);                                       \
     }                                                                          \
-    target static double exponentials_##machine(                               \
+    TARGET_##machine static double exponentials_##machine(                     \
         float *x, float highest, size_t n)                                     \
     {                                                                          \
         return exponentials_any(x, highest, n);                                \
     }                                                                          \
-    target static void scale_##machine(                                        \
+    TARGET_##machine static void scale_##machine(                              \
         float *x, float factor, float *sums, size_t n)                         \
     {                                                                          \
         scale_any(x, factor, sums, n);                                         \
@@ -192,7 +196,7 @@ NN_INLINE void scale_any(
         cell_##machine, cell_backward_##machine, add_bias_##machine,           \
         exponentials_##machine, scale_##machine}
 
-KERNELS(portable, );
+KERNELS(portable);
 
 const nn_kernels *nn_lstm_kernels_portable(void)
 {
@@ -201,7 +205,7 @@ const nn_kernels *nn_lstm_kernels_portable(void)
 
 #if defined(LACI_HAVE_AVX2)
 
-KERNELS(avx2, __attribute__((target("avx2"))));
+KERNELS(avx2);
 
 const nn_kernels *nn_lstm_kernels(void)
 {

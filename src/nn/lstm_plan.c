@@ -81,25 +81,30 @@ static size_t block_of(const nn_lstm *net)
     return (lines + blocks - 1) / blocks;
 }
 
+static lac_status no_memory(const nn_lstm *net)
+{
+    return lac_fail(
+        LAC_ERR_NOMEM, "lstm: no memory for %u layers and %u rows of %u words",
+        net->layers, net->batch, net->steps);
+}
+
 lac_status nn_lstm_plan(nn_lstm *net)
 {
     arena sizes = {0};
     net->block = block_of(net);
     net->layer = calloc(net->layers + (size_t)1, sizeof(*net->layer));
-    if (net->layer != NULL) {
-        place(net, &sizes);
-        net->memory = calloc(1, sizes.used + ALIGNMENT);
+    if (net->layer == NULL) {
+        return no_memory(net);
     }
+    place(net, &sizes);
+    net->network.memory = sizes.used + ALIGNMENT;
+    net->memory = calloc(1, net->network.memory);
     if (net->memory == NULL) {
-        return lac_fail(
-            LAC_ERR_NOMEM,
-            "lstm: no memory for %u layers and %u rows of %u words",
-            net->layers, net->batch, net->steps);
+        return no_memory(net);
     }
     const uintptr_t start = (uintptr_t)net->memory + ALIGNMENT - 1;
     arena places = {.base = start / ALIGNMENT * ALIGNMENT};
     place(net, &places);
-    net->network.memory = sizes.used + ALIGNMENT;
     return LAC_OK;
 }
 

@@ -34,7 +34,7 @@ static inline nn_options options_of(const char *spec, uint32_t steps)
 
 static inline float *floats(size_t n)
 {
-    float *const x = malloc(n * sizeof(*x));
+    float *const x = malloc((n + 1) * sizeof(*x));
     assert_non_null(x);
     return x;
 }
