@@ -127,6 +127,9 @@ static lac_status open_without_memory(player *p)
 
 static void memory_runs_out(play *piece)
 {
+    if (!WORKERS_ARE_THREADS) {
+        return;
+    }
     piece->script = open_without_memory;
     piece->world = 1;
     piece->topology = "complete";
@@ -192,6 +195,9 @@ static lac_status misuse(player *p)
 
 static void wrong_calls(play *piece)
 {
+    if (!WORKERS_ARE_THREADS) {
+        return;
+    }
     piece->script = misuse;
     piece->world = 1;
     piece->topology = "complete";

@@ -110,6 +110,9 @@ static lac_status reduce_portably(crewman *m)
 
 static void portable_kernels(voyage *v)
 {
+    if (!WORKERS_ARE_THREADS) {
+        return;
+    }
     assert_alike(v, reduce_portably);
 }
 
@@ -144,7 +147,8 @@ static void identity_is_the_mean(voyage *v)
 // of rounds that compress.
 static void costs_are_bounds(voyage *v)
 {
-    if (strstr(v->algorithm, "start-iteration") != NULL) {
+    if (!WORKERS_ARE_THREADS ||
+        strstr(v->algorithm, "start-iteration") != NULL) {
         return;
     }
     voyage_well(v, reduce_rounds);
@@ -186,6 +190,9 @@ static lac_status reduce_counting(crewman *m)
 // Of one worker: what a transport gets for messages is its own.
 static void allocate_nothing(voyage *v)
 {
+    if (!WORKERS_ARE_THREADS) {
+        return;
+    }
     v->world = 1;
     voyage_well(v, reduce_counting);
     v->nonfinite = LAC_NONFINITE_RAW;
@@ -210,6 +217,9 @@ static lac_status open_with_little(crewman *m)
 
 static void survive_little_memory(voyage *v)
 {
+    if (!WORKERS_ARE_THREADS) {
+        return;
+    }
     v->world = 1;
     voyage_well(v, open_with_little);
     v->nonfinite = LAC_NONFINITE_RAW;
