@@ -142,7 +142,9 @@ lac_algorithm_start(lac_algorithm *a, const lac_slice *slices, size_t count);
 /// the values, or NULL. Rounds count from 0 and without gaps; a tensor comes
 /// once in a call, and every round of it is begun and ended once.
 /// Both fail with LAC_ERR_INVALID, LAC_ERR_PEER or LAC_ERR_CORRUPT; a failed
-/// round leaves state and values as they were.
+/// round leaves state and values as they were before it was begun. Only the
+/// begin of choco has changed its state by the time an end may fail: that round
+/// stays begun and can be ended with other updates.
 LAC_FALLIBLE lac_status lac_algorithm_begin(
     lac_algorithm *a, uint64_t round, const lac_slice *slices, size_t count);
 LAC_FALLIBLE lac_status lac_algorithm_end(
@@ -182,7 +184,8 @@ LAC_API lac_traffic lac_algorithm_traffic(const lac_algorithm *a);
 LAC_API double lac_algorithm_waited(const lac_algorithm *a);
 
 /// lac_algorithm_state_size returns the bytes of the saved state.
-/// lac_algorithm_save writes them, after the start and between rounds;
+/// lac_algorithm_save writes them, after the start and between rounds (load
+/// refuses a state of choco from between begin and end);
 /// lac_algorithm_load takes them up again, in an algorithm opened with the same
 /// settings that was not started, and continues bit for bit.
 /// Load fails, having changed nothing, with LAC_ERR_CORRUPT or LAC_ERR_INVALID

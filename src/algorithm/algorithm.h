@@ -125,6 +125,8 @@ typedef struct laci_algorithm_ops {
     lac_form form;     // of the compressor
     bool fixed_graph;  // refuses topologies that vary
     bool takes_update; // the local step goes through end
+    bool begin_saves;  // begin writes fields that are saved: a round that was
+                       // begun has to be ended
     bool native_sums;  // gradient family: as laci_group_options has it
     bool sharded;      // gradient family: every tensor has an owner, and
                        // messages go to owners: laci_group_scatter
@@ -158,7 +160,8 @@ typedef struct laci_algorithm_ops {
     // Optional: starts from the values of all tensors.
     lac_status (*start)(void *state, laci_worker *w, const laci_round *round);
 
-    // The model family. `begin` writes fields only.
+    // The model family. `begin` writes fields only, and only those that are
+    // not saved unless begin_saves.
     lac_status (*begin)(void *state, laci_worker *w, const laci_round *round);
     lac_status (*end)(void *state, laci_worker *w, const laci_round *round);
 

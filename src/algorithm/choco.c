@@ -143,6 +143,7 @@ const laci_algorithm_ops laci_choco_algorithm = {
     .takes_compressor = true,
     .form = LAC_FORM_CONTRACTIVE,
     .fixed_graph = true,
+    .begin_saves = true,
     .configure = choco_configure,
     .plan = choco_plan,
     .message_bound = choco_message_bound,

@@ -13,7 +13,8 @@
 #include "kernels/gossip.h"
 #include "kernels/vector.h"
 
-// The fields of a tensor: the error memory, what is sent, and the step.
+// The fields of a tensor: the error memory, what is sent and then what of it
+// was not, which is the next error memory, and the step.
 enum { ERROR, SENT, STEP };
 
 typedef struct deepsqueeze {
@@ -90,10 +91,8 @@ static lac_status deepsqueeze_begin(
         const laci_item *const item = &round->items[i];
         const laci_field *const fields = laci_fields(w, item->tensor);
         float *const step = fields[STEP].values;
-        w->kernels->gossip->apply(
-            fields[SENT].values, NULL, fields[ERROR].values, item->n);
         laci_gossip_add_own(
-            w, w->compressor, round, i, -1, fields[ERROR].values);
+            w, w->compressor, round, i, -1, fields[SENT].values);
         memset(step, 0, item->n * sizeof(*step));
         laci_gossip_add_own(
             w, w->compressor, round, i, (float)(d->step * (self - 1)), step);
@@ -112,8 +111,12 @@ static lac_status deepsqueeze_end(
     (void)state;
     for (size_t i = 0; i < round->count; i++) {
         const laci_item *const item = &round->items[i];
-        const float *const step = laci_fields(w, item->tensor)[STEP].values;
-        w->kernels->gossip->apply(item->in, step, item->out, item->n);
+        laci_field *const fields = laci_fields(w, item->tensor);
+        float *const error = fields[ERROR].values;
+        fields[ERROR].values = fields[SENT].values;
+        fields[SENT].values = error;
+        w->kernels->gossip->apply(
+            item->in, fields[STEP].values, item->out, item->n);
         if (item->update != NULL) {
             w->kernels->vector->add(item->update, item->out, item->n);
         }

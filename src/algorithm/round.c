@@ -97,7 +97,6 @@ static size_t fill_items(
     return count;
 }
 
-// Fills a->items from the slices. A tensor may come once in a call.
 // The tensors of a call, in their order.
 static uint64_t subject_of(const lac_algorithm *a, size_t count)
 {
@@ -113,6 +112,7 @@ static uint64_t subject_of(const lac_algorithm *a, size_t count)
     return hash;
 }
 
+// Fills a->items from the slices. A tensor may come once in a call.
 static lac_status take_slices(
     lac_algorithm *a, uint64_t round, const lac_slice *slices,
     const float *const *updates, size_t count)
@@ -238,12 +238,24 @@ static lac_status begin_items(lac_algorithm *a, uint64_t number, size_t count)
     return LAC_OK;
 }
 
-static lac_status end_items(lac_algorithm *a, uint64_t number, size_t count)
+// Ends the round of a->items. One that fails was never begun, except where
+// begin has written what is saved: there it can be ended again.
+static lac_status end_items(
+    lac_algorithm *a, uint64_t number, size_t count, bool looked)
 {
     const laci_round round = {number, a->items, count, 0};
-    LAC_TRY(a->ops->end(a->state, &a->worker, &round));
-    advance(a, count);
-    return LAC_OK;
+    lac_status status = looked ? LAC_OK : stop_on_nonfinite(a, count);
+    if (status == LAC_OK) {
+        status = a->ops->end(a->state, &a->worker, &round);
+    }
+    if (status == LAC_OK) {
+        advance(a, count);
+        return LAC_OK;
+    }
+    for (size_t i = 0; i < count && !a->ops->begin_saves; i++) {
+        a->progress[a->items[i].tensor].begun = false;
+    }
+    return status;
 }
 
 lac_status lac_algorithm_begin(
@@ -261,10 +273,8 @@ lac_status lac_algorithm_end(
     LAC_TRY(expect_family(a, LAC_FAMILY_MODEL));
     LAC_TRY(take_slices(a, number, slices, updates, count));
     LAC_TRY(expect_begun(a, count, true));
-    if (updates != NULL || a->ops->takes_update) {
-        LAC_TRY(stop_on_nonfinite(a, count));
-    }
-    return end_items(a, number, count);
+    const bool must_look = updates != NULL || a->ops->takes_update;
+    return end_items(a, number, count, !must_look);
 }
 
 // Looks at the updates before anything is sent, which begin cannot do.
@@ -275,7 +285,7 @@ lac_status lac_algorithm_mix(
     LAC_TRY(expect_family(a, LAC_FAMILY_MODEL));
     LAC_TRY(take_slices(a, number, slices, updates, count));
     LAC_TRY(begin_items(a, number, count));
-    return end_items(a, number, count);
+    return end_items(a, number, count, true);
 }
 
 // Reduces a->items, which may have values that are not finite.

@@ -69,7 +69,8 @@ static void put_tensor(writer *w, const lac_algorithm *a, size_t index)
     put_text(w, tensor->name);
     put_u64(w, tensor->shape.rows);
     put_u64(w, tensor->shape.cols);
-    put_u64(w, a->progress[index].next_round);
+    const bool begun = a->progress[index].begun && a->ops->begin_saves;
+    put_u64(w, a->progress[index].next_round | (begun ? LACI_STATE_BEGUN : 0));
     put_u32(w, saved);
     for (size_t i = a->memory.first[index]; i < a->memory.first[index + 1];
          i++) {

@@ -11,7 +11,8 @@
 //     u64       bits of its step size, a double; 0 where there is none
 //     u32       number of tensors; for each
 //       text      name
-//       u64       rows, u64 columns, u64 next round
+//       u64       rows, u64 columns, u64 next round; the highest bit of it is
+//                 set when begin has changed the fields and end has not
 //       u32       number of saved fields; for each
 //         text      name
 //         u32       peer, or 2^32 - 1
@@ -29,6 +30,9 @@
 #define LACI_STATE_MAGIC "LACSTATE"
 
 enum { LACI_STATE_MAGIC_LEN = 8, LACI_STATE_VERSION = 1 };
+
+// Such a state is no place to go on from.
+#define LACI_STATE_BEGUN (UINT64_C(1) << 63)
 
 static inline double laci_state_step(const lac_algorithm *a)
 {

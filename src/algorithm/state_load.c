@@ -247,6 +247,13 @@ static lac_status get_tensor(reader *r, lac_algorithm *a, bool apply)
             tensor->name, (unsigned long long)rows, (unsigned long long)cols,
             tensor->shape.rows, tensor->shape.cols);
     }
+    if ((round & LACI_STATE_BEGUN) != 0) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "state: round %llu of %s was begun and not ended, expected one "
+            "between rounds",
+            (unsigned long long)(round & ~LACI_STATE_BEGUN), tensor->name);
+    }
     const size_t index =
         (size_t)(tensor - lac_layout_tensor(a->worker.layout, 0));
     if (a->progress[index].named) {

@@ -72,9 +72,10 @@ static inline void free_saves(saves *s)
 }
 
 // The states as rows of the longest's length, for workers that only have their
-// own.
+// own, and of others perhaps what those saved before.
 static inline void share_saves(saves *s, uint32_t world)
 {
+    const saves before = *s;
     size_t most = 0;
     share_rows(s->lens, sizeof(*s->lens), world);
     for (uint32_t rank = 0; rank < world; rank++) {
@@ -83,7 +84,7 @@ static inline void share_saves(saves *s, uint32_t world)
     uint8_t *const rows = calloc(world, most + 1);
     assert_non_null(rows);
     for (uint32_t rank = 0; rank < world; rank++) {
-        if (s->states[rank] != NULL) {
+        if (s->states[rank] != NULL && s->lens[rank] == before.lens[rank]) {
             memcpy(rows + rank * most, s->states[rank], s->lens[rank]);
         }
     }

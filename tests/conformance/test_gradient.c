@@ -2,6 +2,8 @@
 // What every gradient algorithm owes its callers when nothing goes wrong.
 #include "gradient.h"
 
+#include <xxhash.h>
+
 static void every_world_agrees(voyage *v)
 {
     static const uint32_t worlds[] = {1, 2, 3, 5, 8};
@@ -108,6 +110,9 @@ static lac_status reduce_portably(crewman *m)
 
 static void portable_kernels(voyage *v)
 {
+    if (!WORKERS_ARE_THREADS) {
+        return;
+    }
     assert_alike(v, reduce_portably);
 }
 
@@ -142,7 +147,8 @@ static void identity_is_the_mean(voyage *v)
 // of rounds that compress.
 static void costs_are_bounds(voyage *v)
 {
-    if (strstr(v->algorithm, "start-iteration") != NULL) {
+    if (!WORKERS_ARE_THREADS ||
+        strstr(v->algorithm, "start-iteration") != NULL) {
         return;
     }
     voyage_well(v, reduce_rounds);
@@ -184,6 +190,9 @@ static lac_status reduce_counting(crewman *m)
 // Of one worker: what a transport gets for messages is its own.
 static void allocate_nothing(voyage *v)
 {
+    if (!WORKERS_ARE_THREADS) {
+        return;
+    }
     v->world = 1;
     voyage_well(v, reduce_counting);
     v->nonfinite = LAC_NONFINITE_RAW;
@@ -208,6 +217,9 @@ static lac_status open_with_little(crewman *m)
 
 static void survive_little_memory(voyage *v)
 {
+    if (!WORKERS_ARE_THREADS) {
+        return;
+    }
     v->world = 1;
     voyage_well(v, open_with_little);
     v->nonfinite = LAC_NONFINITE_RAW;
@@ -239,6 +251,62 @@ static void zeros_do_no_harm(voyage *v)
     assert_true(last > 1);
 }
 
+// What each worker got of a sum that a transport may do by itself.
+typedef struct large_sum {
+    uint64_t hashes[WORLD_MAX];
+} large_sum;
+
+enum { LARGE = 9001 };
+
+// Every worker has a NaN of its own in the same place, and one in another.
+static lac_status sum_nans(test_worker *w)
+{
+    static const lac_tensor tensor = {.name = "large", .shape = {LARGE, 1}};
+    large_sum *const sum = w->context;
+    lac_algorithm_options o = lac_algorithm_options_default();
+    lac_layout *layout = NULL;
+    lac_algorithm *a = NULL;
+    float x[LARGE];
+    for (uint32_t i = 0; i < LARGE; i++) {
+        x[i] = 0.1f * (float)(i % 100) + (float)w->rank;
+    }
+    const uint32_t bits = 0x7fc00001 + w->rank;
+    memcpy(&x[7], &bits, sizeof(bits));
+    memcpy(&x[5000 + w->rank], &bits, sizeof(bits));
+    lac_status status = lac_layout_open(&layout, &tensor, 1);
+    o.layout = layout;
+    o.transport = w->transport;
+    o.nonfinite = LAC_NONFINITE_RAW;
+    if (status == LAC_OK) {
+        status = lac_algorithm_open(&a, &o);
+    }
+    if (status == LAC_OK) {
+        const lac_slice slice = {0, LAC_F32, x, x};
+        status = lac_algorithm_reduce(a, 0, &slice, 1);
+        sum->hashes[w->rank] = XXH3_64bits(x, sizeof(x));
+    }
+    lac_transport_leave(w->transport);
+    w->transport = NULL;
+    lac_algorithm_close(a);
+    lac_layout_close(layout);
+    return status;
+}
+
+static void large_sums_of_nans_have_the_same_bits(void **state)
+{
+    (void)state;
+    for (uint32_t world = 1; world <= WORLD_MAX; world++) {
+        test_worker workers[WORLD_MAX];
+        large_sum sum = {0};
+        run_workers(world, sum_nans, &sum, workers);
+        share_rows(sum.hashes, sizeof(*sum.hashes), world);
+        assert_all_ok(workers, world);
+        for (uint32_t rank = 1; rank < world; rank++) {
+            assert_true(sum.hashes[rank] == sum.hashes[0]);
+        }
+    }
+}
+
 DUTY(every_world_agrees)
 DUTY(groups_as_they_like)
 DUTY(results_may_replace_gradients)
@@ -263,6 +331,7 @@ int main(void)
         cmocka_unit_test(all_allocate_nothing),
         cmocka_unit_test(all_survive_little_memory),
         cmocka_unit_test(all_zeros_do_no_harm),
+        cmocka_unit_test(large_sums_of_nans_have_the_same_bits),
     };
     return cmocka_run_group_tests_name(
         "gradient", tests, muster_workers, dismiss_workers);

@@ -14,19 +14,15 @@ typedef struct ill {
 } ill;
 
 // In a matrix and a vector, in vectors, in a matrix alone, and in much of what
-// one worker has. The first ill of each is the one that a sentence names. Of
-// processes one plague is enough: what follows from others does not depend on
-// how messages travel, and joining takes long.
+// one worker has. The first ill of each is the one that a sentence names.
 static const ill plagues[][ILLS] = {
     {{2, WEIGHT, 17, NAN}, {3, BIAS, 1, NAN}, {4, WEIGHT, 34, INFINITY}},
-#ifndef LACI_TEST_MPI
     {{3, BIAS, 5, NAN}, {4, BIAS, 0, INFINITY}, {4, ROW, 2, -INFINITY}},
     {{4, WEIGHT, 0, -INFINITY}, {4, WEIGHT, 12, NAN}, {4, WEIGHT, 13, 1}},
     {{0, WEIGHT, 6, INFINITY}, {0, BIAS, 12, NAN}, {0, ONE, 0, INFINITY}},
-#endif
 };
 
-enum { PLAGUES = sizeof(plagues) / sizeof(*plagues) };
+enum { PLAGUES = WORKERS_ARE_THREADS ? sizeof(plagues) / sizeof(*plagues) : 1 };
 
 static void infect(crewman *m)
 {

@@ -43,6 +43,10 @@ static inline void join_and_run(test_worker *w, const char *transport)
 #include "workers_mpi.h"
 #else
 
+// What does not depend on how messages travel is left to threads: processes
+// take long to meet.
+enum { WORKERS_ARE_THREADS = true };
+
 static inline void *run_test_worker(void *argument)
 {
     join_and_run(argument, "local");

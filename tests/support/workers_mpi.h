@@ -8,7 +8,7 @@
 #include <mpi.h>
 #include <time.h>
 
-enum { TEST_PROCESSES = 8 };
+enum { WORKERS_ARE_THREADS = false, TEST_PROCESSES = 8 };
 
 // The first 1, 2, ... processes; none where this process is not among them.
 static MPI_Comm test_comms[TEST_PROCESSES + 1];
