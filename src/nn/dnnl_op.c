@@ -34,7 +34,9 @@ static dnnl_primitive_attr_t open_attr(nn_plan *plan, bool relu)
 {
     dnnl_primitive_attr_t attr = NULL;
     dnnl_post_ops_t post = NULL;
-    nn_plan_check(plan, dnnl_primitive_attr_create(&attr), "attributes");
+    if (plan->status == LAC_OK) {
+        nn_plan_check(plan, dnnl_primitive_attr_create(&attr), "attributes");
+    }
     if (plan->status != LAC_OK) {
         return NULL;
     }

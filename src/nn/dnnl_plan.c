@@ -47,6 +47,11 @@ void nn_plan_check(nn_plan *plan, dnnl_status_t status, const char *what)
     }
 }
 
+bool nn_plan_going(const nn_plan *plan)
+{
+    return plan->status == LAC_OK;
+}
+
 lac_status nn_plan_open(nn_plan **out)
 {
     *out = NULL;

@@ -31,6 +31,9 @@ void nn_conv_forward(nn_builder *b, const nn_layer *l, nn_trace *t)
     const nn_desc any_out = nn_desc_any(&plain_out);
     const nn_desc any_weight = any_of(b, weight);
     const nn_desc bias_desc = nn_plan_desc(p, bias);
+    if (!nn_plan_going(p)) {
+        return;
+    }
     dnnl_convolution_desc_t d;
     nn_plan_check(
         p,
@@ -62,6 +65,9 @@ static void backward_weights(
     const nn_desc any_dy = any_of(b, diff);
     const nn_desc any_weight = any_of(b, weight);
     const nn_desc bias_desc = nn_plan_desc(p, bias);
+    if (!nn_plan_going(p)) {
+        return;
+    }
     dnnl_convolution_desc_t d;
     nn_plan_check(
         p,
@@ -93,6 +99,9 @@ static void backward_data(
     const nn_desc any_dy = any_of(b, diff);
     const nn_desc like_x = nn_plan_desc(p, b->flows[l->in].y);
     const nn_desc any_dx = nn_desc_any(&like_x);
+    if (!nn_plan_going(p)) {
+        return;
+    }
     dnnl_convolution_desc_t d;
     nn_plan_check(
         p,

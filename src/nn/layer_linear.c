@@ -28,6 +28,9 @@ void nn_linear_forward(nn_builder *b, const nn_layer *l, nn_trace *t)
     const nn_desc plain_weight = nn_plan_desc(p, weight);
     const nn_desc any_weight = nn_desc_any(&plain_weight);
     const nn_desc bias_desc = nn_plan_desc(p, bias);
+    if (!nn_plan_going(p)) {
+        return;
+    }
     dnnl_inner_product_desc_t d;
     nn_plan_check(
         p,
@@ -56,6 +59,9 @@ static void backward_weights(
     const nn_desc plain_weight = nn_plan_desc(p, weight);
     const nn_desc any_weight = nn_desc_any(&plain_weight);
     const nn_desc bias_desc = nn_plan_desc(p, bias);
+    if (!nn_plan_going(p)) {
+        return;
+    }
     dnnl_inner_product_desc_t d;
     nn_plan_check(
         p,
@@ -83,6 +89,9 @@ static void backward_data(
     const nn_desc any_weight = nn_desc_any(&plain_weight);
     const nn_desc dy = nn_plan_desc(p, diff);
     const nn_desc dx = nn_plan_desc(p, b->flows[l->in].y);
+    if (!nn_plan_going(p)) {
+        return;
+    }
     dnnl_inner_product_desc_t d;
     nn_plan_check(
         p,

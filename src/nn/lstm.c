@@ -78,7 +78,7 @@ static void drop(const nn_lstm_call *call, size_t k, const float *from)
         layer->kept[i] = lac_key_draw(&key, (uint32_t)i) >= bar;
     }
     for (size_t i = 0; i < n; i++) {
-        layer->x[i] = layer->kept[i] ? from[i] * scale : 0.0F;
+        layer->x[i] = from[i] * (scale * (float)layer->kept[i]);
     }
 }
 
@@ -89,7 +89,7 @@ static void drop_backward(const nn_lstm_call *call, size_t k)
     const float scale = (float)(1 / (1 - call->net->dropout));
     const size_t n = call->lines * call->net->hidden;
     for (size_t i = 0; i < n; i++) {
-        gradient[i] = kept[i] ? gradient[i] * scale : 0.0F;
+        gradient[i] *= scale * (float)kept[i];
     }
 }
 

@@ -27,7 +27,7 @@ enum { NN_LSTM_GATES = 4 }; // in the order of PyTorch: i, f, g, o
 // first line of its output is written.
 typedef struct nn_lstm_layer {
     float *x;      // lines x hidden: its input after dropout
-    uint8_t *kept; // lines x hidden: what dropout kept of x
+    uint8_t *kept; // lines x hidden: 1 where dropout kept x, 0 elsewhere
     float *gates;  // lines x 4 hidden; backwards, their gradient
     float *cells;  // the carry's rows, then lines x hidden
     float *bent;   // lines x hidden: tanh of the cells
@@ -44,6 +44,7 @@ typedef struct nn_lstm {
     void *memory;
     nn_lstm_layer *layer; // layers, and one whose x the decoder reads
     float *biases;        // 4 hidden: the two biases of a layer together
+    float *turned;        // hidden x 4 hidden: W_hh^T of a layer
     float *logits;        // block x vocabulary
     float *gradient;      // lines x hidden: of a layer's input or output
     float *gradient_c;    // batch x hidden: of the cells of a step

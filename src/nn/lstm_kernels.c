@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The loops of the language model, written so that compilers make vector code
-// of them: no calls, no branches, and sums in sixteen lanes. They are compiled
+// of them: no calls, no branches, and sums in lanes. They are compiled
 // twice, for any machine and for AVX2; without fused operations both give the
 // same bits.
 #include "nn/lstm_kernels.h"
@@ -10,7 +10,7 @@
 #include "nn/lstm_math.h"
 
 enum {
-    LANES = 16,
+    LANES = 64,
     RUN = 1024 // values that are added in float before double takes over
 };
 
@@ -18,63 +18,82 @@ enum {
 // processors a hundred times as long and changes no weight.
 #define NEGLIGIBLE 1e-30F
 
-NN_INLINE void cell_row(const nn_cell *c, size_t row)
+NN_INLINE void bend_sigmoid(
+    float *restrict x, const float *restrict bias, size_t n)
 {
-    const size_t n = c->width;
-    float *restrict const i = c->gates + 4 * row * n;
-    float *restrict const f = i + n;
-    float *restrict const g = f + n;
-    float *restrict const o = g + n;
-    const float *restrict const before = c->before + row * n;
-    const float *restrict const bias = c->biases;
-    float *restrict const cells = c->cells + row * n;
-    float *restrict const bent = c->bent + row * n;
-    float *restrict const hidden = c->hidden + row * n;
     for (size_t j = 0; j < n; j++) {
-        i[j] = nn_sigmoid(i[j] + bias[j]);
-        f[j] = nn_sigmoid(f[j] + bias[n + j]);
-        g[j] = nn_tanh(g[j] + bias[2 * n + j]);
-        o[j] = nn_sigmoid(o[j] + bias[3 * n + j]);
-        cells[j] = f[j] * before[j] + i[j] * g[j];
-        bent[j] = nn_tanh(cells[j]);
-        hidden[j] = o[j] * bent[j];
+        x[j] = nn_sigmoid(x[j] + bias[j]);
+    }
+}
+
+NN_INLINE void bend_tanh(
+    float *restrict x, const float *restrict bias, size_t n)
+{
+    for (size_t j = 0; j < n; j++) {
+        x[j] = nn_tanh(x[j] + bias[j]);
+    }
+}
+
+NN_INLINE void join_gates(
+    size_t n, const float *gates, const float *before, float *restrict cells,
+    float *restrict bent, float *restrict hidden)
+{
+    for (size_t j = 0; j < n; j++) {
+        const float i = gates[j];
+        const float f = gates[n + j];
+        const float g = gates[2 * n + j];
+        const float c = f * before[j] + i * g;
+        cells[j] = c;
+        bent[j] = nn_tanh(c);
+        hidden[j] = gates[3 * n + j] * bent[j];
     }
 }
 
 NN_INLINE void cell_any(const nn_cell *c)
 {
+    const size_t n = c->width;
     for (size_t row = 0; row < c->rows; row++) {
-        cell_row(c, row);
+        float *const gates = c->gates + 4 * row * n;
+        bend_sigmoid(gates, c->biases, 2 * n);
+        bend_tanh(gates + 2 * n, c->biases + 2 * n, n);
+        bend_sigmoid(gates + 3 * n, c->biases + 3 * n, n);
+        join_gates(
+            n, gates, c->before + row * n, c->cells + row * n,
+            c->bent + row * n, c->hidden + row * n);
     }
 }
 
-NN_INLINE void cell_backward_row(const nn_cell_backward *c, size_t row)
+// The gates of a row, and what their gradient is made of.
+NN_INLINE void part_gates(
+    size_t n, float *restrict gates, const float *restrict before,
+    const float *restrict bent, const float *restrict gradient,
+    float *restrict gradient_c)
 {
-    const size_t n = c->width;
-    float *restrict const i = c->gates + 4 * row * n;
-    float *restrict const f = i + n;
-    float *restrict const g = f + n;
-    float *restrict const o = g + n;
-    const float *restrict const before = c->before + row * n;
-    const float *restrict const bent = c->bent + row * n;
-    const float *restrict const gradient = c->gradient + row * n;
-    float *restrict const gradient_c = c->gradient_c + row * n;
+    float *const f_gates = gates + n;
+    float *const g_gates = gates + 2 * n;
+    float *const o_gates = gates + 3 * n;
     for (size_t j = 0; j < n; j++) {
+        const float i = gates[j];
+        const float f = f_gates[j];
+        const float g = g_gates[j];
+        const float o = o_gates[j];
         const float dh = gradient[j];
-        const float dc = gradient_c[j] + dh * o[j] * (1.0F - bent[j] * bent[j]);
-        gradient_c[j] = dc * f[j];
-        const float di = dc * g[j] * i[j] * (1.0F - i[j]);
-        f[j] = dc * before[j] * f[j] * (1.0F - f[j]);
-        g[j] = dc * i[j] * (1.0F - g[j] * g[j]);
-        o[j] = dh * bent[j] * o[j] * (1.0F - o[j]);
-        i[j] = di;
+        const float dc = gradient_c[j] + dh * o * (1.0F - bent[j] * bent[j]);
+        gradient_c[j] = dc * f;
+        gates[j] = dc * g * i * (1.0F - i);
+        f_gates[j] = dc * before[j] * f * (1.0F - f);
+        g_gates[j] = dc * i * (1.0F - g * g);
+        o_gates[j] = dh * bent[j] * o * (1.0F - o);
     }
 }
 
 NN_INLINE void cell_backward_any(const nn_cell_backward *c)
 {
+    const size_t n = c->width;
     for (size_t row = 0; row < c->rows; row++) {
-        cell_backward_row(c, row);
+        part_gates(
+            n, c->gates + 4 * row * n, c->before + row * n, c->bent + row * n,
+            c->gradient + row * n, c->gradient_c + row * n);
     }
 }
 
@@ -88,8 +107,9 @@ NN_INLINE float add_bias_any(
     }
     for (; i + LANES <= n; i += LANES) {
         for (size_t j = 0; j < LANES; j++) {
-            x[i + j] += bias[i + j];
-            most[j] = x[i + j] > most[j] ? x[i + j] : most[j];
+            const float y = x[i + j] + bias[i + j];
+            x[i + j] = y;
+            most[j] = y > most[j] ? y : most[j];
         }
     }
     for (; i < n; i++) {
@@ -102,19 +122,17 @@ NN_INLINE float add_bias_any(
     return most[0];
 }
 
-NN_INLINE double exponentials_run(float *restrict x, float highest, size_t n)
+NN_INLINE double add_up(const float *x, size_t n)
 {
     float sums[LANES] = {0};
     size_t i = 0;
     for (; i + LANES <= n; i += LANES) {
         for (size_t j = 0; j < LANES; j++) {
-            x[i + j] = nn_exp(x[i + j] - highest);
             sums[j] += x[i + j];
         }
     }
     double sum = 0;
     for (; i < n; i++) {
-        x[i] = nn_exp(x[i] - highest);
         sum += (double)x[i];
     }
     for (size_t j = 0; j < LANES; j++) {
@@ -127,7 +145,11 @@ NN_INLINE double exponentials_any(float *x, float highest, size_t n)
 {
     double sum = 0;
     for (size_t i = 0; i < n; i += RUN) {
-        sum += exponentials_run(x + i, highest, n - i < RUN ? n - i : RUN);
+        const size_t count = n - i < RUN ? n - i : RUN;
+        for (size_t j = i; j < i + count; j++) {
+            x[j] = nn_exp(x[j] - highest);
+        }
+        sum += add_up(x + i, count);
     }
     return sum;
 }
@@ -142,26 +164,30 @@ NN_INLINE void scale_any(
     }
 }
 
-#define KERNELS(machine, target)                                               \
-    target static void cell_##machine(const nn_cell *c)                        \
+#define TARGET_portable
+#define TARGET_avx2 __attribute__((target("avx2")))
+
+#define KERNELS(machine)                                                       \
+    TARGET_##machine static void cell_##machine(const nn_cell *c)              \
     {                                                                          \
         cell_any(c);                                                           \
     }                                                                          \
-    target static void cell_backward_##machine(const nn_cell_backward *c)      \
+    TARGET_##machine static void cell_backward_##machine(                      \
+        const nn_cell_backward *c)                                             \
     {                                                                          \
         cell_backward_any(c);                                                  \
     }                                                                          \
-    target static float add_bias_##machine(                                    \
+    TARGET_##machine static float add_bias_##machine(                          \
         float *x, const float *bias, size_t n)                                 \
     {                                                                          \
         return add_bias_any(x, bias, n);                                       \
     }                                                                          \
-    target static double exponentials_##machine(                               \
+    TARGET_##machine static double exponentials_##machine(                     \
         float *x, float highest, size_t n)                                     \
     {                                                                          \
         return exponentials_any(x, highest, n);                                \
     }                                                                          \
-    target static void scale_##machine(                                        \
+    TARGET_##machine static void scale_##machine(                              \
         float *x, float factor, float *sums, size_t n)                         \
     {                                                                          \
         scale_any(x, factor, sums, n);                                         \
@@ -170,7 +196,7 @@ NN_INLINE void scale_any(
         cell_##machine, cell_backward_##machine, add_bias_##machine,           \
         exponentials_##machine, scale_##machine}
 
-KERNELS(portable, );
+KERNELS(portable);
 
 const nn_kernels *nn_lstm_kernels_portable(void)
 {
@@ -179,7 +205,7 @@ const nn_kernels *nn_lstm_kernels_portable(void)
 
 #if defined(LACI_HAVE_AVX2)
 
-KERNELS(avx2, __attribute__((target("avx2"))));
+KERNELS(avx2);
 
 const nn_kernels *nn_lstm_kernels(void)
 {

@@ -7,7 +7,7 @@
 
 enum {
     ALIGNMENT = 64,          // bytes of a cache line
-    LOGITS_BYTES = 16 << 20, // of a block of lines
+    LOGITS_BYTES = 32 << 20, // of a block of lines
     BLOCK_LEAST = 64,        // lines: fewer make products slow
     BLOCK_MOST = 512
 };
@@ -62,6 +62,7 @@ static void place(nn_lstm *net, arena *a)
         }
     }
     net->biases = take_floats(a, NN_LSTM_GATES * width);
+    net->turned = take_floats(a, NN_LSTM_GATES * width * width);
     net->logits = take_floats(a, net->block * net->vocabulary);
     if (net->training) {
         net->gradient = take_floats(a, n);
@@ -69,13 +70,22 @@ static void place(nn_lstm *net, arena *a)
     }
 }
 
+// As few blocks as fit, all of them nearly as large: short ones are slow.
 static size_t block_of(const nn_lstm *net)
 {
     const size_t lines = (size_t)net->steps * net->batch;
-    size_t block = LOGITS_BYTES / sizeof(float) / net->vocabulary;
-    block = block < BLOCK_LEAST ? BLOCK_LEAST : block;
-    block = block > BLOCK_MOST ? BLOCK_MOST : block;
-    return block > lines ? lines : block;
+    size_t most = LOGITS_BYTES / sizeof(float) / net->vocabulary;
+    most = most < BLOCK_LEAST ? BLOCK_LEAST : most;
+    most = most > BLOCK_MOST ? BLOCK_MOST : most;
+    const size_t blocks = (lines + most - 1) / most;
+    return (lines + blocks - 1) / blocks;
+}
+
+static lac_status no_memory(const nn_lstm *net)
+{
+    return lac_fail(
+        LAC_ERR_NOMEM, "lstm: no memory for %u layers and %u rows of %u words",
+        net->layers, net->batch, net->steps);
 }
 
 lac_status nn_lstm_plan(nn_lstm *net)
@@ -83,20 +93,18 @@ lac_status nn_lstm_plan(nn_lstm *net)
     arena sizes = {0};
     net->block = block_of(net);
     net->layer = calloc(net->layers + (size_t)1, sizeof(*net->layer));
-    if (net->layer != NULL) {
-        place(net, &sizes);
-        net->memory = calloc(1, sizes.used + ALIGNMENT);
+    if (net->layer == NULL) {
+        return no_memory(net);
     }
+    place(net, &sizes);
+    net->network.memory = sizes.used + ALIGNMENT;
+    net->memory = calloc(1, net->network.memory);
     if (net->memory == NULL) {
-        return lac_fail(
-            LAC_ERR_NOMEM,
-            "lstm: no memory for %u layers and %u rows of %u words",
-            net->layers, net->batch, net->steps);
+        return no_memory(net);
     }
     const uintptr_t start = (uintptr_t)net->memory + ALIGNMENT - 1;
     arena places = {.base = start / ALIGNMENT * ALIGNMENT};
     place(net, &places);
-    net->network.memory = sizes.used + ALIGNMENT;
     return LAC_OK;
 }
 

@@ -149,7 +149,7 @@ class Reports(Size):
                               "resnet18", "resnet20", "resnet50", "lstm"},
                              set(models))
         self.assertEqual([p["name"] for p in models["lstm"]["params"]],
-                         ["vocabulary", "hidden", "layers"])
+                         ["vocabulary", "hidden", "layers", "dropout"])
 
 
 class Refusals(Size):

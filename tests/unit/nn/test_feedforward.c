@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: MIT
+// Feed-forward networks: what their vectors look like, what they refuse, and
+// that equal arguments give equal bits. test_gradients.c has the derivatives.
+#include "network_test.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "nn/layouts.h"
+
+static const nn_sample digits = {1, 28, 28, 10};
+static const nn_sample photos = {3, 32, 32, 10};
+
+static const struct {
+    const char *model;
+    const nn_sample *sample;
+} models[] = {
+    {"logistic", &digits}, {"mlp", &digits},      {"lenet", &digits},
+    {"resnet8", &photos},  {"resnet20", &photos}, {"resnet18", &photos},
+};
+enum { MODELS = sizeof(models) / sizeof(models[0]) };
+
+static void vectors_are_those_that_laconic_size_speaks_of(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MODELS; i++) {
+        lac_layout *layout = NULL;
+        assert_ok(nn_layout_open(&layout, models[i].model));
+        for (int training = 0; training < 2; training++) {
+            test_network t = open_test_network(
+                models[i].model, *models[i].sample, 1, training == 1);
+            assert_true(
+                lac_layout_hash(nn_network_layout(t.net)) ==
+                lac_layout_hash(layout));
+            assert_int_equal(nn_network_carry(t.net), 0);
+            close_test_network(&t);
+        }
+        lac_layout_close(layout);
+    }
+}
+
+static void dimensions_are_those_of_pytorch(void **state)
+{
+    (void)state;
+    size_t d[NN_DIMENSIONS_MOST];
+    test_network t = open_test_network("lenet", digits, 1, false);
+    assert_int_equal(nn_network_dimensions(t.net, 2, d), 4);
+    assert_int_equal(d[0], 16);
+    assert_int_equal(d[1], 6);
+    assert_int_equal(d[2], 5);
+    assert_int_equal(d[3], 5);
+    assert_int_equal(nn_network_dimensions(t.net, 3, d), 1);
+    assert_int_equal(d[0], 16);
+    assert_int_equal(nn_network_dimensions(t.net, 4, d), 2);
+    assert_int_equal(d[0], 120);
+    assert_int_equal(d[1], 400);
+    close_test_network(&t);
+}
+
+static void models_adapt_to_the_examples(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *tensor;
+        nn_sample sample;
+        lac_shape shape;
+    } cases[] = {
+        {"logistic", "fc.weight", {1, 1, 123, 2}, {2, 123}},
+        {"mlp", "fc1.weight", {3, 32, 32, 10}, {512, 3072}},
+        {"lenet", "conv1.weight", {3, 32, 32, 10}, {6, 75}},
+        {"lenet", "fc3.weight", {1, 28, 28, 47}, {47, 84}},
+        {"resnet8", "conv1.weight", {1, 28, 28, 10}, {16, 9}},
+        {"resnet8", "fc.weight", {3, 32, 32, 100}, {100, 64}},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        test_network t =
+            open_test_network(cases[i].model, cases[i].sample, 4, true);
+        const lac_tensor *const tensor =
+            lac_layout_find(nn_network_layout(t.net), cases[i].tensor);
+        assert_non_null(tensor);
+        assert_int_equal(tensor->shape.rows, cases[i].shape.rows);
+        assert_int_equal(tensor->shape.cols, cases[i].shape.cols);
+        assert_ok(test_gradient(&t));
+        assert_true(isfinite(t.score.loss) && t.score.loss > 0);
+        assert_int_equal(t.score.count, 4);
+        close_test_network(&t);
+    }
+}
+
+static void refuse(const char *model, nn_sample sample, const char *sentence)
+{
+    const nn_options options = {.model = model, .sample = sample, .batch = 2};
+    nn_network *net = NULL;
+    assert_fails(nn_network_open(&net, &options), LAC_ERR_INVALID, sentence);
+    assert_null(net);
+}
+
+static void examples_that_do_not_fit_are_refused_with_a_sentence(void **state)
+{
+    (void)state;
+    refuse(
+        "lenet", (nn_sample){1, 1, 123, 2},
+        "lenet: examples are 1 x 1 x 123, expected images of 28 x 28 or 32 x "
+        "32");
+    refuse(
+        "resnet20", (nn_sample){1, 1, 123, 2},
+        "resnet20: examples are 1 x 1 x 123, expected images of at least 8 x "
+        "8");
+    refuse(
+        "mlp", (nn_sample){0, 0, 0, 10000},
+        "mlp: examples are words, expected images or rows");
+    refuse(
+        "mlp", (nn_sample){1, 28, 28, 1},
+        "mlp: examples have 1 classes, expected 2 or more");
+    refuse(
+        "resnet50", photos,
+        "resnet50: only its shapes are known, expected a model that can be "
+        "trained");
+}
+
+static void calls_that_were_not_planned_are_refused(void **state)
+{
+    (void)state;
+    test_network t = open_test_network("logistic", digits, 4, true);
+    assert_fails(
+        test_evaluate(&t), LAC_ERR_INVALID,
+        "logistic: opened for training, expected to evaluate");
+    t.batch.count = 3;
+    assert_fails(
+        test_gradient(&t), LAC_ERR_INVALID,
+        "logistic: a batch has 3 examples, expected 4");
+    t.batch.count = 4;
+    t.labels[3] = 10;
+    assert_fails(
+        test_gradient(&t), LAC_ERR_INVALID,
+        "logistic: a label is 10, expected below 10");
+    close_test_network(&t);
+    t = open_test_network("logistic", digits, 4, false);
+    assert_fails(
+        test_gradient(&t), LAC_ERR_INVALID,
+        "logistic: opened to evaluate, expected for training");
+    t.batch.count = 5;
+    assert_fails(
+        test_evaluate(&t), LAC_ERR_INVALID,
+        "logistic: a batch has 5 examples, expected from 1 to 4");
+    close_test_network(&t);
+}
+
+// Of the predictions of 7 examples that are no numbers, nothing is left when 3
+// others follow, alone or first among 8.
+static void places_without_examples_have_no_influence(void **state)
+{
+    (void)state;
+    for (size_t m = 0; m < MODELS - 1; m++) {
+        test_network t =
+            open_test_network(models[m].model, *models[m].sample, 8, false);
+        t.batch.count = 3;
+        assert_ok(test_evaluate(&t));
+        const nn_score alone = t.score;
+        assert_int_equal(alone.count, 3);
+        float *const strange = test_values(7 * t.size, sizeof(float));
+        for (size_t i = 0; i < 7 * t.size; i++) {
+            strange[i] = NAN;
+        }
+        t.batch = (nn_batch){.count = 7, .x = strange, .labels = t.labels};
+        assert_ok(test_evaluate(&t));
+        t.batch = (nn_batch){.count = 3, .x = t.x, .labels = t.labels};
+        assert_ok(test_evaluate(&t));
+        assert_memory_equal(&t.score, &alone, sizeof(alone));
+        free(strange);
+        close_test_network(&t);
+    }
+}
+
+// A sum over examples does not depend on how they are divided into calls, but
+// for the order of the sum: some 2^-52 of it.
+static void batches_of_any_size_give_the_same_predictions(void **state)
+{
+    (void)state;
+    test_network t = open_test_network("lenet", digits, 8, false);
+    assert_ok(test_evaluate(&t));
+    const nn_score whole = t.score;
+    double loss = 0;
+    uint64_t correct = 0;
+    for (uint32_t i = 0; i < 8; i++) {
+        t.batch = (nn_batch){
+            .count = 1, .x = t.x + i * t.size, .labels = &t.labels[i]};
+        assert_ok(test_evaluate(&t));
+        loss += t.score.loss;
+        correct += t.score.correct;
+    }
+    assert_true(fabs(loss - whole.loss) < 1e-12 * whole.loss);
+    assert_int_equal(correct, whole.correct);
+    close_test_network(&t);
+}
+
+static void describe_norm_only(nn_graph *g, const void *shape)
+{
+    (void)shape;
+    nn_norm(g, "n");
+    nn_linear(g, "fc", g->sample.classes);
+}
+
+// As PyTorch: 0.9 of what there was and 0.1 of the mean and of the unbiased
+// variance over examples and places. Sums of 24 floats: some 2^-22.
+static void running_means_follow_the_batches(void **state)
+{
+    (void)state;
+    const nn_sample sample = {2, 2, 3, 3};
+    const size_t places = 6, batch = 4;
+    test_network t = open_described(describe_norm_only, sample, 4, true);
+    for (size_t c = 0; c < 2; c++) {
+        t.statistics[c] = 0.5F;
+        t.statistics[2 + c] = 3;
+    }
+    assert_ok(test_gradient(&t));
+    for (size_t c = 0; c < 2; c++) {
+        const double n = (double)(batch * places);
+        double mean = 0, variance = 0;
+        for (size_t i = 0; i < batch * places; i++) {
+            mean += (double)t.x[(i / places * 2 + c) * places + i % places] / n;
+        }
+        for (size_t i = 0; i < batch * places; i++) {
+            const double x =
+                (double)t.x[(i / places * 2 + c) * places + i % places];
+            variance += (x - mean) * (x - mean) / (n - 1);
+        }
+        const double running = 0.9 * 0.5 + 0.1 * mean;
+        assert_true(fabs((double)t.statistics[c] - running) < 0x1p-22);
+        const double spread = 0.9 * 3 + 0.1 * variance;
+        assert_true(fabs((double)t.statistics[2 + c] - spread) < 0x1p-20);
+    }
+    assert_string_equal(
+        lac_layout_tensor(nn_network_statistics(t.net), 1)->name,
+        "n.running_var");
+    close_test_network(&t);
+}
+
+// What was running after one step from 0 is a tenth of the batch's; with ten
+// times that (and the variance no longer unbiased), prediction is what
+// training saw. Losses agree to rounding of floats through nine layers.
+static void predictions_use_the_running_means(void **state)
+{
+    (void)state;
+    const uint32_t batch = 4;
+    const nn_sample small = {3, 16, 16, 10};
+    test_network t = open_test_network("resnet8", small, batch, true);
+    memset(t.statistics, 0, t.running * sizeof(float));
+    assert_ok(test_gradient(&t));
+    test_network p = open_test_network("resnet8", small, batch, false);
+    const lac_layout *const layout = nn_network_statistics(p.net);
+    for (size_t k = 0; k < lac_layout_count(layout); k++) {
+        const lac_tensor *const tensor = lac_layout_tensor(layout, k);
+        size_t size = 16;
+        size >>= strstr(tensor->name, "layer2") != NULL;
+        size >>= strstr(tensor->name, "layer3") != NULL ? 2 : 0;
+        const double n = (double)(batch * size * size);
+        const bool variance = strstr(tensor->name, "_var") != NULL;
+        for (size_t i = 0; i < tensor->shape.rows; i++) {
+            const double value = 10 * (double)t.statistics[tensor->offset + i];
+            p.statistics[tensor->offset + i] =
+                (float)(variance ? value * (n - 1) / n : value);
+        }
+    }
+    assert_ok(test_evaluate(&p));
+    assert_int_equal(p.score.correct, t.score.correct);
+    assert_true(fabs(p.score.loss - t.score.loss) < 1e-4 * t.score.loss);
+    close_test_network(&p);
+    close_test_network(&t);
+}
+
+static void repeated_calls_give_equal_bits(void **state)
+{
+    (void)state;
+    for (size_t m = 0; m < MODELS - 1; m++) {
+        test_network t =
+            open_test_network(models[m].model, *models[m].sample, 5, true);
+        assert_ok(test_gradient(&t));
+        const nn_score score = t.score;
+        float *const first = test_values(t.n, sizeof(float));
+        memcpy(first, t.gradient, t.n * sizeof(float));
+        memset(t.gradient, 0xff, t.n * sizeof(float));
+        assert_ok(test_gradient(&t));
+        assert_memory_equal(first, t.gradient, t.n * sizeof(float));
+        assert_memory_equal(&score, &t.score, sizeof(score));
+        free(first);
+        close_test_network(&t);
+    }
+}
+
+static void *run_alone(void *context)
+{
+    test_network *const t = context;
+    const nn_options options = {
+        .model = "resnet8", .sample = photos, .batch = 4, .training = true};
+    nn_network *net = NULL;
+    if (nn_network_open(&net, &options) != LAC_OK) {
+        return NULL;
+    }
+    *t = fill_test_network(net, &options, 1);
+    for (int i = 0; i < 5; i++) {
+        if (test_gradient(t) != LAC_OK) {
+            t->n = 0;
+        }
+    }
+    return t;
+}
+
+static void threads_at_the_same_time_get_the_bits_of_one_alone(void **state)
+{
+    (void)state;
+    test_network alone, both[2];
+    assert_non_null(run_alone(&alone));
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(
+            pthread_create(&threads[i], NULL, run_alone, &both[i]), 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        void *done = NULL;
+        assert_int_equal(pthread_join(threads[i], &done), 0);
+        assert_non_null(done);
+        assert_int_equal(both[i].n, alone.n);
+        assert_memory_equal(
+            both[i].gradient, alone.gradient, alone.n * sizeof(float));
+        assert_memory_equal(
+            both[i].statistics, alone.statistics,
+            alone.running * sizeof(float));
+        close_test_network(&both[i]);
+    }
+    close_test_network(&alone);
+}
+
+static void calls_allocate_nothing(void **state)
+{
+    (void)state;
+    test_network t = open_test_network("resnet8", photos, 2, true);
+    const size_t before = test_allocations;
+    assert_ok(test_gradient(&t));
+    assert_ok(test_gradient(&t));
+    assert_int_equal(test_allocations, before);
+    close_test_network(&t);
+}
+
+// fc1 of lenet has 48,000 uniform weights between -1/20 and 1/20: their mean
+// has a deviation of 0.05 / sqrt(3 * 48000) = 1.3e-4, that of their squares,
+// 0.05^2 / 3, one of sqrt(0.8 / 48000) = 0.41 % of it; five of each are
+// allowed. layer3.0.conv2 of resnet8 has 36,864 normal
+// ones of variance 2 / (9 * 64): the mean square deviates by 0.74 %.
+static void parameters_begin_as_in_pytorch_and_the_papers(void **state)
+{
+    (void)state;
+    test_network t = open_test_network("lenet", digits, 1, true);
+    const float *w = test_tensor(&t, "fc1.weight");
+    double sum = 0, square = 0, largest = 0;
+    for (size_t i = 0; i < 48000; i++) {
+        sum += (double)w[i];
+        square += (double)w[i] * (double)w[i];
+        largest = fmax(largest, fabs((double)w[i]));
+    }
+    assert_true(fabs(sum / 48000) < 5 * 1.3e-4);
+    assert_true(fabs(square / 48000 / (0.0025 / 3) - 1) < 5 * 0.0041);
+    assert_true(largest <= 0.05 && largest > 0.0499);
+    const float *const bias = test_tensor(&t, "fc1.bias");
+    for (size_t i = 0; i < 120; i++) {
+        assert_true(fabsf(bias[i]) <= 0.05F && bias[i] != 0);
+    }
+    close_test_network(&t);
+    t = open_test_network("resnet8", photos, 1, true);
+    w = test_tensor(&t, "layer3.0.conv2.weight");
+    square = 0;
+    for (size_t i = 0; i < 36864; i++) {
+        square += (double)w[i] * (double)w[i];
+    }
+    assert_true(fabs(square / 36864 / (2.0 / (9 * 64)) - 1) < 5 * 0.0074);
+    assert_true(test_tensor(&t, "bn1.weight")[3] == 1);
+    assert_true(test_tensor(&t, "bn1.bias")[3] == 0);
+    assert_true(t.statistics[15] == 0 && t.statistics[16] == 1);
+    close_test_network(&t);
+}
+
+static void seeds_decide_where_training_begins(void **state)
+{
+    (void)state;
+    test_network t = open_test_network("resnet8", photos, 1, true);
+    float *const again = test_values(t.n, sizeof(float));
+    nn_network_initialise(t.net, 1, again, t.statistics);
+    assert_memory_equal(again, t.parameters, t.n * sizeof(float));
+    nn_network_initialise(t.net, 2, again, t.statistics);
+    assert_true(again[0] != t.parameters[0]);
+    free(again);
+    close_test_network(&t);
+}
+
+static void no_memory_is_reported_and_nothing_is_lost(void **state)
+{
+    (void)state;
+    for (int training = 0; training < 2; training++) {
+        const nn_options options = {
+            .model = "lenet",
+            .sample = digits,
+            .batch = 2,
+            .training = training == 1};
+        lac_status status = LAC_ERR_NOMEM;
+        for (long left = 0; status != LAC_OK; left++) {
+            nn_network *net = NULL;
+            test_allocations_left = left;
+            status = nn_network_open(&net, &options);
+            test_allocations_left = -1;
+            if (status != LAC_OK) {
+                assert_status(status, LAC_ERR_NOMEM);
+                assert_null(net);
+            }
+            nn_network_close(net);
+        }
+    }
+}
+
+// Whole activations of a training plan would be more than three buffers.
+static void predictions_need_little_memory(void **state)
+{
+    (void)state;
+    test_network t = open_test_network("resnet20", photos, 16, false);
+    const size_t activation = 16 * 16 * 32 * 32 * sizeof(float);
+    assert_true(nn_network_memory(t.net) < 4 * activation);
+    close_test_network(&t);
+    t = open_test_network("resnet20", photos, 16, true);
+    assert_true(nn_network_memory(t.net) > 14 * activation);
+    close_test_network(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(vectors_are_those_that_laconic_size_speaks_of),
+        cmocka_unit_test(dimensions_are_those_of_pytorch),
+        cmocka_unit_test(models_adapt_to_the_examples),
+        cmocka_unit_test(examples_that_do_not_fit_are_refused_with_a_sentence),
+        cmocka_unit_test(calls_that_were_not_planned_are_refused),
+        cmocka_unit_test(places_without_examples_have_no_influence),
+        cmocka_unit_test(batches_of_any_size_give_the_same_predictions),
+        cmocka_unit_test(running_means_follow_the_batches),
+        cmocka_unit_test(predictions_use_the_running_means),
+        cmocka_unit_test(repeated_calls_give_equal_bits),
+        cmocka_unit_test(threads_at_the_same_time_get_the_bits_of_one_alone),
+        cmocka_unit_test(calls_allocate_nothing),
+        cmocka_unit_test(parameters_begin_as_in_pytorch_and_the_papers),
+        cmocka_unit_test(seeds_decide_where_training_begins),
+        cmocka_unit_test(no_memory_is_reported_and_nothing_is_lost),
+        cmocka_unit_test(predictions_need_little_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
