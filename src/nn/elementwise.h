@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Sums and ReLUs, value by value, over memories of equal descriptions: so that
-// no matter how they are ordered and padded, they are flat vectors. One pass
-// does what would be two primitives, and memory is what it takes time for.
+// Sums and ReLUs, value by value, over memories of equal descriptions: however
+// they are ordered and padded, they are flat vectors. One pass does what would
+// be two primitives; it is the memory that takes the time.
 #ifndef LACONIC_NN_ELEMENTWISE_H
 #define LACONIC_NN_ELEMENTWISE_H
 
 #include "nn/dnnl_plan.h"
 
-// A pass over n floats; some members may be 0, see below. It must outlive the
-// plan.
+// A pass over n floats, of the memories that the functions below name; others
+// are 0. `out` may be `a`, but no other memory. A pass must outlive its plan.
 typedef struct nn_pass {
-    const nn_plan *plan;
     nn_mem a, b, y, out;
-    size_t n;
     bool relu;
+    const nn_plan *plan; // this and n are filled in
+    size_t n;
 } nn_pass;
 
 // nn_plan_add does out = a + b next, or its ReLU.
