@@ -4,6 +4,7 @@
 #include "network_test.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "nn/layouts.h"
@@ -68,6 +69,7 @@ static void models_adapt_to_the_examples(void **state)
         {"logistic", "fc.weight", {1, 1, 123, 2}, {2, 123}},
         {"mlp", "fc1.weight", {3, 32, 32, 10}, {512, 3072}},
         {"lenet", "conv1.weight", {3, 32, 32, 10}, {6, 75}},
+        {"lenet", "fc1.weight", {3, 32, 32, 10}, {120, 400}},
         {"lenet", "fc3.weight", {1, 28, 28, 47}, {47, 84}},
         {"resnet8", "conv1.weight", {1, 28, 28, 10}, {16, 9}},
         {"resnet8", "fc.weight", {3, 32, 32, 100}, {100, 64}},
@@ -194,6 +196,62 @@ static void batches_of_any_size_give_the_same_predictions(void **state)
     close_test_network(&t);
 }
 
+// A layer without weights and with equal biases gives these biases.
+static double loss_with_bias(test_network *t, const char *layer, float bias)
+{
+    char name[64];
+    (void)snprintf(name, sizeof(name), "%s.weight", layer);
+    const lac_layout *const layout = nn_network_layout(t->net);
+    const lac_tensor *const weight = lac_layout_find(layout, name);
+    assert_non_null(weight);
+    const size_t n = weight->shape.rows * weight->shape.cols;
+    float *const values = t->parameters + weight->offset;
+    memset(values, 0, n * sizeof(float));
+    for (size_t i = 0; i < weight->shape.rows; i++) {
+        values[n + i] = bias;
+    }
+    assert_ok(test_evaluate(t));
+    return t->score.loss;
+}
+
+// Biases follow their weights in the vector, which this relies on.
+static void what_is_negative_ends_at_every_relu(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *layer;
+    } cases[] = {
+        {"mlp", "fc1"},
+        {"lenet", "conv1"},
+        {"lenet", "conv2"},
+        {"lenet", "fc1"},
+        {"lenet", "fc2"},
+        {"resnet8", "bn1"},
+        {"resnet8", "layer1.0.bn1"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const bool image = strcmp(cases[i].model, "resnet8") == 0;
+        test_network t = open_test_network(
+            cases[i].model, image ? photos : digits, 2, false);
+        const double zero = loss_with_bias(&t, cases[i].layer, 0);
+        assert_true(loss_with_bias(&t, cases[i].layer, -1) == zero);
+        assert_true(loss_with_bias(&t, cases[i].layer, 1) != zero);
+        close_test_network(&t);
+    }
+}
+
+// The way around a block can only raise what leaves it above 0: with the batch
+// norm of the body far below, nothing is left.
+static void the_sum_of_branches_ends_at_a_relu(void **state)
+{
+    (void)state;
+    test_network t = open_test_network("resnet8", photos, 2, false);
+    const double far = loss_with_bias(&t, "layer3.0.bn2", -1e6F);
+    assert_true(loss_with_bias(&t, "layer3.0.bn2", -2e6F) == far);
+    assert_true(loss_with_bias(&t, "layer3.0.bn2", 0) != far);
+    close_test_network(&t);
+}
+
 static void describe_norm_only(nn_graph *g, const void *shape)
 {
     (void)shape;
@@ -233,6 +291,24 @@ static void running_means_follow_the_batches(void **state)
     assert_string_equal(
         lac_layout_tensor(nn_network_statistics(t.net), 1)->name,
         "n.running_var");
+    close_test_network(&t);
+}
+
+// Of a running variance of 0 the root of 1e-5 is left to divide by: with one
+// value an example and weights 1 and -1 the logits are +-316.2 x + bias.
+static void variances_are_kept_from_0(void **state)
+{
+    (void)state;
+    test_network t =
+        open_described(describe_norm_only, (nn_sample){1, 1, 1, 2}, 2, false);
+    t.statistics[0] = t.statistics[1] = 0;
+    const float parameters[] = {1, 0, 1, -1, 0, 0};
+    memcpy(t.parameters, parameters, sizeof(parameters));
+    t.x[0] = t.x[1] = 0.001F;
+    assert_ok(test_evaluate(&t));
+    const double z = 0.001 / sqrt(1e-5);
+    const double expected = 2 * log(exp(z) + exp(-z));
+    assert_true(fabs(t.score.loss - expected) < 0x1p-20);
     close_test_network(&t);
 }
 
@@ -279,6 +355,9 @@ int main(void)
         cmocka_unit_test(calls_that_were_not_planned_are_refused),
         cmocka_unit_test(places_without_examples_have_no_influence),
         cmocka_unit_test(batches_of_any_size_give_the_same_predictions),
+        cmocka_unit_test(what_is_negative_ends_at_every_relu),
+        cmocka_unit_test(the_sum_of_branches_ends_at_a_relu),
+        cmocka_unit_test(variances_are_kept_from_0),
         cmocka_unit_test(running_means_follow_the_batches),
         cmocka_unit_test(predictions_use_the_running_means),
     };

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Feed-forward networks from run to run: where training begins, equal bits for
 // equal arguments, and memory.
+#define _DEFAULT_SOURCE // MAP_ANONYMOUS
 #include "network_test.h"
 
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static const nn_sample digits = {1, 28, 28, 10};
 static const nn_sample photos = {3, 32, 32, 10};
@@ -123,6 +126,28 @@ static void threads_at_the_same_time_get_the_bits_of_one_alone(void **state)
     close_test_network(&alone);
 }
 
+// Examples that end where a page ends, and the next page cannot be read.
+static void nothing_is_read_behind_the_last_example(void **state)
+{
+    (void)state;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    test_network t = open_test_network("lenet", digits, 8, false);
+    const size_t len = 3 * t.size * sizeof(float);
+    const size_t room = (len + page - 1) / page * page;
+    char *const map = mmap(
+        NULL, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+        -1, 0);
+    assert_ptr_not_equal(map, MAP_FAILED);
+    assert_int_equal(mprotect(map + room, page, PROT_NONE), 0);
+    float *const x = (float *)(void *)(map + room - len);
+    memcpy(x, t.x, len);
+    t.batch = (nn_batch){.count = 3, .x = x, .labels = t.labels};
+    assert_ok(test_evaluate(&t));
+    assert_int_equal(t.score.count, 3);
+    close_test_network(&t);
+    assert_int_equal(munmap(map, room + page), 0);
+}
+
 static void calls_allocate_nothing(void **state)
 {
     (void)state;
@@ -178,6 +203,7 @@ int main(void)
         cmocka_unit_test(seeds_decide_where_training_begins),
         cmocka_unit_test(repeated_calls_give_equal_bits),
         cmocka_unit_test(threads_at_the_same_time_get_the_bits_of_one_alone),
+        cmocka_unit_test(nothing_is_read_behind_the_last_example),
         cmocka_unit_test(calls_allocate_nothing),
         cmocka_unit_test(no_memory_is_reported_and_nothing_is_lost),
         cmocka_unit_test(predictions_need_little_memory),
