@@ -1,15 +1,35 @@
 // SPDX-License-Identifier: MIT
 // Plans of oneDNN at work: where their memories are, and one run.
+#define _DEFAULT_SOURCE // madvise
 #include "nn/dnnl_plan.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "nn/dnnl_plan_state.h"
 
-static void *first_aligned(void *block)
+enum { LARGE_PAGE = 1 << 21 };
+
+static char *align(void *block, size_t alignment)
 {
-    const uintptr_t past = (uintptr_t)block % NN_ALIGNMENT;
-    return (char *)block + (past == 0 ? 0 : NN_ALIGNMENT - past);
+    const uintptr_t past = (uintptr_t)block % alignment;
+    return (char *)block + (past == 0 ? 0 : alignment - past);
+}
+
+// Asks for pages of 2 MB, which save some percent of the time of passing
+// through large activations. Nothing depends on getting them.
+static void ask_for_large_pages(char *block, size_t len)
+{
+#ifdef MADV_HUGEPAGE
+    char *const first = align(block, LARGE_PAGE);
+    if (first < block + len) {
+        const size_t left = (size_t)(block + len - first);
+        (void)madvise(first, left - left % LARGE_PAGE, MADV_HUGEPAGE);
+    }
+#else
+    (void)block;
+    (void)len;
+#endif
 }
 
 static void set_handle(nn_plan *plan, nn_memory *m, void *where)
@@ -31,7 +51,8 @@ static void allocate(nn_plan *plan)
             LAC_ERR_NOMEM, "no memory for a network: %zu bytes", plan->bytes);
         return;
     }
-    char *const first = first_aligned(plan->block);
+    char *const first = align(plan->block, NN_ALIGNMENT);
+    ask_for_large_pages(first, plan->bytes);
     for (size_t i = 1; i < plan->memory_list.count; i++) {
         nn_memory *const m = &plan->memories[i];
         if (m->source == NN_SOURCES) {

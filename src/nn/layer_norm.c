@@ -25,8 +25,8 @@ static void run_mean(float *mean, const float *now, size_t n, double correction)
 {
     const double momentum = 0.1;
     for (size_t i = 0; i < n; i++) {
-        mean[i] =
-            (float)((1 - momentum) * (double)mean[i] + momentum * correction * (double)now[i]);
+        const double step = correction * (double)now[i] - (double)mean[i];
+        mean[i] = (float)((double)mean[i] + momentum * step);
     }
 }
 

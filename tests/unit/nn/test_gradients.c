@@ -205,8 +205,9 @@ static void branches_and_their_sums(void **state)
     (void)state;
     test_network t =
         open_described(describe_joins, (nn_sample){2, 4, 4, 3}, 3, true);
-    keep_from_kinks(&t, "a.bias", 4, 10);
-    keep_from_kinks(&t, "b.bias", 4, 20);
+    // Opposite signs: the sum is positive where the ReLU of b is 0.
+    keep_from_kinks(&t, "a.bias", 4, -8);
+    keep_from_kinks(&t, "b.bias", 4, 30);
     check_single_parameters(&t);
     close_test_network(&t);
 }
