@@ -16,7 +16,7 @@ export CTEST_PARALLEL_LEVEL = $(JOBS)
 need = $(if $(NO_INSTALL),@:,@tools/install_packages.sh)
 preset = cmake --preset $(1) $(2) --log-level=WARNING && \
          cmake --build --preset $(1)
-sources = $(shell find src include tests fuzz examples \
+sources = $(shell find src include tests fuzz examples bench \
             -name '*.[ch]' -o -name '*.def' -o -name '*.cpp')
 
 .PHONY: all build train test check bench install deps format clean help \

@@ -7,7 +7,8 @@ usage: check_sizes.py ROOT
 import pathlib
 import sys
 
-FOLDERS = ["src", "include", "tests", "fuzz", "examples", "tools", "cmake"]
+FOLDERS = ["src", "include", "tests", "fuzz", "examples", "bench",
+           "experiments", "tools", "cmake"]
 SUFFIXES = {".c", ".h", ".cpp", ".def", ".in", ".py", ".sh", ".cmake"}
 LINES_BELOW = 400
 COLUMNS_MAX = 80

@@ -53,14 +53,17 @@ void lac_algorithm_options_init(lac_algorithm_options *options, size_t size)
 static lac_status whole_options(
     const lac_algorithm_options *given, lac_algorithm_options *out)
 {
-    if (given->size < sizeof(*out)) {
+    const size_t least = offsetof(lac_algorithm_options, timing);
+    if (given->size < least) {
         return lac_fail(
             LAC_ERR_INVALID,
             "algorithm: the options have a size of %zu bytes, expected %zu; "
             "fill them with lac_algorithm_options_init",
             given->size, sizeof(*out));
     }
-    *out = *given;
+    lac_algorithm_options_init(out, sizeof(*out));
+    memcpy(out, given, given->size < sizeof(*out) ? given->size : sizeof(*out));
+    out->size = sizeof(*out);
     return LAC_OK;
 }
 

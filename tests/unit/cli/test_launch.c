@@ -59,7 +59,7 @@ static void release(void *context, uint32_t rank)
     (void)atomic_fetch_add(&r->released, 1);
 }
 
-static const cli_crew crew = {prepare, work, release};
+static const cli_crew crew = {prepare, work, release, 0};
 
 static void everybody_works_and_is_released_once(void **state)
 {

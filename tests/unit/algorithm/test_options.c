@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// Options of programs that were built with an older library, and what a worker
+// that asks for it learns about its waiting.
+#include <laconic/algorithm.h>
+
+#include "lac_test.h"
+#include "workers.h"
+
+enum { WORKERS = 2, VALUES = 10, FIRST_SIZE = 80 };
+
+static lac_layout *open_layout(void)
+{
+    lac_layout *layout = NULL;
+    const lac_tensor tensor = {.name = "x", .shape = {VALUES, 1}};
+    assert_ok(lac_layout_open(&layout, &tensor, 1));
+    return layout;
+}
+
+static void options_of_the_first_version_are_enough(void **state)
+{
+    (void)state;
+    lac_layout *const layout = open_layout();
+    lac_cost cost;
+    // What follows the first version's struct is somebody else's memory.
+    struct {
+        lac_algorithm_options o;
+    } room;
+    memset(&room, 0xff, sizeof(room));
+    lac_algorithm_options_init(&room.o, FIRST_SIZE);
+    assert_int_equal(room.o.size, FIRST_SIZE);
+    assert_int_equal(((unsigned char *)&room)[FIRST_SIZE], 0xff);
+    room.o.layout = layout;
+    assert_ok(lac_algorithm_cost(&room.o, &cost));
+    assert_true(cost.payload_bytes == VALUES * sizeof(float));
+    lac_layout_close(layout);
+}
+
+static void options_that_were_not_filled_are_refused(void **state)
+{
+    (void)state;
+    lac_cost cost;
+    const lac_algorithm_options o = {.spec = "allreduce"};
+    assert_status(lac_algorithm_cost(&o, &cost), LAC_ERR_INVALID);
+}
+
+static lac_status reduce(test_worker *w)
+{
+    double *const waited = w->context;
+    const bool timing = waited[WORKERS] > 0;
+    const lac_tensor tensor = {.name = "x", .shape = {VALUES, 1}};
+    float x[VALUES] = {0};
+    const lac_slice slice = {0, LAC_F32, x, x};
+    lac_layout *layout = NULL;
+    lac_algorithm *a = NULL;
+    lac_algorithm_options o = lac_algorithm_options_default();
+    lac_status status = lac_layout_open(&layout, &tensor, 1);
+    o.layout = layout;
+    o.transport = w->transport;
+    o.timing = timing;
+    if (status == LAC_OK) {
+        status = lac_algorithm_open(&a, &o);
+    }
+    if (status == LAC_OK) {
+        status = lac_algorithm_reduce(a, 0, &slice, 1);
+    }
+    if (status == LAC_OK) {
+        waited[w->rank] = lac_algorithm_waited(a);
+    }
+    lac_algorithm_close(a);
+    lac_layout_close(layout);
+    return status;
+}
+
+static void waiting_is_measured_where_that_was_asked_for(void **state)
+{
+    (void)state;
+    for (int timing = 0; timing < 2; timing++) {
+        test_worker workers[WORKERS];
+        double waited[WORKERS + 1] = {-1, -1, timing};
+        run_workers(WORKERS, reduce, waited, workers);
+        for (int k = 0; k < WORKERS; k++) {
+            assert_ok(workers[k].status);
+            assert_true(timing == 1 ? waited[k] > 0 : waited[k] == 0);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(options_of_the_first_version_are_enough),
+        cmocka_unit_test(options_that_were_not_filled_are_refused),
+        cmocka_unit_test(waiting_is_measured_where_that_was_asked_for),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
