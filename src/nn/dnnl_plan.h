@@ -3,9 +3,10 @@
 // their memories, that is made once and run many times:
 //
 //     nn_op *op = nn_plan_op(plan, "pool", &described, false, NULL);
-//     nn_mem y = nn_plan_buffer(plan, nn_op_desc(op, dnnl_query_dst_md));
-//     nn_plan_step(plan, op, 2, (nn_arg[]){{DNNL_ARG_SRC, x},
-//                                          {DNNL_ARG_DST, y}});
+//     const nn_desc desc = nn_op_desc(op, dnnl_query_dst_md);
+//     const nn_mem y = nn_plan_buffer(plan, &desc);
+//     const nn_arg args[] = {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}};
+//     nn_plan_step(plan, op, 2, args);
 //     nn_plan_finish(plan);
 //     nn_plan_bind(plan, NN_PARAMETERS, parameters);
 //     nn_plan_run(plan);

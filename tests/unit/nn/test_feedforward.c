@@ -174,8 +174,9 @@ static void places_without_examples_have_no_influence(void **state)
     }
 }
 
-// A sum over examples does not depend on how they are divided into calls, but
-// for the order of the sum: some 2^-52 of it.
+// What is predicted of an example does not depend on its place in a batch, but
+// for the order of sums in a matrix product: sums of up to 400 products round
+// by some 2^-24 of logits below 1 each, so losses agree to 1e-5.
 static void batches_of_any_size_give_the_same_predictions(void **state)
 {
     (void)state;
@@ -191,7 +192,7 @@ static void batches_of_any_size_give_the_same_predictions(void **state)
         loss += t.score.loss;
         correct += t.score.correct;
     }
-    assert_true(fabs(loss - whole.loss) < 1e-12 * whole.loss);
+    assert_true(fabs(loss - whole.loss) < 1e-5 * whole.loss);
     assert_int_equal(correct, whole.correct);
     close_test_network(&t);
 }
