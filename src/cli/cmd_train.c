@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +34,9 @@ enum {
     WHAT_SIZE = 80,
 };
 
-// Set by a signal; the run then ends with a checkpoint.
-static volatile sig_atomic_t asked_to_stop;
+// Set by a signal; the run then ends with a checkpoint. All workers look at it,
+// so it is atomic, and without a lock, which a handler could not take.
+static atomic_int asked_to_stop;
 
 // One run of the command. Everything is NULL or owned by it.
 typedef struct job {

@@ -259,9 +259,6 @@ lac_status train_worker_load(train_worker *w, bool *found_out)
     if (status == LAC_OK) {
         status = take_up(w, &c.values);
     }
-    if (status == LAC_OK && w->rank == 0) {
-        status = train_metrics_cut(w->run->plan.folder, step);
-    }
     free(c.tensors);
     return status;
 }

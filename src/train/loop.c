@@ -24,7 +24,7 @@ lac_status train_worker_meet(
 {
     const void *reports = NULL;
     const float *const *rows = NULL;
-    volatile const sig_atomic_t *const stop = w->run->hooks.stop;
+    const atomic_int *const stop = w->run->hooks.stop;
     report->loss = w->loss;
     report->labels = w->labels;
     report->usage = train_worker_usage(w);
@@ -83,7 +83,8 @@ static void judge(train_worker *w, const train_report *reports)
     const double time = now(w);
     const double elapsed = time - w->last_time;
     verdict.next = next_meeting(w, elapsed);
-    if (labels > w->last_labels) {
+    // A run that goes on within an epoch begins with what was counted before.
+    if (w->step > w->last_step && labels > w->last_labels) {
         const double seen = (double)(labels - w->last_labels);
         tell(w, false, (loss - w->last_loss) / seen, seen / elapsed);
     }
@@ -163,6 +164,10 @@ static bool due(const train_worker *w)
 static lac_status run_steps(train_worker *w)
 {
     lac_status status = meet(w);
+    // What was resumed has one already.
+    if (status == LAC_OK && w->agreed.stop != 0 && w->step == 0) {
+        return train_worker_save(w);
+    }
     while (status == LAC_OK && w->step < w->total_steps &&
            w->agreed.stop == 0) {
         status = train_worker_step(w);
@@ -226,18 +231,34 @@ static double uncompressed(const train_worker *w, uint64_t steps)
     return model * messages / period * (double)steps;
 }
 
-static lac_status ready(train_worker *w)
+// What worker 0 does when all are ready.
+static lac_status announce(train_worker *w)
 {
+    const train_plan *const plan = &w->run->plan;
     const train_hooks *const hooks = &w->run->hooks;
-    if (w->rank != 0) {
-        return LAC_OK;
-    }
     gather_facts(w, &w->run->result.facts);
     w->begun = w->last_time = now(w);
     w->last_step = w->step;
-    return hooks->ready == NULL
-               ? LAC_OK
-               : hooks->ready(hooks->context, &w->run->result.facts);
+    lac_status status =
+        plan->resume ? train_metrics_cut(plan->folder, w->step) : LAC_OK;
+    if (status == LAC_OK && hooks->ready != NULL) {
+        status = hooks->ready(hooks->context, &w->run->result.facts);
+    }
+    return status;
+}
+
+// The folder changes only after all workers could begin: until then another
+// process may look at what it holds, and a worker that cannot load its part of
+// a checkpoint leaves everything as it was.
+static lac_status ready(train_worker *w)
+{
+    train_report report = {0};
+    const train_report *reports = NULL;
+    lac_status status = train_worker_meet(w, &report, &reports);
+    if (status == LAC_OK && reports != NULL) {
+        status = announce(w);
+    }
+    return status == LAC_OK ? train_worker_agree(w) : status;
 }
 
 static lac_status run_all(train_worker *w)

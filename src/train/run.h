@@ -10,7 +10,7 @@
 #ifndef LACONIC_TRAIN_RUN_H
 #define LACONIC_TRAIN_RUN_H
 
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -76,11 +76,12 @@ typedef struct train_progress {
 // What worker 0 calls, in its own thread. Any may be NULL.
 typedef struct train_hooks {
     void *context;
-    // Once, before the first step. A failure ends the run.
+    // Once, before the first step and after all workers were opened. A failure
+    // ends the run.
     lac_status (*ready)(void *context, const train_facts *facts);
     void (*tell)(void *context, const train_progress *progress);
     void (*epoch)(void *context, const train_metrics *metrics);
-    volatile const sig_atomic_t *stop; // not 0: end soon, with a checkpoint
+    const atomic_int *stop; // not 0: end soon, with a checkpoint
 } train_hooks;
 
 // What came out, for worker 0's process.

@@ -73,8 +73,19 @@ static lac_status finish_gradient(train_worker *w)
     }
     w->loss += score.loss;
     w->labels += score.count;
-    (void)train_clip(w->gradient, w->n, w->run->plan.clip);
-    return LAC_OK;
+    const double norm = train_clip(w->gradient, w->n, w->run->plan.clip);
+    return isfinite(norm) ? LAC_OK : diverged(w, "the gradient");
+}
+
+// Algorithms refuse values that are not finite, those of a peer or of their own
+// memory too, and say whose. Nothing else of theirs is invalid by now.
+static lac_status judge(const train_worker *w, lac_status status)
+{
+    return status != LAC_ERR_INVALID
+               ? status
+               : lac_fail(
+                     status, "the run diverges: in step %" PRIu64 " %s",
+                     w->step + 1, lac_error_message());
 }
 
 // Replaces the gradient by the step.
@@ -100,6 +111,7 @@ static lac_status reduce_step(train_worker *w)
     const double begun = now(w);
     status = lac_algorithm_reduce(
         w->algorithm, w->step, w->gradient_slices, w->tensors);
+    status = judge(w, status);
     w->talked += now(w) - begun;
     if (status != LAC_OK) {
         return status;
@@ -114,7 +126,7 @@ static lac_status end_round(train_worker *w, const float *const *updates)
     const lac_status status = lac_algorithm_end(
         w->algorithm, w->step, w->model_slices, updates, w->tensors);
     w->talked += now(w) - begun;
-    return status;
+    return judge(w, status);
 }
 
 static lac_status gossip_step(train_worker *w)
@@ -123,6 +135,7 @@ static lac_status gossip_step(train_worker *w)
     const double begun = now(w);
     lac_status status =
         lac_algorithm_begin(w->algorithm, w->step, w->model_slices, w->tensors);
+    status = judge(w, status);
     w->talked += now(w) - begun;
     // Also after a failure: the job reads the model until it is finished.
     const lac_status computed = finish_gradient(w);

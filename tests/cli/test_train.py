@@ -201,6 +201,14 @@ class Train(Command):
             "--workers", "1")
         self.assertIn("settings", json.loads(self.read("out/manifest.json")))
 
+    def test_what_overflows_in_an_algorithm_is_a_diverging_run_too(self):
+        """At this rate losses are finite with gradients that are not, and
+        memories of errors overflow."""
+        for name in ("powersgd", "error-feedback"):
+            self.refused(FAILED, "the run diverges: in step", *self.words(
+                name, "--algorithm", *training.ALGORITHMS[name], "--lr",
+                "300"))
+
     def test_a_full_disk_ends_the_run_and_leaves_the_last_checkpoint(self):
         self.train("out", "--epochs", "1")
         size = os.path.getsize(

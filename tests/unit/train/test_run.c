@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// Runs at their edges: what happens before the first step.
+#include "train/run.h"
+
+#include "feed_test.h"
+#include "train/checkpoint.h"
+#include "workers.h"
+
+enum { WORKERS = 2, EPOCH_STEPS = TRAIN / (WORKERS * 4) };
+
+typedef struct scene {
+    train_run run;
+    data_set *set;
+    lac_topology *topology;
+    train_worker *workers[WORKERS];
+    atomic_int stop;
+    int readied;
+    bool absent; // worker 1 gives up instead of working
+} scene;
+
+static lac_status count_ready(void *context, const train_facts *facts)
+{
+    scene *const s = context;
+    (void)facts;
+    s->readied++;
+    return LAC_OK;
+}
+
+static void open_scene(scene *s, bool resume)
+{
+    *s = (scene){.set = open_images()};
+    assert_ok(lac_topology_open(&s->topology, "ring", WORKERS, 1));
+    s->run = (train_run){
+        .plan =
+            {
+                .model = "logistic",
+                .set = s->set,
+                .batch = 4,
+                .optimiser = {.rule = TRAIN_SGD, .momentum = 0.5},
+                .schedule = {.course = TRAIN_CONSTANT, .rate = 0.01},
+                .epochs = 1,
+                .algorithm = lac_algorithm_options_default(),
+                .seed = 1,
+                .folder = ".",
+                .resume = resume,
+            },
+        .hooks = {.context = s, .ready = count_ready, .stop = &s->stop},
+        .world = WORKERS,
+        .workers = s->workers,
+    };
+    s->run.plan.algorithm.spec = "dpsgd";
+    s->run.plan.algorithm.topology = s->topology;
+    s->run.plan.algorithm.timeout = 30;
+}
+
+static void close_scene(scene *s)
+{
+    lac_topology_close(s->topology);
+    data_set_close(s->set);
+}
+
+static lac_status work(test_worker *w)
+{
+    scene *const s = w->context;
+    const lac_status status =
+        s->absent && w->rank == 1
+            ? lac_fail(LAC_ERR_INVALID, "worker 1 has no wish to work")
+            : train_work(&s->run, w->transport);
+    if (status != LAC_OK) {
+        lac_transport_abort(w->transport, lac_error_message());
+    }
+    lac_transport_leave(w->transport);
+    w->transport = NULL;
+    train_release(&s->run, w->rank);
+    return status;
+}
+
+static void run_all(scene *s)
+{
+    test_worker workers[WORKERS];
+    run_workers(WORKERS, work, s, workers);
+    for (int k = 0; k < WORKERS; k++) {
+        assert_ok(workers[k].status);
+    }
+}
+
+static void a_run_that_is_stopped_at_once_leaves_a_checkpoint(void **state)
+{
+    (void)state;
+    scene s;
+    uint64_t step = 7;
+    open_scene(&s, false);
+    s.stop = 1;
+    run_all(&s);
+    assert_true(s.run.result.interrupted);
+    assert_ok(train_checkpoint_latest(".", &step));
+    assert_int_equal(step, 0);
+    close_scene(&s);
+
+    open_scene(&s, true);
+    run_all(&s);
+    assert_false(s.run.result.interrupted);
+    assert_ok(train_checkpoint_latest(".", &step));
+    assert_int_equal(step, EPOCH_STEPS);
+    close_scene(&s);
+}
+
+// Until then another process may still look at what the folder holds.
+static void nothing_is_ready_before_all_workers_are(void **state)
+{
+    (void)state;
+    scene s;
+    test_worker workers[WORKERS];
+    open_scene(&s, false);
+    s.absent = true;
+    run_workers(WORKERS, work, &s, workers);
+    assert_int_equal(workers[0].status, LAC_ERR_PEER);
+    assert_int_equal(s.readied, 0);
+    close_scene(&s);
+}
+
+static void a_run_without_a_checkpoint_begins_its_metrics_again(void **state)
+{
+    (void)state;
+    static const char old[] = "{\"epoch\":1,\"step\":3}\n";
+    scene s;
+    data_bytes file;
+    write_bytes("metrics.jsonl", old, strlen(old));
+    open_scene(&s, true);
+    run_all(&s);
+    assert_int_equal(s.readied, 1);
+    assert_ok(data_file_read("metrics.jsonl", &file));
+    assert_non_null(memchr(file.data, '\n', file.len));
+    assert_ptr_equal(
+        memchr(file.data, '\n', file.len), file.data + file.len - 1);
+    data_bytes_free(&file);
+    close_scene(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            a_run_that_is_stopped_at_once_leaves_a_checkpoint, enter_folder,
+            leave_folder),
+        cmocka_unit_test_setup_teardown(
+            nothing_is_ready_before_all_workers_are, enter_folder,
+            leave_folder),
+        cmocka_unit_test_setup_teardown(
+            a_run_without_a_checkpoint_begins_its_metrics_again, enter_folder,
+            leave_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
