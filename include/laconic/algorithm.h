@@ -60,10 +60,12 @@ typedef enum lac_family {
 typedef enum lac_nonfinite {
     /// Fail with LAC_ERR_INVALID and a sentence that names the worker and the
     /// tensor. A gradient algorithm can go on with the same round and other
-    /// gradients; the finite tensors of this call stay in error memories.
+    /// gradients; error-feedback has taken the finite tensors of this call into
+    /// its memory.
     LAC_NONFINITE_STOP = 0,
     /// Leave the round out: results are zeros and the round is done. The
-    /// finite tensors stay in error memories.
+    /// finite tensors stay in the memory of error-feedback; powersgd, which
+    /// writes its memory last, leaves them out as well.
     LAC_NONFINITE_SKIP = 1,
     /// Exchange those tensors as they are, their state untouched, and the
     /// others as usual. Needs memory for a copy of the state and of the model,
@@ -163,10 +165,11 @@ LAC_API bool lac_algorithm_takes_update(const lac_algorithm *a);
 /// lac_algorithm_reduce replaces every slice by the mean over all workers, as
 /// far as the algorithm sends it, with the same bits everywhere. It needs no
 /// start. Calls of a round may have any of the tensors, the same on all
-/// workers: how they are grouped does not change results.
+/// workers: how they are grouped does not change results, but for the last bits
+/// of allreduce where a transport does sums of more than 16 KiB by itself.
 /// Fails like lac_algorithm_end, and by LAC_NONFINITE_STOP. What a failed round
-/// did not deliver stays in error memories; the rest of the state and the
-/// values are as they were.
+/// did not deliver stays in the memory of error-feedback; the rest of the state
+/// and the values are as they were.
 LAC_FALLIBLE lac_status lac_algorithm_reduce(
     lac_algorithm *a, uint64_t round, const lac_slice *slices, size_t count);
 

@@ -10,7 +10,7 @@ import sys
 
 from add_compressor import apply_document, copy_tree, run
 
-TARGETS = ["gossip", "gossip_failures", "gossip_state"]
+TARGETS = ["gossip", "gossip_failures", "gossip_nonfinite", "gossip_state"]
 
 
 def main():
