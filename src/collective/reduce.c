@@ -292,8 +292,8 @@ static lac_status sum_all(laci_group *g, float *x, size_t n)
         laci_transport_has_allreduce(g->transport)) {
         LAC_TRY(meet(g, n));
         const double begun = lac_transport_now(g->transport);
-        const lac_status status = laci_transport_allreduce(
-            g->transport, x, n, begun + g->timeout);
+        const lac_status status =
+            laci_transport_allreduce(g->transport, x, n, begun + g->timeout);
         laci_wire_waited(g, begun);
         return laci_group_agree(g, status);
     }
