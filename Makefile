@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 180
 RUN ?= runs/first
 TRAIN ?= --model lenet --data fashion-mnist --workers 8 --topology ring \
-         --algorithm powergossip --epochs 5 --schedule cosine
+         --algorithm powergossip --epochs 12 --schedule cosine
 
 export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 export CTEST_PARALLEL_LEVEL = $(JOBS)
