@@ -13,7 +13,8 @@ import unittest
 
 LACONIC = os.path.abspath(sys.argv.pop(1))
 GOOD, FAILED, USAGE = 0, 1, 2
-COMMANDS = ("list", "encode", "decode", "topology", "average", "bench", "data")
+COMMANDS = ("train", "list", "encode", "decode", "topology", "average", "size",
+            "bench", "data")
 
 
 def npy(shape, values, descr="<f4", order="False", version=1):

@@ -56,6 +56,12 @@ class Train(Command):
         self.assertGreater(told["test_accuracy"], 0.9)
         self.assertGreater(told["times_fewer"], 20)
         self.assertEqual(told["memory_bytes"], sum(told["memory"].values()))
+        size = json.loads(self.succeeds(
+            "size", "--model", "lenet", "--algorithm", "choco:gamma=auto",
+            "--compressor", "sign", "--workers", str(WORKERS), "--json"))
+        self.assertEqual(told["memory"]["algorithm"], size["memory_bytes"])
+        self.assertEqual(told["memory"]["parameters"], 4 * 61706)
+        self.assertEqual(told["memory"]["optimiser"], 4 * 61706)
         manifest = json.loads(self.read("out/manifest.json"))
         self.assertEqual(manifest["settings"]["lr"], "0.02")
         self.assertEqual(manifest["settings"]["workers"], str(WORKERS))
