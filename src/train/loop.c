@@ -114,6 +114,7 @@ static bool ended_epoch(const train_worker *w)
     return w->step % w->epoch_steps == 0;
 }
 
+// Not before the next one begins: a checkpoint at its end tells how it went.
 static void forget_epoch(train_worker *w)
 {
     w->loss = w->last_loss = 0;
@@ -142,7 +143,6 @@ static lac_status finish_epoch(train_worker *w, bool record)
             w->run->hooks.epoch(w->run->hooks.context, &metrics);
         }
     }
-    forget_epoch(w);
     if (status == LAC_OK && w->agreed.diverged != 0) {
         status = lac_fail(
             LAC_ERR_INVALID,
@@ -170,6 +170,9 @@ static lac_status run_steps(train_worker *w)
     }
     while (status == LAC_OK && w->step < w->total_steps &&
            w->agreed.stop == 0) {
+        if (ended_epoch(w)) {
+            forget_epoch(w);
+        }
         status = train_worker_step(w);
         if (status == LAC_OK && (w->step == w->agreed.next || ended_epoch(w))) {
             status = meet(w);
