@@ -11,7 +11,7 @@
 // What a worker says at a meeting.
 typedef struct train_report {
     uint64_t step; // that it has made
-    double loss; // sum since the epoch began
+    double loss;   // sum since the epoch began
     uint64_t labels;
     nn_score own;      // of its own model on the test set
     nn_score averaged; // of the averaged model, on its share of the test set
