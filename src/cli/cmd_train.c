@@ -134,6 +134,29 @@ static lac_status make_folder(const char *path)
                : lac_fail(LAC_ERR_INVALID, "%s: is not a folder", path);
 }
 
+// What a run would write over, or take up, in a folder that has no manifest.
+static lac_status check_strangers(const char *folder)
+{
+    static const char *const names[] = {
+        "latest", "metrics.jsonl", "model.safetensors"};
+    char path[DATA_PATH_SIZE];
+    struct stat info;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const lac_status status = data_path_join(path, folder, names[i]);
+        if (status != LAC_OK) {
+            return status;
+        }
+        if (lstat(path, &info) == 0) {
+            return lac_fail(
+                LAC_ERR_INVALID,
+                "%s: is there, but there is no manifest.json that says of "
+                "which run; name another folder with --out",
+                path);
+        }
+    }
+    return LAC_OK;
+}
+
 // Nothing of another run is ever written over.
 static lac_status check_folder(job *j)
 {
@@ -155,7 +178,7 @@ static lac_status check_folder(job *j)
             "folder with --out",
             j->s.out);
     }
-    return status;
+    return status == LAC_OK && !found ? check_strangers(j->s.out) : status;
 }
 
 static bool is_usage(lac_status status)
@@ -251,7 +274,9 @@ static void tell_epoch(void *context, const train_metrics *m)
 {
     job *const j = context;
     char quality[WHAT_SIZE], bytes[CLI_BYTES_SIZE];
-    if (m->text) {
+    if (isnan(m->test_accuracy)) {
+        (void)snprintf(quality, sizeof(quality), "no test set");
+    } else if (m->text) {
         (void)snprintf(
             quality, sizeof(quality), "perplexity %.2f", exp(m->test_loss));
     } else {

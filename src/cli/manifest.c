@@ -21,8 +21,8 @@ cJSON *cli_manifest_settings(const cli_option *options, const void *settings)
     cJSON *const object = cJSON_CreateObject();
     for (const cli_option *o = options; o->name != NULL; o++) {
         char text[CLI_OPTION_TEXT_SIZE];
-        cli_option_text(o, settings, text);
-        cJSON_AddStringToObject(object, o->name, text);
+        cJSON_AddStringToObject(
+            object, o->name, cli_option_text(o, settings, text));
     }
     return object;
 }

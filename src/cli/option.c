@@ -77,16 +77,14 @@ static void choice_text(
         choices);
 }
 
-void cli_option_text(
+const char *cli_option_text(
     const cli_option *option, const void *settings,
     char text[CLI_OPTION_TEXT_SIZE])
 {
     const void *const at = (const unsigned char *)settings + option->offset;
     switch (option->type) {
     case CLI_OPTION_TEXT:
-        (void)snprintf(
-            text, CLI_OPTION_TEXT_SIZE, "%s", *(const char *const *)at);
-        break;
+        return *(const char *const *)at;
     case CLI_OPTION_U64:
         (void)snprintf(
             text, CLI_OPTION_TEXT_SIZE, "%" PRIu64, *(const uint64_t *)at);
@@ -103,6 +101,7 @@ void cli_option_text(
             text, CLI_OPTION_TEXT_SIZE, "%s", *(const bool *)at ? "yes" : "no");
         break;
     }
+    return text;
 }
 
 lac_status cli_option_store(

@@ -67,9 +67,10 @@ static inline const char *cli_given(const char *text)
     return *text == '\0' ? NULL : text;
 }
 
-// cli_option_text writes the value of an option as a user would write it.
+// cli_option_text returns the value of an option as a user would write it: a
+// text as it is, anything else in `text`.
 enum { CLI_OPTION_TEXT_SIZE = 512 };
-void cli_option_text(
+const char *cli_option_text(
     const cli_option *option, const void *settings,
     char text[CLI_OPTION_TEXT_SIZE]);
 

@@ -67,6 +67,6 @@ void cli_progress_end(cli_progress *p)
     if (p->terminal && p->shown > 0) {
         (void)fputs(clear_line, p->stream);
         (void)fflush(p->stream);
+        p->shown = 0; // so that the next step draws it again
     }
-    p->shown = 0;
 }

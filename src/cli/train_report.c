@@ -106,6 +106,12 @@ static void add_quality(const train_run *run, cli_table *t)
 {
     const train_metrics *const m = &run->result.metrics;
     char value[CLI_CELL_SIZE];
+    if (isnan(m->test_accuracy)) {
+        add_row(
+            t, m->text ? "perplexity" : "accuracy", "unknown",
+            "there is no test set");
+        return;
+    }
     if (m->text) {
         (void)snprintf(value, sizeof(value), "%.2f", exp(m->test_loss));
         add_row(t, "perplexity", value, "mean of the workers' own models");

@@ -149,6 +149,27 @@ lac_status train_checkpoint_write(
     return status;
 }
 
+lac_status train_checkpoint_look(
+    const char *folder, uint64_t step, uint32_t world)
+{
+    char path[DATA_PATH_SIZE];
+    for (uint32_t rank = 0; rank < world; rank++) {
+        const train_place place = {folder, step, rank, world};
+        const lac_status status = worker_path(&place, path);
+        if (status != LAC_OK) {
+            return status;
+        }
+        if (!data_is_file(path)) {
+            return lac_fail(
+                LAC_ERR_INVALID,
+                "%s: worker %" PRIu32 " has written it, but not where worker 0 "
+                "can see it, expected a folder that all machines share",
+                path, rank);
+        }
+    }
+    return LAC_OK;
+}
+
 static lac_status not_a_set(const char *path)
 {
     return lac_fail(

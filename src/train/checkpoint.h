@@ -29,6 +29,11 @@ typedef struct train_place {
 lac_status train_checkpoint_write(
     const train_place *place, const train_record *record);
 
+// train_checkpoint_look tells whether the files of all workers of a set can be
+// seen from here. Fails with LAC_ERR_INVALID, naming the first that cannot.
+lac_status train_checkpoint_look(
+    const char *folder, uint64_t step, uint32_t world);
+
 // train_checkpoint_commit makes the set of this step the latest, after all
 // workers have written; sets older than the one before it are removed. One
 // worker calls it. Fails with LAC_ERR_INVALID, leaving the latest as it was.

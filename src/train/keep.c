@@ -174,7 +174,10 @@ static lac_status complete(train_worker *w, const train_report *reports)
     }
     lac_status status = LAC_OK;
     if (w->agreed.failed == 0) {
-        status = train_checkpoint_commit(folder, w->step);
+        status = train_checkpoint_look(folder, w->step, w->world);
+        if (status == LAC_OK) {
+            status = train_checkpoint_commit(folder, w->step);
+        }
         w->agreed.failed = status != LAC_OK;
     } else {
         train_checkpoint_discard(folder, w->step);

@@ -5,6 +5,7 @@
 // show how far they are and all of them end after the same step when one was
 // asked to; when they meet changes nothing in what they compute. At the end of
 // an epoch they test their models and make a checkpoint.
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -25,6 +26,7 @@ lac_status train_worker_meet(
     const void *reports = NULL;
     const float *const *rows = NULL;
     const atomic_int *const stop = w->run->hooks.stop;
+    report->step = w->step;
     report->loss = w->loss;
     report->labels = w->labels;
     report->usage = train_worker_usage(w);
@@ -114,6 +116,7 @@ static bool ended_epoch(const train_worker *w)
     return w->step % w->epoch_steps == 0;
 }
 
+// Not before the next one begins: a checkpoint at its end tells how it went.
 static void forget_epoch(train_worker *w)
 {
     w->loss = w->last_loss = 0;
@@ -142,7 +145,6 @@ static lac_status finish_epoch(train_worker *w, bool record)
             w->run->hooks.epoch(w->run->hooks.context, &metrics);
         }
     }
-    forget_epoch(w);
     if (status == LAC_OK && w->agreed.diverged != 0) {
         status = lac_fail(
             LAC_ERR_INVALID,
@@ -170,6 +172,9 @@ static lac_status run_steps(train_worker *w)
     }
     while (status == LAC_OK && w->step < w->total_steps &&
            w->agreed.stop == 0) {
+        if (ended_epoch(w)) {
+            forget_epoch(w);
+        }
         status = train_worker_step(w);
         if (status == LAC_OK && (w->step == w->agreed.next || ended_epoch(w))) {
             status = meet(w);
@@ -231,6 +236,23 @@ static double uncompressed(const train_worker *w, uint64_t steps)
     return model * messages / period * (double)steps;
 }
 
+// All have taken up the same checkpoint, or none.
+static lac_status check_start(
+    const train_worker *w, const train_report *reports)
+{
+    for (uint32_t k = 1; k < w->world; k++) {
+        if (reports[k].step != w->step) {
+            return lac_fail(
+                LAC_ERR_INVALID,
+                "%s: worker 0 has made %" PRIu64 " steps there and worker "
+                "%" PRIu32 " %" PRIu64 ", expected a folder that all machines "
+                "share",
+                w->run->plan.folder, w->step, k, reports[k].step);
+        }
+    }
+    return LAC_OK;
+}
+
 // What worker 0 does when all are ready.
 static lac_status announce(train_worker *w)
 {
@@ -255,6 +277,9 @@ static lac_status ready(train_worker *w)
     train_report report = {0};
     const train_report *reports = NULL;
     lac_status status = train_worker_meet(w, &report, &reports);
+    if (status == LAC_OK && reports != NULL) {
+        status = check_start(w, reports);
+    }
     if (status == LAC_OK && reports != NULL) {
         status = announce(w);
     }

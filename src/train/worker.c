@@ -140,9 +140,16 @@ static lac_status begin(train_worker *w)
 {
     nn_network_initialise(
         train_compute_learner(w->compute), w->run->plan.seed, w->x, w->running);
-    return lac_algorithm_family(w->algorithm) == LAC_FAMILY_MODEL
-               ? lac_algorithm_start(w->algorithm, w->model_slices, w->tensors)
-               : LAC_OK;
+    if (lac_algorithm_family(w->algorithm) != LAC_FAMILY_MODEL) {
+        return LAC_OK;
+    }
+    // Some exchange the model here, and what they wait for each other is to
+    // be taken off the time they need, so that has to be counted as well.
+    const double begun = lac_transport_now(w->transport);
+    const lac_status status =
+        lac_algorithm_start(w->algorithm, w->model_slices, w->tensors);
+    w->talked += lac_transport_now(w->transport) - begun;
+    return status;
 }
 
 lac_status train_worker_open(train_worker *w)

@@ -10,7 +10,8 @@
 
 // What a worker says at a meeting.
 typedef struct train_report {
-    double loss; // sum since the epoch began
+    uint64_t step; // that it has made
+    double loss;   // sum since the epoch began
     uint64_t labels;
     nn_score own;      // of its own model on the test set
     nn_score averaged; // of the averaged model, on its share of the test set

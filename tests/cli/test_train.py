@@ -142,7 +142,13 @@ class Train(Command):
                          training.checkpoint(self.path("whole"), 48, WORKERS))
         done = self.train("parts", "--epochs", "3", "--resume")
         self.assertIn("accuracy", done.stdout)
-        self.assertEqual(len(training.metrics(self.path("parts"))), 3)
+        self.assertNotIn("nan", done.stderr)
+        rows = training.metrics(self.path("parts"))
+        self.assertEqual(len(rows), 3)
+        again = json.loads(self.train(
+            "parts", "--epochs", "3", "--resume", "--json").stdout)
+        for key, value in rows[2].items():
+            self.assertEqual(again[key], value, key)
 
     def test_an_interrupted_run_goes_on_bit_for_bit(self):
         words = ("--epochs", "400", "--algorithm", "choco:gamma=0.2",
@@ -186,6 +192,42 @@ class Train(Command):
         self.refused(FAILED, "expected no more than the 1 epochs",
                      *self.words("out", "--epochs", "1"), "--resume")
         self.assertEqual(self.read("out/metrics.jsonl"), before)
+
+    def test_files_of_others_are_not_written_over(self):
+        for name in ("latest", "metrics.jsonl", "model.safetensors"):
+            for more in ((), ("--resume",)):
+                with self.subTest((name, more)):
+                    os.makedirs(self.path("of-" + name), exist_ok=True)
+                    self.write(f"of-{name}/{name}", b"mine")
+                    self.refused(FAILED, "there is no manifest.json",
+                                 *self.words("of-" + name, *more))
+                    self.assertEqual(self.read(f"of-{name}/{name}"), b"mine")
+        os.makedirs(self.path("kept"))
+        self.write("kept/notes.txt", b"mine")
+        self.train("kept", "--epochs", "1")
+        self.assertEqual(self.read("kept/notes.txt"), b"mine")
+
+    def test_a_run_whose_manifest_is_lost_or_damaged_is_refused(self):
+        self.train("out", "--epochs", "1")
+        self.write("out/manifest.json", b'{"settings": {"lr": 1')
+        self.refused(FAILED, "manifest.json", *self.words("out"), "--resume")
+        os.remove(self.path("out", "manifest.json"))
+        self.refused(FAILED, "manifest.json", *self.words("out"), "--resume")
+
+    def test_the_manifest_has_long_settings_whole(self):
+        long = "./" * 300 + "images"
+        self.train("out", "--epochs", "1", folder=long)
+        manifest = json.loads(self.read("out/manifest.json"))
+        self.assertEqual(manifest["settings"]["data-dir"], long)
+
+    def test_data_without_a_test_set_are_trained_on(self):
+        self.write("table", b"-1 1:1 2:0.5\n+1 1:-1 3:0.5\n" * 40)
+        done = self.train("out", model="logistic", data="libsvm",
+                          folder="table")
+        self.assertIn("no test set", done.stdout)
+        self.assertNotIn("nan", done.stdout + done.stderr)
+        self.assertIsNone(
+            training.metrics(self.path("out"))[1]["test_accuracy"])
 
     def test_a_damaged_checkpoint_is_refused(self):
         self.train("out")

@@ -62,6 +62,26 @@ static void of_many_steps_few_have_lines(void **state)
     assert_shown(500, false, 3, expected);
 }
 
+// What is printed between them does not bring back what was shown.
+static void lines_stay_few_when_something_else_is_printed(void **state)
+{
+    (void)state;
+    char text[512];
+    cli_progress p = cli_progress_begin(500);
+    p.stream = tmpfile();
+    assert_non_null(p.stream);
+    p.terminal = false;
+    p.start -= 3;
+    for (size_t i = 0; i < 30; i++) {
+        cli_progress_step(&p, i, "thing");
+        cli_progress_end(&p);
+    }
+    rewind(p.stream);
+    text[fread(text, 1, sizeof(text) - 1, p.stream)] = '\0';
+    (void)fclose(p.stream);
+    assert_string_equal(text, "1/500 thing\n26/500 thing\n");
+}
+
 static void a_long_name_does_not_wrap(void **state)
 {
     (void)state;
@@ -86,6 +106,7 @@ int main(void)
         cmocka_unit_test(a_short_run_has_no_lines),
         cmocka_unit_test(a_long_run_has_a_line_for_each_step),
         cmocka_unit_test(of_many_steps_few_have_lines),
+        cmocka_unit_test(lines_stay_few_when_something_else_is_printed),
         cmocka_unit_test(a_long_name_does_not_wrap),
     };
     return cmocka_run_group_tests_name("cli.progress", tests, NULL, NULL);
