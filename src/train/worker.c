@@ -140,16 +140,9 @@ static lac_status begin(train_worker *w)
 {
     nn_network_initialise(
         train_compute_learner(w->compute), w->run->plan.seed, w->x, w->running);
-    if (lac_algorithm_family(w->algorithm) != LAC_FAMILY_MODEL) {
-        return LAC_OK;
-    }
-    // Some exchange the model here, and what they wait for each other is to
-    // be taken off the time they need, so that has to be counted as well.
-    const double begun = lac_transport_now(w->transport);
-    const lac_status status =
-        lac_algorithm_start(w->algorithm, w->model_slices, w->tensors);
-    w->talked += lac_transport_now(w->transport) - begun;
-    return status;
+    return lac_algorithm_family(w->algorithm) == LAC_FAMILY_MODEL
+               ? lac_algorithm_start(w->algorithm, w->model_slices, w->tensors)
+               : LAC_OK;
 }
 
 lac_status train_worker_open(train_worker *w)
@@ -173,7 +166,13 @@ lac_status train_worker_open(train_worker *w)
     if (w->run->plan.resume) {
         status = train_worker_load(w, &found);
     }
-    return status == LAC_OK && !found ? begin(w) : status;
+    if (status == LAC_OK && !found) {
+        status = begin(w);
+    }
+    // Seconds count from the first step on: not the search for a step size,
+    // and not the exchange of models that some begin with.
+    w->waited_before = lac_algorithm_waited(w->algorithm);
+    return status;
 }
 
 void train_worker_close(train_worker *w)
@@ -199,7 +198,7 @@ void train_worker_close(train_worker *w)
 train_usage train_worker_usage(const train_worker *w)
 {
     const lac_traffic sent = lac_algorithm_traffic(w->algorithm);
-    const double waited = lac_algorithm_waited(w->algorithm);
+    const double waited = lac_algorithm_waited(w->algorithm) - w->waited_before;
     train_usage u = w->past;
     u.traffic.payload_bytes += sent.payload_bytes;
     u.traffic.wire_bytes += sent.wire_bytes;

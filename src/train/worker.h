@@ -59,6 +59,7 @@ struct train_worker {
     double loss;   // sum since the epoch began
     uint64_t labels;
     double talked;        // seconds spent in the algorithm
+    double waited_before; // seconds of waiting before the first step
     train_usage past;     // before the run was resumed
     train_verdict agreed; // the last verdict
 
