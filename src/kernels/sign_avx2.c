@@ -9,6 +9,10 @@
 #include "kernels/lanes_avx2.h"
 #include "kernels/vector.h"
 
+// How far ahead encode_add asks for its two arrays: not at the same distance,
+// so that the requests of both are spread out.
+enum { AHEAD_X = 6144, AHEAD_E = 3072 }; // bytes
+
 static inline __m256 negative(__m256 x)
 {
     return _mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_LT_OQ);
@@ -62,8 +66,8 @@ static double encode_add(
         for (size_t i = start; i < start + LACI_SUM_BLOCK;
              i += LACI_SUM_LANES) {
             uint8_t bytes[4];
-            laci_ask_ahead(x + i);
-            laci_ask_ahead(e + i);
+            laci_ask_beyond(x + i, AHEAD_X);
+            laci_ask_beyond(e + i, AHEAD_E);
             for (size_t j = 0; j < 4; j++) {
                 const __m256 old = _mm256_loadu_ps(e + i + 8 * j);
                 const __m256 v = _mm256_add_ps(
