@@ -10,24 +10,24 @@ enum { BATCH_MAX = 1 << 20 };
 
 // clang-format off
 #define TEXT(field, option, shown, otherwise, words)                           \
-    {.name = option, .type = CLI_OPTION_TEXT,                                  \
-     .offset = offsetof(settings, field), .value = shown,                      \
-     .fallback = otherwise, .help = words}
+    {.name = (option), .type = CLI_OPTION_TEXT,                                \
+     .offset = offsetof(settings, field), .value = (shown),                    \
+     .fallback = (otherwise), .help = (words)}
 #define WHOLE(field, option, otherwise, least, most, words)                    \
-    {.name = option, .type = CLI_OPTION_U64,                                   \
+    {.name = (option), .type = CLI_OPTION_U64,                                 \
      .offset = offsetof(settings, field), .value = "N",                        \
-     .fallback = otherwise, .min = least, .max = most, .help = words}
+     .fallback = (otherwise), .min = (least), .max = (most), .help = (words)}
 #define NUMBER(field, option, otherwise, least, most, words)                   \
-    {.name = option, .type = CLI_OPTION_F64,                                   \
+    {.name = (option), .type = CLI_OPTION_F64,                                 \
      .offset = offsetof(settings, field), .value = "X",                        \
-     .fallback = otherwise, .low = least, .high = most, .help = words}
+     .fallback = (otherwise), .low = (least), .high = (most), .help = (words)}
 #define CHOICE(field, option, words, otherwise, about)                         \
-    {.name = option, .type = CLI_OPTION_CHOICE,                                \
-     .offset = offsetof(settings, field), .value = words,                      \
-     .fallback = otherwise, .choices = words, .help = about}
+    {.name = (option), .type = CLI_OPTION_CHOICE,                              \
+     .offset = offsetof(settings, field), .value = (words),                    \
+     .fallback = (otherwise), .choices = (words), .help = (about)}
 #define FLAG(field, option, words)                                             \
-    {.name = option, .type = CLI_OPTION_FLAG,                                  \
-     .offset = offsetof(settings, field), .help = words}
+    {.name = (option), .type = CLI_OPTION_FLAG,                                \
+     .offset = offsetof(settings, field), .help = (words)}
 
 const cli_option cli_train_options[] = {
     TEXT(model, "model", "SPEC", "lenet",

@@ -79,7 +79,7 @@ nn_op *nn_plan_op(
     const nn_op *hint)
 {
     nn_op *const op = new_op(plan, name);
-    const dnnl_primitive_attr_t attr = open_attr(plan, relu);
+    dnnl_primitive_attr_t attr = open_attr(plan, relu);
     if (plan->status == LAC_OK) {
         nn_plan_check(
             plan,
@@ -125,7 +125,7 @@ void nn_plan_into(nn_plan *plan, nn_mem from, nn_mem to)
     const nn_desc src = nn_plan_desc(plan, from);
     const nn_desc dst = nn_plan_desc(plan, to);
     nn_op *const op = new_op(plan, "reorder");
-    const dnnl_primitive_attr_t attr = open_attr(plan, false);
+    dnnl_primitive_attr_t attr = open_attr(plan, false);
     if (plan->status == LAC_OK) {
         nn_plan_check(
             plan,

@@ -3,6 +3,7 @@
 // compilers then know that they may take several values at a time.
 #include "nn/elementwise.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { PIECE = 1024 };
@@ -24,6 +25,7 @@ static void add_relu(float *restrict x, const float *restrict b, size_t n)
 
 static void mask(float *restrict x, const float *restrict y, size_t n)
 {
+    assert(y != NULL);
     for (size_t i = 0; i < n; i++) {
         const float value = x[i];
         x[i] = y[i] > 0 ? value : 0;

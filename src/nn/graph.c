@@ -175,6 +175,7 @@ void nn_graph_list(
         nn_add_nothing(tensors);
         return;
     }
+    assert(g != NULL);
     for (size_t i = 0; i < g->parameters.count; i++) {
         const nn_tensor *const t = &g->parameters.at[i];
         nn_add(

@@ -273,7 +273,7 @@ static void remove_others(const char *folder, uint64_t step, uint64_t before)
 lac_status train_checkpoint_commit(const char *folder, uint64_t step)
 {
     char path[DATA_PATH_SIZE], name[SET_NAME_SIZE];
-    uint64_t before;
+    uint64_t before = 0;
     lac_status status = set_path(folder, step, path);
     if (status != LAC_OK) {
         return status;
@@ -300,7 +300,7 @@ lac_status train_checkpoint_commit(const char *folder, uint64_t step)
 
 void train_checkpoint_discard(const char *folder, uint64_t step)
 {
-    uint64_t latest;
+    uint64_t latest = 0;
     if (train_checkpoint_latest(folder, &latest) != LAC_OK || latest != step) {
         remove_set(folder, step);
     }

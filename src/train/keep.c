@@ -3,6 +3,7 @@
 //
 // Parameters and statistics have the names that PyTorch gives them, so that a
 // worker's file can also be loaded there; the rest has names of our own.
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,6 +116,7 @@ static lac_status contents_init(contents *c, const train_worker *w)
     }
     add_parameters(c, w, NULL, w->x);
     add_statistics(c, w, w->running);
+    assert(memory.count <= sizeof(prefixes) / sizeof(prefixes[0]));
     for (size_t k = 0; k < memory.count; k++) {
         add_parameters(c, w, prefixes[k], memory.vector[k]);
     }

@@ -4,6 +4,7 @@
 // same program.
 #include "train/meeting.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,6 +154,7 @@ lac_status train_meeting_gather(
     if (m->rank != 0) {
         return send_up(m, values, n);
     }
+    assert(m->rows != NULL && m->reports != NULL);
     memset(m->rows, 0, m->world * sizeof(*m->rows));
     memcpy(m->reports, report, m->options.report_size);
     m->rows[0] = values;

@@ -253,6 +253,7 @@ static lac_status make_header(
 static lac_status put_checksum(
     const char *path, const train_record *record, uint8_t *head, size_t len)
 {
+    assert(head != NULL);
     XXH3_state_t *const state = XXH3_createState();
     if (state == NULL) {
         return lac_fail(LAC_ERR_NOMEM, "%s: no memory for a checksum", path);

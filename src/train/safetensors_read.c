@@ -36,7 +36,8 @@ static lac_status check_numbers(const train_file *f, const train_record *record)
 
 static bool holds_number(const cJSON *item, size_t number)
 {
-    return cJSON_IsNumber(item) && item->valuedouble >= (double)number &&
+    return item != NULL && cJSON_IsNumber(item) &&
+           item->valuedouble >= (double)number &&
            item->valuedouble <= (double)number;
 }
 

@@ -81,7 +81,7 @@ static inline void share_saves(saves *s, uint32_t world)
     for (uint32_t rank = 0; rank < world; rank++) {
         most = s->lens[rank] > most ? s->lens[rank] : most;
     }
-    uint8_t *const rows = calloc(world, most + 1);
+    uint8_t *const rows = calloc(world + 1, most + 1);
     assert_non_null(rows);
     for (uint32_t rank = 0; rank < world; rank++) {
         if (s->states[rank] != NULL && s->lens[rank] == before.lens[rank]) {

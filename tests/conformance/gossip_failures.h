@@ -70,6 +70,7 @@ static inline void assert_all_fail(
     const double begun = now();
     piece->timeout = patience;
     play_fill(piece);
+    memset(workers, 0, WORLD_MAX * sizeof(*workers));
     play_run(piece, workers);
     assert_true(now() - begun < patience / 2);
     for (uint32_t rank = 0; rank < piece->world; rank++) {

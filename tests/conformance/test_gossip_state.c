@@ -212,6 +212,7 @@ static void order_does_not_matter(play *piece)
     other.script = load_own;
     play_run(&other, workers);
     assert_all_ok(workers, other.world);
+    free_saves(&other.saved);
     lac_layout_close(layout);
 }
 

@@ -104,7 +104,7 @@ static void *run_alone(void *context)
 static void threads_at_the_same_time_get_the_bits_of_one_alone(void **state)
 {
     (void)state;
-    test_network alone, both[2];
+    test_network alone = {0}, both[2] = {{0}};
     assert_non_null(run_alone(&alone));
     pthread_t threads[2];
     for (int i = 0; i < 2; i++) {
