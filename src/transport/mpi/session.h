@@ -96,7 +96,7 @@ typedef struct laci_mpi_session {
     laci_mpi_letter **claims; // by receive
     size_t claim_cap;
     size_t missing;
-    double entered;
+    double entered;    // when this exchange first had to wait; 0: not yet
     double idle_since; // 0: something just moved
     unsigned idle_polls;
 } laci_mpi_session;
