@@ -82,6 +82,14 @@ static void print_row(
     (void)fputc('\n', stream);
 }
 
+void cli_table_row(
+    cli_table *table, const char *name, const char *value, const char *note)
+{
+    cli_table_add(table, "%s", name);
+    cli_table_add(table, "%s", value);
+    cli_table_add(table, "%s", note);
+}
+
 void cli_table_print(cli_table *table, FILE *stream)
 {
     size_t widths[CLI_COLUMNS_MAX] = {0};

@@ -31,6 +31,10 @@ cli_table cli_table_make(const char *align, const char *indent);
 void cli_table_add(cli_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+// cli_table_row adds a row of three columns: a name, its value and a note.
+void cli_table_row(
+    cli_table *table, const char *name, const char *value, const char *note);
+
 // cli_table_print prints the table with two blanks between columns, none at
 // the end of a line, and releases it.
 void cli_table_print(cli_table *table, FILE *stream);

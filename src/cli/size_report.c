@@ -86,37 +86,29 @@ static const char *duration(double seconds, char text[READABLE_SIZE])
     return text;
 }
 
-static void add_row(
-    cli_table *t, const char *name, const char *value, const char *note)
-{
-    cli_table_add(t, "%s", name);
-    cli_table_add(t, "%s", value);
-    cli_table_add(t, "%s", note);
-}
-
 static void add_names(const cli_size *s, cli_table *t)
 {
     char number[CLI_GROUPED_SIZE], note[CLI_CELL_SIZE];
     const lac_layout *const layout = s->algorithm.layout;
     const size_t tensors = lac_layout_count(layout);
-    add_row(
+    cli_table_row(
         t, s->model == NULL ? "layout" : "model",
         s->model == NULL ? s->layout : s->model, "");
     (void)snprintf(
         note, sizeof(note), "in %zu tensor%s", tensors,
         tensors == 1 ? "" : "s");
-    add_row(
+    cli_table_row(
         t, "parameters", cli_grouped(lac_layout_values(layout), number), note);
-    add_row(t, "algorithm", s->algorithm.spec, "");
+    cli_table_row(t, "algorithm", s->algorithm.spec, "");
     if (s->algorithm.compressor != NULL) {
         (void)snprintf(
             note, sizeof(note), "keeps %s values",
             cli_grouped(s->values_kept, number));
-        add_row(
+        cli_table_row(
             t, "compressor", s->algorithm.compressor,
             s->values_kept < lac_layout_values(layout) ? note : "");
     }
-    add_row(
+    cli_table_row(
         t, "workers",
         cli_grouped(lac_topology_workers(s->algorithm.topology), number),
         s->cost.family == LAC_FAMILY_MODEL ? s->topology : "");
@@ -131,23 +123,23 @@ static void add_bytes(const cli_size *s, cli_table *t)
         note, sizeof(note), "%s, %s%s", readable(c->payload_bytes, text),
         s->algorithm.compressor == NULL ? "" : "at most, ",
         gossip ? "to each neighbour" : "of each worker");
-    add_row(
+    cli_table_row(
         t, "bytes a step", cli_grouped((uint64_t)c->payload_bytes, number),
         note);
-    add_row(
+    cli_table_row(
         t, "uncompressed", cli_grouped((uint64_t)exact_bytes(s), number),
         readable(exact_bytes(s), text));
     if (c->payload_bytes > 0) {
         (void)snprintf(
             text, sizeof(text), "%.1f x", exact_bytes(s) / c->payload_bytes);
-        add_row(t, "fewer bytes", text, "than uncompressed");
+        cli_table_row(t, "fewer bytes", text, "than uncompressed");
     }
     (void)snprintf(text, sizeof(text), "%g", c->messages);
     (void)snprintf(
         note, sizeof(note), "a step, %g exchange%s one after the other",
         c->phases, c->phases == 1 ? "" : "s");
-    add_row(t, "messages", text, c->phases > 1 ? note : "a step");
-    add_row(
+    cli_table_row(t, "messages", text, c->phases > 1 ? note : "a step");
+    cli_table_row(
         t, "memory", cli_grouped(c->memory_bytes, number),
         readable((double)c->memory_bytes, text));
 }
@@ -167,7 +159,7 @@ static void print_times(const cli_size *s, FILE *stream)
         return; // one worker sends nothing
     }
     cli_table t = cli_table_make("lrr", NULL);
-    add_row(&t, "a worker's bytes over", "in", "uncompressed");
+    cli_table_row(&t, "a worker's bytes over", "in", "uncompressed");
     for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
         const double scale = 8 / links[i].bits;
         cli_table_add(&t, "%s", links[i].name);

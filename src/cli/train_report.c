@@ -94,35 +94,28 @@ const char *cli_bytes(double bytes, char text[CLI_BYTES_SIZE])
     return text;
 }
 
-static void add_row(
-    cli_table *t, const char *name, const char *value, const char *note)
-{
-    cli_table_add(t, "%s", name);
-    cli_table_add(t, "%s", value);
-    cli_table_add(t, "%s", note);
-}
-
 static void add_quality(const train_run *run, cli_table *t)
 {
     const train_metrics *const m = &run->result.metrics;
     char value[CLI_CELL_SIZE];
     if (isnan(m->test_accuracy)) {
-        add_row(
+        cli_table_row(
             t, m->text ? "perplexity" : "accuracy", "unknown",
             "there is no test set");
         return;
     }
     if (m->text) {
         (void)snprintf(value, sizeof(value), "%.2f", exp(m->test_loss));
-        add_row(t, "perplexity", value, "mean of the workers' own models");
+        cli_table_row(
+            t, "perplexity", value, "mean of the workers' own models");
         (void)snprintf(value, sizeof(value), "%.2f", exp(m->averaged_loss));
-        add_row(t, "", value, "of the averaged model");
+        cli_table_row(t, "", value, "of the averaged model");
         return;
     }
     (void)snprintf(value, sizeof(value), "%.2f %%", 100 * m->test_accuracy);
-    add_row(t, "accuracy", value, "mean of the workers' own models");
+    cli_table_row(t, "accuracy", value, "mean of the workers' own models");
     (void)snprintf(value, sizeof(value), "%.2f %%", 100 * m->averaged_accuracy);
-    add_row(t, "", value, "of the averaged model");
+    cli_table_row(t, "", value, "of the averaged model");
 }
 
 static void add_bytes(const train_run *run, cli_table *t)
@@ -131,15 +124,16 @@ static void add_bytes(const train_run *run, cli_table *t)
     const lac_traffic *const sent = &r->metrics.usage.traffic;
     char value[CLI_CELL_SIZE], text[CLI_BYTES_SIZE];
     if (run->world == 1) {
-        add_row(t, "bytes", "0", "one worker has nobody to talk to");
+        cli_table_row(t, "bytes", "0", "one worker has nobody to talk to");
         return;
     }
     (void)snprintf(
         value, sizeof(value), "in %llu messages",
         (unsigned long long)sent->messages);
-    add_row(t, "bytes", cli_bytes((double)sent->payload_bytes, text), value);
+    cli_table_row(
+        t, "bytes", cli_bytes((double)sent->payload_bytes, text), value);
     (void)snprintf(value, sizeof(value), "%.1f x", times_fewer(run));
-    add_row(
+    cli_table_row(
         t, "fewer bytes", value,
         r->facts.family == LAC_FAMILY_MODEL
             ? "than gossip of whole models"
@@ -156,12 +150,13 @@ static void add_memory(const train_run *run, cli_table *t)
         cli_bytes((double)m->parameters, text[0]),
         cli_bytes((double)m->gradient, text[1]),
         cli_bytes((double)m->optimiser, text[2]));
-    add_row(t, "memory", cli_bytes(memory_of(&run->result.facts), total), note);
+    cli_table_row(
+        t, "memory", cli_bytes(memory_of(&run->result.facts), total), note);
     (void)snprintf(
         note, sizeof(note), "activations %s, algorithm %s",
         cli_bytes((double)m->activations, text[3]),
         cli_bytes((double)m->algorithm, text[4]));
-    add_row(t, "", "", note);
+    cli_table_row(t, "", "", note);
 }
 
 static void add_break_even(const train_run *run, cli_table *t)
@@ -172,12 +167,12 @@ static void add_break_even(const train_run *run, cli_table *t)
         return;
     }
     if (isnan(mbit)) {
-        add_row(t, "break-even", "none", "nothing is saved on any link");
+        cli_table_row(t, "break-even", "none", "nothing is saved on any link");
         return;
     }
     (void)snprintf(
         value, sizeof(value), mbit < 10 ? "%.1f Mbit/s" : "%.0f Mbit/s", mbit);
-    add_row(
+    cli_table_row(
         t, "break-even", value,
         "compression saves time on slower links, and costs time on faster");
 }
@@ -192,7 +187,7 @@ static void add_time(const train_run *run, cli_table *t)
         note, sizeof(note),
         "a worker: computed %.1f s, compressed %.1f s, waited %.1f s",
         u->compute_seconds, u->compress_seconds, u->wait_seconds);
-    add_row(t, "time", value, note);
+    cli_table_row(t, "time", value, note);
 }
 
 void cli_train_table(const train_run *run, const char *topology, FILE *stream)
@@ -204,24 +199,24 @@ void cli_train_table(const train_run *run, const char *topology, FILE *stream)
     (void)snprintf(
         value, sizeof(value), "of %s parameters, on %s",
         cli_grouped(f->parameters, number), data_set_info(p->set)->name);
-    add_row(&t, "model", p->model, value);
+    cli_table_row(&t, "model", p->model, value);
     (void)snprintf(value, sizeof(value), "%u", run->world);
-    add_row(
+    cli_table_row(
         &t, "workers", value,
         f->family == LAC_FAMILY_MODEL ? topology : "all with all");
-    add_row(
+    cli_table_row(
         &t, "algorithm", p->algorithm.spec,
         p->algorithm.compressor == NULL ? "" : p->algorithm.compressor);
     if (!isnan(f->gamma)) {
         (void)snprintf(value, sizeof(value), "%.4g", f->gamma);
-        add_row(&t, "gamma", value, "");
+        cli_table_row(&t, "gamma", value, "");
     }
     (void)snprintf(value, sizeof(value), "%llu", (unsigned long long)p->epochs);
     char note[CLI_CELL_SIZE];
     (void)snprintf(
         note, sizeof(note), "%s steps",
         cli_grouped(run->result.metrics.step, number));
-    add_row(&t, "epochs", value, note);
+    cli_table_row(&t, "epochs", value, note);
     add_quality(run, &t);
     add_bytes(run, &t);
     add_memory(run, &t);
