@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Measures compressors. A run is a memcpy of the same floats, then each
-// operation once, so that a machine that slows down slows all of them; the
-// median of the runs is the result. One run before the first makes every page
-// present.
+// Measures compressors. An operation takes turns with a memcpy of the same
+// floats, so that a machine that slows down slows both; the medians of the runs
+// are the result. Each operation has runs of its own: what another leaves in
+// the caches, or has still to write back, is not in its time. One run before
+// the first makes every page present.
 #include "cli/bench.h"
 
 #include <math.h>
@@ -16,7 +17,6 @@ enum {
     // apart from the memory that the library gets, which begins a page.
     STAGGER = 4096 + 64,
     LARGE_PAGE = 2 << 20,
-    OPERATIONS = 4,
 };
 
 double cli_bench_now(void)
@@ -41,7 +41,7 @@ lac_status cli_bench_init(cli_bench *b, size_t n, size_t runs, uint64_t seed)
 {
     const size_t size = n * sizeof(float);
     *b = (cli_bench){.n = n, .runs = runs, .seed = seed};
-    b->times = calloc(runs * OPERATIONS, sizeof(double));
+    b->times = calloc(2 * runs, sizeof(double));
     b->block =
         aligned_alloc(LARGE_PAGE, (2 * size / LARGE_PAGE + 6) * LARGE_PAGE);
     if (b->times == NULL || b->block == NULL) {
@@ -76,9 +76,32 @@ typedef struct subject {
     size_t cap, len;
 } subject;
 
-// Runs everything once; times[0..OPERATIONS) get the seconds.
+static lac_status encode(const cli_bench *b, subject *s, const lac_key *key)
+{
+    return lac_compressor_encode(
+        s->c, key, s->shape, b->x, s->payload, s->cap, &s->len);
+}
+
+static lac_status decode_add(const cli_bench *b, subject *s, const lac_key *key)
+{
+    return lac_compressor_decode_add(
+        s->c, key, s->shape, s->payload, s->len, 0.5f, b->y);
+}
+
+static lac_status encode_add(const cli_bench *b, subject *s, const lac_key *key)
+{
+    size_t len;
+    const lac_status status =
+        lac_memory_encode(s->memory, key, b->x, s->payload, s->cap, &len);
+    return status == LAC_OK ? lac_memory_settle(s->memory, key, s->payload, len)
+                            : status;
+}
+
+typedef lac_status operation(const cli_bench *, subject *, const lac_key *);
+
 static lac_status run_once(
-    const cli_bench *b, subject *s, uint64_t round, double *times)
+    const cli_bench *b, subject *s, operation *run, uint64_t round,
+    cli_bench_time *out)
 {
     const lac_key key = lac_key_make(
         b->seed, LAC_PURPOSE_COMPRESS, round, lac_scope_shared(),
@@ -86,26 +109,11 @@ static lac_status run_once(
     const double start = cli_bench_now();
     memcpy(b->y, b->x, s->shape.rows * s->shape.cols * sizeof(float));
     const double copied = cli_bench_now();
-    lac_status status = lac_compressor_encode(
-        s->c, &key, s->shape, b->x, s->payload, s->cap, &s->len);
-    const double encoded = cli_bench_now();
-    if (status == LAC_OK) {
-        status = lac_compressor_decode_add(
-            s->c, &key, s->shape, s->payload, s->len, 0.5f, b->y);
-    }
-    const double added = cli_bench_now();
-    size_t len = 0;
-    if (status == LAC_OK) {
-        status =
-            lac_memory_encode(s->memory, &key, b->x, s->payload, s->cap, &len);
-    }
-    if (status == LAC_OK) {
-        status = lac_memory_settle(s->memory, &key, s->payload, len);
-    }
-    times[0] = copied - start;
-    times[1] = encoded - copied;
-    times[2] = added - encoded;
-    times[3] = cli_bench_now() - added;
+    const lac_status status = run(b, s, &key);
+    *out = (cli_bench_time){
+        .seconds = cli_bench_now() - copied,
+        .memcpy = copied - start,
+    };
     return status;
 }
 
@@ -121,34 +129,37 @@ double cli_bench_median(double *numbers, size_t count)
     return (numbers[(count - 1) / 2] + numbers[count / 2]) / 2;
 }
 
-// The median of one operation over all runs.
-static double median(cli_bench *b, size_t operation)
+static lac_status measure(
+    cli_bench *b, subject *s, operation *run, cli_bench_time *out)
 {
-    return cli_bench_median(b->times + operation * b->runs, b->runs);
+    double *const seconds = b->times, *const copies = b->times + b->runs;
+    cli_bench_time once;
+    lac_status status = run_once(b, s, run, 0, &once);
+    for (size_t i = 0; i < b->runs && status == LAC_OK; i++) {
+        status = run_once(b, s, run, i + 1, &once);
+        seconds[i] = once.seconds;
+        copies[i] = once.memcpy;
+    }
+    if (status == LAC_OK) {
+        out->seconds = cli_bench_median(seconds, b->runs);
+        out->memcpy = cli_bench_median(copies, b->runs);
+    }
+    return status;
 }
 
-static lac_status run_all(cli_bench *b, subject *s, cli_bench_result *out)
+// The payload that decode_add reads is the one that encode leaves.
+static lac_status measure_all(cli_bench *b, subject *s, cli_bench_result *out)
 {
-    double times[OPERATIONS];
-    lac_status status = run_once(b, s, 0, times);
-    for (size_t run = 0; run < b->runs && status == LAC_OK; run++) {
-        status = run_once(b, s, run + 1, times);
-        for (size_t i = 0; i < OPERATIONS; i++) {
-            b->times[i * b->runs + run] = times[i];
-        }
+    lac_status status = measure(b, s, encode, &out->encode);
+    if (status == LAC_OK) {
+        status = measure(b, s, decode_add, &out->decode_add);
     }
-    if (status != LAC_OK) {
-        return status;
+    out->shape = s->shape;
+    out->payload_len = s->len;
+    if (status == LAC_OK) {
+        status = measure(b, s, encode_add, &out->encode_add);
     }
-    *out = (cli_bench_result){
-        .shape = s->shape,
-        .payload_len = s->len,
-        .memcpy = median(b, 0),
-        .encode = median(b, 1),
-        .decode_add = median(b, 2),
-        .encode_add = median(b, 3),
-    };
-    return LAC_OK;
+    return status;
 }
 
 // A compressor that looks at rows and columns shows it in its bound.
@@ -180,7 +191,7 @@ lac_status cli_bench_measure(
             s.cap);
     } else {
         s.payload = place(block, &at, 3, s.cap);
-        status = run_all(b, &s, out);
+        status = measure_all(b, &s, out);
     }
     free(block);
     lac_memory_close(s.memory);

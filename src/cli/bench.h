@@ -15,18 +15,23 @@ typedef struct cli_bench {
     uint64_t seed;
     float *x;      // what is compressed: normal deviates
     float *y;      // what is added to, and where memcpy writes
-    double *times; // of the runs, for the medians
+    double *times; // of the runs and their memcpys, for the medians
     void *block;
 } cli_bench;
 
-// Medians of one compressor, in seconds.
+// Medians of one operation and of the memcpys of the same values that took
+// turns with it.
+typedef struct cli_bench_time {
+    double seconds;
+    double memcpy;
+} cli_bench_time;
+
 typedef struct cli_bench_result {
     lac_shape shape; // of the values that were compressed
     size_t payload_len;
-    double memcpy; // of these values, in the same runs
-    double encode;
-    double decode_add;
-    double encode_add; // with error memory, settled
+    cli_bench_time encode;
+    cli_bench_time decode_add;
+    cli_bench_time encode_add; // with error memory, settled
 } cli_bench_result;
 
 // cli_bench_init gets all memory for tensors of n values and fills it.

@@ -97,13 +97,20 @@ static double break_even(const entry *e)
     const double saved =
         sizeof(float) * (double)(r->shape.rows * r->shape.cols) -
         (double)r->payload_len;
-    return saved > 0 ? 8e-6 * saved / (r->encode + r->decode_add) : (double)NAN;
+    const double seconds = r->encode.seconds + r->decode_add.seconds;
+    return saved > 0 ? 8e-6 * saved / seconds : (double)NAN;
 }
 
-static double gbps(const entry *e, double seconds)
+static double gbps(const entry *e, const cli_bench_time *t)
 {
     const lac_shape shape = e->result.shape;
-    return 1e-9 * sizeof(float) * (double)(shape.rows * shape.cols) / seconds;
+    return 1e-9 * sizeof(float) * (double)(shape.rows * shape.cols) /
+           t->seconds;
+}
+
+static double memcpys(const cli_bench_time *t)
+{
+    return t->seconds / t->memcpy;
 }
 
 static double bits_per_value(const entry *e)
@@ -117,14 +124,17 @@ static double bits_per_value(const entry *e)
 // fewer or more values.
 static double memcpy_seconds(const job *j)
 {
-    const size_t count = j->count + j->step_count;
-    double times[2 * SPECS_MAX];
+    double times[4 * SPECS_MAX];
+    size_t count = 0;
     for (size_t i = 0; i < j->count; i++) {
         const cli_bench_result *const r = &j->entries[i].result;
-        times[i] = r->memcpy / (double)(r->shape.rows * r->shape.cols);
+        const double values = (double)(r->shape.rows * r->shape.cols);
+        times[count++] = r->encode.memcpy / values;
+        times[count++] = r->decode_add.memcpy / values;
+        times[count++] = r->encode_add.memcpy / values;
     }
     for (size_t i = 0; i < j->step_count; i++) {
-        times[j->count + i] = j->steps[i].memcpy / (double)j->steps[i].values;
+        times[count++] = j->steps[i].memcpy / (double)j->steps[i].values;
     }
     return count == 0 ? (double)NAN
                       : (double)j->bench.n * cli_bench_median(times, count);
@@ -146,13 +156,13 @@ static cJSON *entry_json(const entry *e)
     const cli_bench_result *const r = &e->result;
     cJSON *const o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "spec", e->spec);
-    cJSON_AddNumberToObject(o, "encode_gbps", gbps(e, r->encode));
-    cJSON_AddNumberToObject(o, "decode_add_gbps", gbps(e, r->decode_add));
-    cJSON_AddNumberToObject(o, "encode_add_gbps", gbps(e, r->encode_add));
+    cJSON_AddNumberToObject(o, "encode_gbps", gbps(e, &r->encode));
+    cJSON_AddNumberToObject(o, "decode_add_gbps", gbps(e, &r->decode_add));
+    cJSON_AddNumberToObject(o, "encode_add_gbps", gbps(e, &r->encode_add));
     cJSON_AddNumberToObject(o, "bits_per_value", bits_per_value(e));
-    cJSON_AddNumberToObject(o, "encode_memcpys", r->encode / r->memcpy);
-    cJSON_AddNumberToObject(o, "decode_add_memcpys", r->decode_add / r->memcpy);
-    cJSON_AddNumberToObject(o, "encode_add_memcpys", r->encode_add / r->memcpy);
+    cJSON_AddNumberToObject(o, "encode_memcpys", memcpys(&r->encode));
+    cJSON_AddNumberToObject(o, "decode_add_memcpys", memcpys(&r->decode_add));
+    cJSON_AddNumberToObject(o, "encode_add_memcpys", memcpys(&r->encode_add));
     cJSON_AddNumberToObject(o, "break_even_mbit", break_even(e));
     cJSON_AddNumberToObject(o, "rows", (double)r->shape.rows);
     cJSON_AddNumberToObject(o, "cols", (double)r->shape.cols);
@@ -197,10 +207,9 @@ static void read_machine(char *text, size_t size)
 }
 
 // Both figures in one cell, so that one heading stands above them.
-static void add_speed(cli_table *t, const entry *e, double seconds)
+static void add_speed(cli_table *t, const entry *e, const cli_bench_time *time)
 {
-    cli_table_add(
-        t, "%6.1f  %7.2f", gbps(e, seconds), seconds / e->result.memcpy);
+    cli_table_add(t, "%6.1f  %7.2f", gbps(e, time), memcpys(time));
 }
 
 static void add_words(cli_table *t, const char *const *words, size_t count)
@@ -240,9 +249,9 @@ static void report_compressors(const job *j)
         const entry *const e = &j->entries[i];
         cli_table_add(&t, "%s", e->spec);
         cli_table_add(&t, "%.2f", bits_per_value(e));
-        add_speed(&t, e, e->result.encode);
-        add_speed(&t, e, e->result.decode_add);
-        add_speed(&t, e, e->result.encode_add);
+        add_speed(&t, e, &e->result.encode);
+        add_speed(&t, e, &e->result.decode_add);
+        add_speed(&t, e, &e->result.encode_add);
         add_speed_limit(&t, break_even(e));
     }
     cli_table_print(&t, stdout);
@@ -379,8 +388,8 @@ const cli_command cmd_bench = {
     .details =
         "Measure encoding, decoding with addition, and encoding with error\n"
         "memory, on one thread, on normal deviates. Without a SPEC the usual\n"
-        "compressors are measured. Every run has a memcpy of the same floats\n"
-        "in it, so that figures can be compared across machines.\n"
+        "compressors are measured. Each takes turns with a memcpy of the same\n"
+        "floats, so that figures can be compared across machines.\n"
         "Where SPEC is a gradient algorithm, such as powersgd:rank=2, a whole\n"
         "step on the tensors of ResNet-50 is measured, without a network.",
     .options = options,
