@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
+#define _DEFAULT_SOURCE // madvise
 #include "base/alloc.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+enum { LARGE_PAGE = 1 << 21 };
 
 void *laci_zalloc(size_t size)
 {
@@ -13,6 +17,23 @@ void *laci_zalloc(size_t size)
 void laci_free(void *block)
 {
     free(block);
+}
+
+// Passing through an array on pages of 2 MB saves some percent of the time, as
+// fewer addresses have to be looked up. Nothing depends on getting them.
+static void ask_for_large_pages(unsigned char *block, size_t size)
+{
+#ifdef MADV_HUGEPAGE
+    const size_t skip =
+        (LARGE_PAGE - (uintptr_t)block % LARGE_PAGE) % LARGE_PAGE;
+    if (size >= skip + LARGE_PAGE) {
+        const size_t len = (size - skip) / LARGE_PAGE * LARGE_PAGE;
+        (void)madvise(block + skip, len, MADV_HUGEPAGE);
+    }
+#else
+    (void)block;
+    (void)size;
+#endif
 }
 
 // The block that calloc gave is remembered just below the aligned address.
@@ -30,6 +51,7 @@ void *laci_zalloc_aligned(size_t size)
     unsigned char *const aligned =
         block + sizeof(void *) + (LACI_ALIGNMENT - past) % LACI_ALIGNMENT;
     memcpy(aligned - sizeof(void *), &block, sizeof(block));
+    ask_for_large_pages(aligned, size);
     return aligned;
 }
 

@@ -21,6 +21,14 @@ static inline void laci_ask_beyond(const float *x, size_t bytes)
     _mm_prefetch((const void *)(place + LACI_LINE), _MM_HINT_T1);
 }
 
+// laci_ask_soon does the same for the first cache: what is needed next.
+static inline void laci_ask_soon(const float *x, size_t bytes)
+{
+    const uintptr_t place = (uintptr_t)x + bytes;
+    _mm_prefetch((const void *)place, _MM_HINT_T0);
+    _mm_prefetch((const void *)(place + LACI_LINE), _MM_HINT_T0);
+}
+
 // laci_ask_ahead asks as far ahead as suits most loops.
 static inline void laci_ask_ahead(const float *x)
 {
