@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 // laconic train: workers train one model together and say little.
-#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cli/command.h"
 #include "cli/fetch.h"
@@ -15,22 +13,15 @@
 #include "cli/manifest.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/train_folder.h"
 #include "cli/train_report.h"
 #include "cli/train_settings.h"
-#include "data/file.h"
 #include "nn/network.h"
 #include "train/feed.h"
 #include "train/run.h"
 
-// What may differ when a run is resumed: how long it is, where it runs, and
-// what it prints.
-static const char *const free_settings[] = {
-    "epochs", "data-dir", "transport", "timeout", "out", "resume", "json", NULL,
-};
-
 enum {
     STACK_SIZE = 8 << 20, // oneDNN needs more than our own code does
-    FOLDER_MODE = 0777,
     WHAT_SIZE = 80,
 };
 
@@ -46,6 +37,7 @@ typedef struct job {
     lac_layout *layout;
     lac_topology *topology;
     cJSON *settings;
+    int folder_lock;
     cli_progress progress;
 } job;
 
@@ -108,79 +100,6 @@ static lac_status open_layout(job *j)
     return status;
 }
 
-// Makes DIR and the folders above it.
-static lac_status make_folder(const char *path)
-{
-    char part[DATA_PATH_SIZE];
-    const size_t len = strlen(path);
-    if (len == 0 || len >= sizeof(part)) {
-        return lac_fail(
-            LAC_ERR_INVALID, "--out has %zu letters, expected 1 to %d", len,
-            DATA_PATH_SIZE - 1);
-    }
-    for (size_t i = 1; i <= len; i++) {
-        if (path[i] == '/' || path[i] == '\0') {
-            memcpy(part, path, i);
-            part[i] = '\0';
-            if (mkdir(part, FOLDER_MODE) != 0 && errno != EEXIST) {
-                return lac_fail(
-                    LAC_ERR_INVALID, "%s: cannot be made: %s", part,
-                    strerror(errno));
-            }
-        }
-    }
-    return data_is_folder(path)
-               ? LAC_OK
-               : lac_fail(LAC_ERR_INVALID, "%s: is not a folder", path);
-}
-
-// What a run would write over, or take up, in a folder that has no manifest.
-static lac_status check_strangers(const char *folder)
-{
-    static const char *const names[] = {
-        "latest", "metrics.jsonl", "model.safetensors"};
-    char path[DATA_PATH_SIZE];
-    struct stat info;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const lac_status status = data_path_join(path, folder, names[i]);
-        if (status != LAC_OK) {
-            return status;
-        }
-        if (lstat(path, &info) == 0) {
-            return lac_fail(
-                LAC_ERR_INVALID,
-                "%s: is there, but there is no manifest.json that says of "
-                "which run; name another folder with --out",
-                path);
-        }
-    }
-    return LAC_OK;
-}
-
-// Nothing of another run is ever written over.
-static lac_status check_folder(job *j)
-{
-    bool found = false;
-    const char *const *const free = free_settings;
-    j->settings = cli_manifest_settings(cli_train_options, &j->s);
-    if (j->settings == NULL) {
-        return lac_fail(LAC_ERR_NOMEM, "no memory for the manifest");
-    }
-    lac_status status = make_folder(j->s.out);
-    if (status != LAC_OK) {
-        return status;
-    }
-    status = cli_manifest_check(j->s.out, j->settings, free, &found);
-    if (found && !j->s.resume) {
-        return lac_fail(
-            LAC_ERR_INVALID,
-            "%s: holds a run already; --resume continues it, or name another "
-            "folder with --out",
-            j->s.out);
-    }
-    return status == LAC_OK && !found ? check_strangers(j->s.out) : status;
-}
-
 static bool is_usage(lac_status status)
 {
     return status == LAC_ERR_INVALID || status == LAC_ERR_NOTFOUND;
@@ -209,7 +128,12 @@ static int prepare(void *context, uint32_t world)
     if (status != LAC_OK) {
         return is_usage(status) ? cli_misused("train") : cli_failed();
     }
-    if (check_folder(j) != LAC_OK) {
+    j->settings = cli_manifest_settings(cli_train_options, &j->s);
+    if (j->settings == NULL) {
+        (void)!lac_fail(LAC_ERR_NOMEM, "no memory for the manifest");
+        return cli_failed();
+    }
+    if (cli_train_folder_check(j->s.out, j->settings, j->s.resume) != LAC_OK) {
         return cli_failed();
     }
     j->run.workers = calloc(world, sizeof(*j->run.workers));
@@ -238,6 +162,11 @@ static const cli_crew crew = {prepare, work, release, STACK_SIZE};
 static lac_status ready(void *context, const train_facts *facts)
 {
     job *const j = context;
+    lac_status status = cli_train_folder_take(
+        j->s.out, j->settings, j->s.resume, &j->folder_lock);
+    if (status != LAC_OK) {
+        return status;
+    }
     if (facts->warning != NULL) {
         (void)fprintf(stderr, "laconic: %s\n", facts->warning);
     }
@@ -247,7 +176,7 @@ static lac_status ready(void *context, const train_facts *facts)
             (unsigned long long)facts->first_step);
     }
     cJSON *const object = cli_train_facts(facts);
-    const lac_status status = cli_manifest_write(j->s.out, j->settings, object);
+    status = cli_manifest_write(j->s.out, j->settings, object);
     cJSON_Delete(object);
     j->progress =
         cli_progress_begin((size_t)(j->s.epochs * facts->epoch_steps));
@@ -312,6 +241,7 @@ static int report(const job *j)
 
 static void clear(job *j)
 {
+    cli_train_folder_leave(j->folder_lock);
     free(j->run.workers);
     cJSON_Delete(j->settings);
     lac_topology_close(j->topology);
@@ -323,7 +253,10 @@ static int run(const void *given, size_t count, char *const *arguments)
 {
     (void)count;
     (void)arguments;
-    job j = {.s = *(const cli_train_settings *)given};
+    job j = {
+        .s = *(const cli_train_settings *)given,
+        .folder_lock = CLI_NO_LOCK,
+    };
     j.run.hooks = (train_hooks){
         .context = &j,
         .ready = ready,

@@ -17,6 +17,7 @@
 #include "cli/progress.h"
 #include "cli/spawn.h"
 #include "data/file.h"
+#include "data/output.h"
 #include "data/sha256.h"
 
 enum { FOLDERS_OPEN = 16, STEPS = 4, CONVERSIONS = 6, FOLDER_MODE = 0777 };
@@ -59,27 +60,6 @@ static void tell(void *context, const char *what)
 {
     job *const j = context;
     cli_progress_step(&j->progress, j->step++, what);
-}
-
-// Makes a folder and those above it.
-static lac_status make_folders(const char *path)
-{
-    char part[DATA_PATH_SIZE];
-    (void)snprintf(part, sizeof(part), "%s", path);
-    for (char *at = part + 1; *at != '\0'; at++) {
-        if (*at == '/') {
-            *at = '\0';
-            (void)mkdir(part, FOLDER_MODE);
-            *at = '/';
-        }
-    }
-    if (mkdir(part, FOLDER_MODE) != 0 && errno != EEXIST) {
-        return system_failed(path, "create");
-    }
-    return data_is_folder(path)
-               ? LAC_OK
-               : lac_fail(
-                     LAC_ERR_INVALID, "%s: is a file, expected a folder", path);
 }
 
 static int remove_one(
@@ -243,7 +223,7 @@ static lac_status run_steps(job *j, const char *path)
 static lac_status prepare(job *j, const char *cache, char *path_out)
 {
     char whole[PATH_MAX];
-    lac_status status = make_folders(cache);
+    lac_status status = data_folder_make(cache);
     if (status != LAC_OK) {
         return status;
     }

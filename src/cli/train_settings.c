@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "train/feed.h"
+
 typedef cli_train_settings settings;
 
 enum { BATCH_MAX = 1 << 20 };
@@ -101,7 +103,7 @@ static lac_status check(const cli_train_settings *s, const train_plan *p)
             "such as allreduce or powersgd",
             s->algorithm);
     }
-    return LAC_OK;
+    return s->augment ? train_feed_can_augment(data_set_info(p->set)) : LAC_OK;
 }
 
 lac_status cli_train_plan(

@@ -2,8 +2,10 @@
 // Whole files, written aside and renamed.
 #include "data/output.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,7 @@
 #include <unistd.h>
 
 #include "data/cleanup.h"
+#include "data/dataset.h"
 #include "data/file.h"
 
 enum {
@@ -20,6 +23,7 @@ enum {
     NAME_SIZE = 64,
     NAMES_MOST = 10000, // tried until one is new
     NEW_FILE_MODE = 0666,
+    NEW_FOLDER_MODE = 0777,
     MODE_BITS = 0777,
 };
 
@@ -86,6 +90,56 @@ static char *name_beside(const char *path, const char *name)
     return joined;
 }
 
+// Flushes the folder that a path is in.
+static lac_status flush_folder_of(const char *path)
+{
+    char *const folder = name_beside(path, ".");
+    if (folder == NULL) {
+        return data_no_memory(path, strlen(path));
+    }
+    const lac_status status = data_folder_flush(folder);
+    free(folder);
+    return status;
+}
+
+// Makes one folder; the one above it is there. Whoever made it flushes its
+// name: others may be making the same.
+static lac_status make_one(const char *path)
+{
+    if (mkdir(path, NEW_FOLDER_MODE) == 0) {
+        return flush_folder_of(path);
+    }
+    const int problem = errno;
+    if (data_is_folder(path)) {
+        return LAC_OK;
+    }
+    errno = problem;
+    return problem == EEXIST
+               ? lac_fail(LAC_ERR_INVALID, "%s: is not a folder", path)
+               : system_failed(path, "make the folder");
+}
+
+lac_status data_folder_make(const char *path)
+{
+    char part[DATA_PATH_SIZE];
+    const size_t len = strlen(path);
+    if (len == 0 || len >= sizeof(part)) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "the path of a folder has %zu bytes, expected 1 to %d", len,
+            DATA_PATH_SIZE - 1);
+    }
+    lac_status status = LAC_OK;
+    for (size_t i = 1; i <= len && status == LAC_OK; i++) {
+        if (path[i] == '/' || path[i] == '\0') {
+            memcpy(part, path, i);
+            part[i] = '\0';
+            status = make_one(part);
+        }
+    }
+    return status;
+}
+
 // Where the links of `path` end, to be freed by the caller: also if there is
 // nothing yet, which realpath does not tell. NULL and errno on failure.
 static char *follow_links(const char *path)
@@ -113,6 +167,35 @@ static char *follow_links(const char *path)
 bool data_output_is_aside(const char *name)
 {
     return strncmp(name, aside_begin, sizeof(aside_begin) - 1) == 0;
+}
+
+// Whether the program that gave a file its name while writing it is no more.
+static bool is_left(const char *name)
+{
+    char *end;
+    if (!data_output_is_aside(name)) {
+        return false;
+    }
+    const long pid = strtol(name + sizeof(aside_begin) - 1, &end, 10);
+    if (pid <= 0 || *end != '-') {
+        return false;
+    }
+    (void)strtoul(end + 1, &end, 10);
+    return *end == '\0' && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+void data_output_sweep(const char *folder)
+{
+    DIR *const names = opendir(folder);
+    if (names == NULL) {
+        return;
+    }
+    for (const struct dirent *entry; (entry = readdir(names)) != NULL;) {
+        if (is_left(entry->d_name)) {
+            (void)unlinkat(dirfd(names), entry->d_name, 0);
+        }
+    }
+    (void)closedir(names);
 }
 
 // Makes a file of a name that nothing had, with the number of the process in
@@ -211,17 +294,6 @@ static lac_status close_file(data_output *o)
     return close(fd) == 0 ? LAC_OK : system_failed(o->path, "write");
 }
 
-static lac_status flush_folder_of(const data_output *o)
-{
-    char *const folder = name_beside(o->target, ".");
-    if (folder == NULL) {
-        return data_no_memory(o->path, strlen(o->target));
-    }
-    const lac_status status = data_folder_flush(folder);
-    free(folder);
-    return status;
-}
-
 static void forget_aside(data_output *o)
 {
     data_cleanup_end(o->cleanup);
@@ -235,7 +307,7 @@ static lac_status rename_aside(data_output *o)
         return system_failed(o->path, "rename a new file to it");
     }
     forget_aside(o); // another thread may have a file of this name by now
-    return flush_folder_of(o);
+    return flush_folder_of(o->target);
 }
 
 lac_status data_output_commit(data_output *o)

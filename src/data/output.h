@@ -43,6 +43,15 @@ void data_output_abandon(data_output *o);
 // is written; a killed program leaves it.
 bool data_output_is_aside(const char *name);
 
+// data_output_sweep removes such files from a folder, of programs that are no
+// more. What cannot be removed stays.
+void data_output_sweep(const char *folder);
+
+// data_folder_make makes a folder and those above it, so that they last. One
+// that is there is as good.
+// Fails with LAC_ERR_INVALID.
+lac_status data_folder_make(const char *path);
+
 // data_folder_flush makes the names in a folder last, such as one that was
 // just made or renamed.
 // Fails with LAC_ERR_INVALID.

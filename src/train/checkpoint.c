@@ -23,7 +23,6 @@
 #include "train/safetensors_file.h"
 
 enum {
-    FOLDER_MODE = 0777,
     SET_NAME_SIZE = 32, // step- and 20 digits
     NUMBERS_OWN = 3,    // world, rank, step
 };
@@ -82,22 +81,13 @@ static lac_status worker_path(const train_place *place, char *path)
 }
 
 // A set that was begun before may be there already, and other workers make
-// the same folder. Whoever made it flushes its name.
+// the same folder. Worker 0 has made the one above it, but a network's file
+// system may not show it yet: to make it again is how to see it.
 static lac_status make_set(const char *folder, uint64_t step)
 {
     char path[DATA_PATH_SIZE];
     const lac_status status = set_path(folder, step, path);
-    if (status != LAC_OK) {
-        return status;
-    }
-    if (mkdir(path, FOLDER_MODE) == 0) {
-        return data_folder_flush(folder);
-    }
-    return errno == EEXIST
-               ? LAC_OK
-               : lac_fail(
-                     LAC_ERR_INVALID, "%s: cannot make the folder: %s", path,
-                     strerror(errno));
+    return status == LAC_OK ? data_folder_make(path) : status;
 }
 
 // The record and the numbers that say whose it is.

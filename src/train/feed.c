@@ -17,6 +17,17 @@ void *train_feed_room(train_feed *feed, size_t count, size_t size)
     return room;
 }
 
+lac_status train_feed_can_augment(const data_info *info)
+{
+    return info->kind == DATA_IMAGES
+               ? LAC_OK
+               : lac_fail(
+                     LAC_ERR_INVALID,
+                     "%s: has no images that could be cropped and mirrored, "
+                     "expected no --augment",
+                     info->name);
+}
+
 static lac_status check(const train_feed_options *o)
 {
     const data_info *const info = data_set_info(o->set);
@@ -32,14 +43,7 @@ static lac_status check(const train_feed_options *o)
             LAC_ERR_INVALID,
             "%s: batches of 0 words a row, expected at least 1", info->name);
     }
-    if (info->kind != DATA_IMAGES && o->augment) {
-        return lac_fail(
-            LAC_ERR_INVALID,
-            "%s: has no images that could be cropped and mirrored, expected "
-            "no --augment",
-            info->name);
-    }
-    return LAC_OK;
+    return o->augment ? train_feed_can_augment(info) : LAC_OK;
 }
 
 lac_status train_feed_open(train_feed **out, const train_feed_options *options)

@@ -40,6 +40,9 @@ typedef struct train_feed train_feed;
 lac_status train_feed_open(train_feed **out, const train_feed_options *options);
 void train_feed_close(train_feed *feed);
 
+// train_feed_can_augment fails with LAC_ERR_INVALID where there are no images.
+lac_status train_feed_can_augment(const data_info *info);
+
 // train_feed_sample tells a network what the examples look like.
 nn_sample train_feed_sample(const data_info *info);
 

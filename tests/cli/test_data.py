@@ -114,7 +114,7 @@ class Data(Command):
                    "of LIBSVM", "data", "fetch", "a9a")
 
     def test_a_cache_that_cannot_be_made_is_a_failure(self):
-        self.fails(FAILED, "x.npy/c: cannot create: Not a directory",
+        self.fails(FAILED, "x.npy: is not a folder",
                    "data", "fetch", "mnist", "--cache", "x.npy/c")
 
     def test_wrong_words_are_usage(self):

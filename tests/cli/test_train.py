@@ -31,6 +31,9 @@ class Train(Command):
                 folder, "--workers", str(WORKERS), "--batch", "5",
                 "--lr", "0.02", "--epochs", "2", "--out", out, *more)
 
+    def latest(self, out):
+        return int(self.read(out + "/latest").decode().strip()[5:])
+
     def train(self, out, *more, **which):
         done = self.run_laconic(*self.words(out, *more, **which))
         self.assertEqual(done.returncode, GOOD, done.stderr)
@@ -163,7 +166,7 @@ class Train(Command):
         _, err = job.communicate(timeout=60)
         self.assertEqual(job.returncode, FAILED)
         self.assertIn("--resume goes on", err)
-        step = int(self.read("out/latest").decode().strip()[5:])
+        step = self.latest("out")
         saved = training.checkpoint(self.path("out"), step, WORKERS)
         epochs = step // STEPS + 1
         self.train("out", *words, "--epochs", str(epochs), "--resume")
@@ -174,6 +177,38 @@ class Train(Command):
             training.checkpoint(self.path("straight"), epochs * STEPS,
                                 WORKERS))
         self.assertEqual(len(saved), WORKERS)
+
+    def test_two_runs_do_not_write_to_one_folder(self):
+        words = ("--epochs", "100000", "--checkpoint-every", "1")
+        job = subprocess.Popen(
+            (LACONIC,) + self.words("out", *words), cwd=self.folder,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            while not os.path.exists(self.path("out", "latest")):
+                self.assertIsNone(job.poll())
+                time.sleep(0.01)
+            job.send_signal(signal.SIGSTOP)
+            self.refused(FAILED, "another run is writing to it",
+                         *self.words("out", *words, "--resume"), timeout=60)
+        finally:
+            job.kill()
+            job.wait()
+        self.assertIsNotNone(training.checkpoint(
+            self.path("out"), self.latest("out"), WORKERS))
+
+    def test_what_a_killed_run_left_half_written_is_removed(self):
+        self.train("out")
+        left = ".laconic-999999999-0"  # more than any process has
+        alive = ".laconic-%d-3" % os.getpid()
+        others = (alive, ".laconic-notes", ".laconic-999999999-0x",
+                  ".laconic-999999999")
+        for name in (left, *others):
+            self.write("out/" + name, b"")
+        self.train("out", "--epochs", "3", "--resume")
+        names = os.listdir(self.path("out"))
+        self.assertNotIn(left, names)
+        for name in others:
+            self.assertIn(name, names)
 
     def test_a_run_is_not_written_over_or_continued_otherwise(self):
         self.train("out")
@@ -296,6 +331,12 @@ class Train(Command):
                 self.assertFalse(os.path.exists(self.path("out")))
         self.refused(USAGE, "--out", *words[:-2])
         self.refused(FAILED, "240", *self.words("few", "--batch", "100"))
+        self.assertFalse(os.path.exists(self.path("few")))
+        self.write("table", b"0 1:1\n1 2:1\n")
+        self.refused(USAGE, "expected no --augment", *self.words(
+            "out", "--augment", model="logistic", data="libsvm",
+            folder="table"))
+        self.assertFalse(os.path.exists(self.path("out")))
         self.write("file", b"")
         self.refused(FAILED, "file", *self.words("file/out"))
 

@@ -276,6 +276,39 @@ static void what_cannot_be_read_is_named(void **state)
         "/: cannot read: Is a directory");
 }
 
+static void folders_are_made_with_those_above_them_and_last(void **state)
+{
+    (void)state;
+    memset(deeds, 0, sizeof(deeds));
+    assert_ok(data_folder_make("up/middle//low/"));
+    assert_true(data_is_folder("up/middle/low"));
+    assert_string_equal(deeds, "ddd"); // one for each that is new
+    assert_ok(data_folder_make("up/middle/low"));
+    assert_string_equal(deeds, "ddd");
+    assert_ok(data_folder_make("/"));
+}
+
+static void what_is_in_the_way_of_a_folder_is_named(void **state)
+{
+    (void)state;
+    char path[5000];
+    memset(path, 'a', sizeof(path) - 1);
+    path[sizeof(path) - 1] = '\0';
+    assert_ok(write_text("file", "its own"));
+    assert_fails(
+        data_folder_make("file/low"), LAC_ERR_INVALID, "file: is not a folder");
+    assert_holds("file", "its own");
+    assert_fails(
+        data_folder_make(""), LAC_ERR_INVALID,
+        "the path of a folder has 0 bytes, expected 1 to 4095");
+    assert_fails(
+        data_folder_make(path), LAC_ERR_INVALID,
+        "the path of a folder has 4999 bytes, expected 1 to 4095");
+    path[300] = '\0';
+    assert_int_equal(data_folder_make(path), LAC_ERR_INVALID);
+    assert_non_null(strstr(lac_error_message(), "File name too long"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -295,6 +328,8 @@ int main(void)
         cmocka_unit_test(devices_are_written_directly),
         cmocka_unit_test(a_pipe_is_read_to_its_end),
         cmocka_unit_test(what_cannot_be_read_is_named),
+        cmocka_unit_test(folders_are_made_with_those_above_them_and_last),
+        cmocka_unit_test(what_is_in_the_way_of_a_folder_is_named),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }
