@@ -14,6 +14,7 @@
 #include "cli/report.h"
 
 typedef struct settings {
+    const char *compressor;
     uint32_t kernels;
     uint64_t values;
     uint64_t runs;
@@ -24,6 +25,7 @@ typedef struct settings {
 static const char *const kernel_names[] = {"best", "portable", "avx2"};
 
 static const cli_option options[] = {
+    CLI_OPTION_COMPRESSOR(settings),
     {.name = "kernels",
      .type = CLI_OPTION_CHOICE,
      .offset = offsetof(settings, kernels),
@@ -84,6 +86,7 @@ typedef struct job {
     size_t count;
     cli_bench_step steps[SPECS_MAX]; // of algorithms
     size_t step_count;
+    cli_bench_step_options step_options;
     lac_compressor *kernels; // knows their name
     cli_bench bench;
 } job;
@@ -294,11 +297,9 @@ static lac_status measure(job *j)
         status = cli_bench_measure(
             &j->bench, j->entries[i].c, &j->entries[i].result);
     }
-    const cli_bench_step_options o = {
-        .runs = s->runs, .seed = s->seed, .kernels = kernel_names[s->kernels]};
     for (size_t i = 0; i < j->step_count && status == LAC_OK; i++) {
         cli_progress_step(&progress, j->count + i, j->steps[i].spec);
-        status = cli_bench_step_measure(&j->steps[i], &o);
+        status = cli_bench_step_measure(&j->steps[i], &j->step_options);
     }
     cli_progress_end(&progress);
     return status;
@@ -310,7 +311,7 @@ static int add_spec(job *j, const char *spec, bool named)
     if (cli_bench_is_algorithm(spec)) {
         cli_bench_step *const step = &j->steps[j->step_count++];
         step->spec = spec;
-        return cli_bench_step_check(step) == LAC_OK
+        return cli_bench_step_check(step, &j->step_options) == LAC_OK
                    ? CLI_GOOD
                    : cli_bad_spec_of("bench", "algorithms", spec);
     }
@@ -343,6 +344,13 @@ static int open_entries(job *j, size_t count, char *const *arguments)
             return code;
         }
     }
+    if (j->step_options.compressor != NULL && j->step_count == 0) {
+        (void)!lac_fail(
+            LAC_ERR_INVALID,
+            "--compressor: is the one that algorithms use, and none is named; "
+            "a compressor by itself is measured as a SPEC");
+        return cli_misused("bench");
+    }
     if (lac_compressor_open(&j->kernels, "identity", LAC_FORM_PLAIN) !=
             LAC_OK ||
         lac_compressor_use_kernels(
@@ -370,7 +378,17 @@ static int bench(job *j, size_t count, char *const *arguments)
 
 static int run(const void *given, size_t count, char *const *arguments)
 {
-    job j = {.settings = given};
+    const settings *const s = given;
+    job j = {
+        .settings = s,
+        .step_options =
+            {
+                .runs = s->runs,
+                .seed = s->seed,
+                .kernels = kernel_names[s->kernels],
+                .compressor = cli_given(s->compressor),
+            },
+    };
     const int code = bench(&j, count, arguments);
     for (size_t i = 0; i < j.count; i++) {
         lac_compressor_close(j.entries[i].c);
@@ -390,8 +408,9 @@ const cli_command cmd_bench = {
         "memory, on one thread, on normal deviates. Without a SPEC the usual\n"
         "compressors are measured. Each takes turns with a memcpy of the same\n"
         "floats, so that figures can be compared across machines.\n"
-        "Where SPEC is a gradient algorithm, such as powersgd:rank=2, a whole\n"
-        "step on the tensors of ResNet-50 is measured, without a network.",
+        "Where SPEC is an algorithm, such as powersgd:rank=2, a whole step on\n"
+        "the tensors of ResNet-50 is measured, without a network; models are\n"
+        "mixed by two workers, each with a thread of its own.",
     .options = options,
     .settings_size = sizeof(settings),
     .run = run,

@@ -76,6 +76,16 @@ class Bench(Command):
         self.assertIsNone(allreduce["break_even_mbit"])
         self.assertGreater(told["memcpy_gbps"], 0)
 
+    def test_a_step_of_an_algorithm_with_a_compressor_is_measured(self):
+        told = json.loads(self.succeeds(
+            "bench", "choco", "error-feedback", "--compressor", "sign",
+            "--runs", "1", "--json"))
+        choco, feedback = told["algorithms"]
+        self.assertEqual(choco["payload_bytes"], feedback["payload_bytes"])
+        for step in choco, feedback:
+            for key in ("ms", "memcpy_ratio", "break_even_mbit"):
+                self.assertGreater(step[key], 0)
+
     def test_compressors_and_algorithms_go_together(self):
         done = self.run_laconic(
             "bench", "powersgd:rank=33", "--runs", "1")
@@ -83,7 +93,10 @@ class Bench(Command):
         self.assertIn("powersgd: rank", done.stderr)
         done = self.run_laconic("bench", "choco", "--runs", "1")
         self.assertEqual(done.returncode, USAGE)
-        self.assertIn("choco: a topology is needed", done.stderr)
+        self.assertIn("choco: a compressor is needed", done.stderr)
+        done = self.run_laconic("bench", "sign", "--compressor", "sign")
+        self.assertEqual(done.returncode, USAGE)
+        self.assertIn("--compressor", done.stderr)
         told = self.succeeds("bench", "identity", "powersgd", "--runs", "1",
                              "--values", "1000", "--kernels", "portable")
         self.assertIn("portable kernels", told)
