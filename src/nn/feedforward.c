@@ -24,8 +24,8 @@ typedef struct feedforward {
 static const struct {
     nn_plan_layer *forward, *backward;
 } kinds[NN_KINDS] = {
-    [NN_CONV] = {nn_conv_forward, nn_conv_backward},
-    [NN_LINEAR] = {nn_linear_forward, nn_linear_backward},
+    [NN_CONV] = {nn_affine_forward, nn_affine_backward},
+    [NN_LINEAR] = {nn_affine_forward, nn_affine_backward},
     [NN_NORM] = {nn_norm_forward, nn_norm_backward},
     [NN_MAX_POOL] = {nn_pool_forward, nn_pool_backward},
     [NN_MEAN_POOL] = {nn_pool_forward, nn_pool_backward},
