@@ -132,20 +132,19 @@ static void new_pair(nn_graph *g, nn_tensor weight, const char *name)
 }
 
 lac_status nn_graph_open(
-    nn_graph **out, const nn_description *description, const void *shape,
-    const nn_sample *sample)
+    nn_graph **out, const nn_model *model, const nn_sample *sample)
 {
     *out = NULL;
     nn_graph *const g = calloc(1, sizeof(*g));
     if (g == NULL) {
         return lac_fail(LAC_ERR_NOMEM, "no memory for the layers of a model");
     }
-    g->model = description->model;
+    g->model = model->plugin.name;
     g->sample = *sample;
     g->status = LAC_OK;
     new_value(g, sample->channels, sample->height, sample->width);
     if (g->status == LAC_OK) {
-        description->describe(g, shape);
+        model->describe(g, model->shape);
     }
     const lac_status status = g->status;
     if (status != LAC_OK) {
@@ -168,10 +167,11 @@ void nn_graph_close(nn_graph *g)
 }
 
 void nn_graph_list(
-    const nn_description *description, const void *shape, nn_tensors *tensors)
+    const nn_model *model, const void *settings, nn_tensors *tensors)
 {
     nn_graph *g = NULL;
-    if (nn_graph_open(&g, description, shape, &description->usual) != LAC_OK) {
+    (void)settings;
+    if (nn_graph_open(&g, model, &model->usual) != LAC_OK) {
         nn_add_nothing(tensors);
         return;
     }

@@ -93,7 +93,7 @@ lac_status nn_layout_open(lac_layout **out, const char *spec)
         return status;
     }
     const nn_model *const model = (const void *)settings->plugin;
-    model->list(settings->state, &listed);
+    model->list(model, settings->state, &listed);
     status = open_listed(out, &listed);
     free(listed.entries);
     lac_settings_close(settings);

@@ -49,11 +49,11 @@ static inline test_network open_described(
     void (*describe)(nn_graph *g, const void *shape), nn_sample sample,
     uint32_t batch, bool training)
 {
-    const nn_description description = {"test", describe, sample};
+    const nn_model model = {.plugin.name = "test", .describe = describe};
     const nn_options options = {
         .sample = sample, .batch = batch, .training = training};
     nn_network *net = NULL;
-    assert_ok(nn_feedforward_open(&net, &description, NULL, &options));
+    assert_ok(nn_feedforward_open(&net, &model, NULL, &options));
     return fill_test_network(net, &options, 1);
 }
 
