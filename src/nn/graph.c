@@ -7,28 +7,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { ROOM_FIRST = 64 };
-
-// The array with room for one more, or NULL.
-static void *grow(void *array, size_t count, size_t *room, size_t size)
-{
-    if (count < *room) {
-        return array;
-    }
-    const size_t wanted = *room == 0 ? ROOM_FIRST : 2 * *room;
-    void *const grown = calloc(wanted, size);
-    if (grown == NULL) {
-        return NULL;
-    }
-    if (count > 0) {
-        memcpy(grown, array, count * size);
-    }
-    free(array);
-    *room = wanted;
-    return grown;
-}
+#include "nn/array.h"
 
 static void *none_left(nn_graph *g)
 {
@@ -43,7 +23,7 @@ static nn_layer *new_layer(nn_graph *g, nn_kind kind)
         return NULL;
     }
     nn_layer *const layers =
-        grow(g->layers, g->layer_count, &g->layer_room, sizeof(*g->layers));
+        nn_grow(g->layers, g->layer_count, &g->layer_room, sizeof(*g->layers));
     if (layers == NULL) {
         return none_left(g);
     }
@@ -63,7 +43,7 @@ static nn_layer *new_layer(nn_graph *g, nn_kind kind)
 static void new_value(nn_graph *g, size_t channels, size_t height, size_t width)
 {
     nn_value *const values =
-        grow(g->values, g->value_count, &g->value_room, sizeof(*g->values));
+        nn_grow(g->values, g->value_count, &g->value_room, sizeof(*g->values));
     if (values == NULL) {
         (void)none_left(g);
         return;
@@ -85,7 +65,7 @@ static void new_tensor(
     const char *part)
 {
     nn_tensor *const at =
-        grow(list->at, list->count, &list->room, sizeof(*list->at));
+        nn_grow(list->at, list->count, &list->room, sizeof(*list->at));
     if (at == NULL) {
         (void)none_left(g);
         return;
