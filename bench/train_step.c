@@ -15,7 +15,7 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
-#include "nn/network.h"
+#include "full_network.h"
 #include "train/optimiser.h"
 
 enum { ARGUMENTS = 7, SEED = 1 };
@@ -25,12 +25,8 @@ static const double RATE = 0.001; // parameters hardly move, whatever the data
 
 typedef struct trainer {
     nn_options options;
-    nn_network *net;
+    full_network network;
     train_optimiser *optimiser;
-    size_t n; // parameters
-    float *parameters, *gradient, *statistics, *carry, *x;
-    uint32_t *tokens, *labels;
-    nn_batch batch;
 } trainer;
 
 static double now(clockid_t id)
@@ -73,110 +69,59 @@ static lac_status read_arguments(char *const *argv, nn_options *out)
     return LAC_OK;
 }
 
-static lac_status open_network(trainer *t)
+static void draw_examples(full_network *f, const nn_options *options)
 {
-    const lac_status status = nn_network_open(&t->net, &t->options);
+    const size_t values = options->batch * f->size;
+    const uint32_t classes = options->sample.classes;
+    const lac_key key = lac_key_make(
+        SEED, LAC_PURPOSE_DATA, 0, lac_scope_shared(), lac_name_hash("bench"));
+    for (size_t i = 0; i < values; i++) {
+        f->x[i] = lac_key_normal(&key, (uint32_t)i);
+    }
+    for (size_t i = 0; i < f->targets; i++) {
+        const uint32_t at = (uint32_t)(values + 2 * i);
+        f->tokens[i] = lac_key_draw(&key, at) % classes;
+        f->labels[i] = lac_key_draw(&key, at + 1) % classes;
+    }
+}
+
+static lac_status open_trainer(trainer *t)
+{
+    full_network *const f = &t->network;
+    const lac_status status = open_full_network(f, &t->options);
     if (status != LAC_OK) {
         return status;
     }
-    const lac_layout *const layout = nn_network_layout(t->net);
-    t->n = lac_layout_values(layout);
+    draw_examples(f, &t->options);
+    nn_network_initialise(f->net, SEED, f->parameters, f->statistics);
     return train_optimiser_open(
         &t->optimiser, &(train_optimiser_options){
                            .rule = TRAIN_SGD,
                            .nesterov = TRAIN_NESTEROV_NO,
                            .momentum = MOMENTUM,
-                           .layout = layout,
+                           .layout = nn_network_layout(f->net),
                        });
-}
-
-static lac_status allocate(trainer *t)
-{
-    const nn_sample *const s = &t->options.sample;
-    const size_t rows = t->options.batch;
-    const size_t labels = rows * (t->options.steps ? t->options.steps : 1);
-    const size_t size = (size_t)s->channels * s->height * s->width;
-    const size_t statistics = lac_layout_values(nn_network_statistics(t->net));
-    t->parameters = calloc(t->n, sizeof(float));
-    t->gradient = calloc(t->n, sizeof(float));
-    t->statistics = calloc(statistics + 1, sizeof(float));
-    t->carry = calloc(nn_network_carry(t->net) + 1, sizeof(float));
-    t->x = calloc(rows * size + 1, sizeof(float));
-    t->tokens = calloc(labels, sizeof(uint32_t));
-    t->labels = calloc(labels, sizeof(uint32_t));
-    if (t->parameters == NULL || t->gradient == NULL || t->statistics == NULL ||
-        t->carry == NULL || t->x == NULL || t->tokens == NULL ||
-        t->labels == NULL) {
-        return lac_fail(LAC_ERR_NOMEM, "no memory for a batch");
-    }
-    return LAC_OK;
-}
-
-static void draw_examples(trainer *t)
-{
-    const nn_sample *const s = &t->options.sample;
-    const bool is_text = t->options.steps > 0;
-    const size_t size = (size_t)s->channels * s->height * s->width;
-    const size_t values = t->options.batch * size;
-    const size_t labels =
-        (size_t)t->options.batch * (is_text ? t->options.steps : 1);
-    const lac_key key = lac_key_make(
-        SEED, LAC_PURPOSE_DATA, 0, lac_scope_shared(), lac_name_hash("bench"));
-    for (size_t i = 0; i < values; i++) {
-        t->x[i] = lac_key_normal(&key, (uint32_t)i);
-    }
-    for (size_t i = 0; i < labels; i++) {
-        const uint32_t at = (uint32_t)(values + 2 * i);
-        t->tokens[i] = lac_key_draw(&key, at) % s->classes;
-        t->labels[i] = lac_key_draw(&key, at + 1) % s->classes;
-    }
-    t->batch = (nn_batch){
-        .count = t->options.batch,
-        .x = is_text ? NULL : t->x,
-        .tokens = is_text ? t->tokens : NULL,
-        .labels = t->labels,
-    };
-}
-
-static lac_status open_trainer(trainer *t)
-{
-    lac_status status = open_network(t);
-    if (status == LAC_OK) {
-        status = allocate(t);
-    }
-    if (status == LAC_OK) {
-        draw_examples(t);
-        nn_network_initialise(t->net, SEED, t->parameters, t->statistics);
-    }
-    return status;
 }
 
 static void close_trainer(trainer *t)
 {
     train_optimiser_close(t->optimiser);
-    nn_network_close(t->net);
-    free(t->parameters);
-    free(t->gradient);
-    free(t->statistics);
-    free(t->carry);
-    free(t->x);
-    free(t->tokens);
-    free(t->labels);
+    close_full_network(&t->network);
 }
 
 static lac_status take_step(trainer *t, uint32_t number)
 {
-    const nn_state state = {t->parameters, t->statistics, t->carry};
+    full_network *const f = &t->network;
+    const nn_state state = {f->parameters, f->statistics, f->carry};
     const lac_key noise = lac_key_make(
         SEED, LAC_PURPOSE_DATA, number, lac_scope_shared(),
         lac_name_hash("dropout"));
-    nn_score score;
     const lac_status status = nn_network_gradient(
-        t->net, &state, &t->batch, &noise, t->gradient, &score);
+        f->net, &state, &f->batch, &noise, f->gradient, &f->score);
     if (status == LAC_OK) {
-        train_optimiser_step(t->optimiser, RATE, t->parameters, t->gradient);
-        for (size_t i = 0; i < t->n; i++) {
-            t->parameters[i] += t->gradient[i];
+        train_optimiser_step(t->optimiser, RATE, f->parameters, f->gradient);
+        for (size_t i = 0; i < f->n; i++) {
+            f->parameters[i] += f->gradient[i];
         }
     }
     return status;

@@ -65,13 +65,9 @@ cJSON *cli_average_json(const cli_average *a)
 static void report_run(const cli_average *a, cli_table *t)
 {
     char text[CLI_GROUPED_SIZE];
-    cli_table_add(t, "algorithm");
-    cli_table_add(t, "%s", a->algorithm.spec);
-    cli_table_add(t, "%s", "");
+    cli_table_row(t, "algorithm", a->algorithm.spec, "");
     if (a->algorithm.compressor != NULL) {
-        cli_table_add(t, "compressor");
-        cli_table_add(t, "%s", a->algorithm.compressor);
-        cli_table_add(t, "%s", "");
+        cli_table_row(t, "compressor", a->algorithm.compressor, "");
     }
     cli_table_add(t, "workers");
     cli_table_add(t, "%u", a->world);
@@ -89,10 +85,9 @@ static void report_run(const cli_average *a, cli_table *t)
 static void report_errors(const cli_average_result *r, cli_table *t)
 {
     char text[CLI_GROUPED_SIZE];
-    cli_table_add(t, "rounds");
-    cli_table_add(t, "%s", cli_grouped(r->rounds, text));
-    cli_table_add(
-        t, "%s", r->diverged ? "then it was stopped: it diverges" : "");
+    cli_table_row(
+        t, "rounds", cli_grouped(r->rounds, text),
+        r->diverged ? "then it was stopped: it diverges" : "");
     cli_table_add(t, "error at first");
     cli_table_add(t, "%.4g", r->initial_error);
     cli_table_add(t, "squared distance to the mean, mean over workers");
@@ -121,10 +116,9 @@ static void report_bytes(const cli_average *a, cli_table *t)
     const double turns = (double)r->rounds * a->world;
     const double payload = (double)r->traffic.payload_bytes;
     if (turns > 0) {
-        cli_table_add(t, "bytes");
-        cli_table_add(
-            t, "%s", cli_grouped((uint64_t)llround(payload / turns), text));
-        cli_table_add(t, "of payload a worker and round");
+        cli_table_row(
+            t, "bytes", cli_grouped((uint64_t)llround(payload / turns), text),
+            "of payload a worker and round");
     }
     if (payload > 0) {
         cli_table_add(t, "fewer bytes");

@@ -80,20 +80,15 @@ static void report_table(const job *j, const char *spec, FILE *stream)
 {
     char text[CLI_GROUPED_SIZE], shape[CLI_DIMENSIONS_SIZE];
     cli_table t = cli_table_make("lrl", NULL);
-    cli_table_add(&t, "values");
-    cli_table_add(
-        &t, "%s", cli_grouped(j->lac.shape.rows * j->lac.shape.cols, text));
-    cli_table_add(
-        &t, "%s",
+    cli_table_row(
+        &t, "values", cli_grouped(j->lac.shape.rows * j->lac.shape.cols, text),
         j->lac.dimensions.count < 2
             ? ""
             : cli_dimensions_text(&j->lac.dimensions, shape));
     cli_table_add(&t, "bytes in");
     cli_table_add(&t, "%s", cli_grouped(j->data.len, text));
     cli_table_add(&t, "%s, made with %s", j->in, spec);
-    cli_table_add(&t, "bytes out");
-    cli_table_add(&t, "%s", cli_grouped(j->file_len, text));
-    cli_table_add(&t, "%s", j->out);
+    cli_table_row(&t, "bytes out", cli_grouped(j->file_len, text), j->out);
     cli_table_print(&t, stream);
 }
 

@@ -138,16 +138,12 @@ static void report_sizes(const job *j, size_t n, cli_table *t)
 {
     char text[CLI_GROUPED_SIZE], shape[CLI_DIMENSIONS_SIZE];
     const size_t in = j->npy.offset + sizeof(float) * n;
-    cli_table_add(t, "values");
-    cli_table_add(t, "%s", cli_grouped(n, text));
-    cli_table_add(
-        t, "%s",
+    cli_table_row(
+        t, "values", cli_grouped(n, text),
         j->npy.dimensions.count < 2
             ? ""
             : cli_dimensions_text(&j->npy.dimensions, shape));
-    cli_table_add(t, "bytes in");
-    cli_table_add(t, "%s", cli_grouped(in, text));
-    cli_table_add(t, "%s", j->in);
+    cli_table_row(t, "bytes in", cli_grouped(in, text), j->in);
     cli_table_add(t, "bytes out");
     cli_table_add(t, "%s", cli_grouped(j->file_len, text));
     if (j->file_len < in) {

@@ -92,12 +92,11 @@ static void report_table(
     char text[CLI_GROUPED_SIZE];
     const bool varies = lac_topology_period(t) > 1;
     cli_table table = cli_table_make("lrl", NULL);
-    cli_table_add(&table, "workers");
-    cli_table_add(&table, "%s", cli_grouped(lac_topology_workers(t), text));
-    cli_table_add(&table, "%s", "");
-    cli_table_add(&table, "edges");
-    cli_table_add(&table, "%s", cli_grouped(lac_topology_edge_count(t), text));
-    cli_table_add(&table, "%s", varies ? "in all rounds together" : "");
+    cli_table_row(
+        &table, "workers", cli_grouped(lac_topology_workers(t), text), "");
+    cli_table_row(
+        &table, "edges", cli_grouped(lac_topology_edge_count(t), text),
+        varies ? "in all rounds together" : "");
     add_degrees(t, &table);
     if (isfinite(s->gap)) {
         add_number(

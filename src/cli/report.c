@@ -118,6 +118,19 @@ const char *cli_grouped(uint64_t number, char text[CLI_GROUPED_SIZE])
     return text;
 }
 
+const char *cli_bytes(double bytes, char text[CLI_BYTES_SIZE])
+{
+    static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB", "PB"};
+    size_t unit = 0;
+    while (bytes >= 999.95 && unit < 5) {
+        bytes /= 1000;
+        unit++;
+    }
+    (void)snprintf(
+        text, CLI_BYTES_SIZE, "%.*f %s", unit == 0 ? 0 : 1, bytes, units[unit]);
+    return text;
+}
+
 int cli_json_print(cJSON *object, FILE *stream)
 {
     char *const text = cJSON_Print(object);

@@ -43,6 +43,11 @@ void cli_table_print(cli_table *table, FILE *stream);
 enum { CLI_GROUPED_SIZE = 32 };
 const char *cli_grouped(uint64_t number, char text[CLI_GROUPED_SIZE]);
 
+// cli_bytes writes a number of bytes for people, "12.3 MB". Units are powers of
+// 1000, as the speeds of links and of memory are.
+enum { CLI_BYTES_SIZE = 32 };
+const char *cli_bytes(double bytes, char text[CLI_BYTES_SIZE]);
+
 // cli_json_print prints `object` and a line feed, and releases it. A number
 // that is not finite is printed as null. Returns an exit code.
 int cli_json_print(cJSON *object, FILE *stream);

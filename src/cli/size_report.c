@@ -7,7 +7,7 @@
 
 #include "cli/report.h"
 
-enum { LARGEST = 6, READABLE_SIZE = 32 };
+enum { LARGEST = 6, DURATION_SIZE = 32 };
 
 static double exact_bytes(const cli_size *s)
 {
@@ -59,29 +59,15 @@ cJSON *cli_size_json(const cli_size *s)
     return o;
 }
 
-// "321.3 KiB"
-static const char *readable(double bytes, char text[READABLE_SIZE])
-{
-    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-    size_t unit = 0;
-    while (bytes >= 1024 && unit < 4) {
-        bytes /= 1024;
-        unit++;
-    }
-    (void)snprintf(
-        text, READABLE_SIZE, "%.*f %s", unit == 0 ? 0 : 1, bytes, units[unit]);
-    return text;
-}
-
 // "26.3 ms"
-static const char *duration(double seconds, char text[READABLE_SIZE])
+static const char *duration(double seconds, char text[DURATION_SIZE])
 {
     if (seconds >= 1) {
-        (void)snprintf(text, READABLE_SIZE, "%.2f s", seconds);
+        (void)snprintf(text, DURATION_SIZE, "%.2f s", seconds);
     } else if (seconds >= 1e-3) {
-        (void)snprintf(text, READABLE_SIZE, "%.2f ms", 1e3 * seconds);
+        (void)snprintf(text, DURATION_SIZE, "%.2f ms", 1e3 * seconds);
     } else {
-        (void)snprintf(text, READABLE_SIZE, "%.1f us", 1e6 * seconds);
+        (void)snprintf(text, DURATION_SIZE, "%.1f us", 1e6 * seconds);
     }
     return text;
 }
@@ -116,11 +102,11 @@ static void add_names(const cli_size *s, cli_table *t)
 
 static void add_bytes(const cli_size *s, cli_table *t)
 {
-    char number[CLI_GROUPED_SIZE], text[READABLE_SIZE], note[CLI_CELL_SIZE];
+    char number[CLI_GROUPED_SIZE], text[CLI_BYTES_SIZE], note[CLI_CELL_SIZE];
     const lac_cost *const c = &s->cost;
     const bool gossip = c->family == LAC_FAMILY_MODEL;
     (void)snprintf(
-        note, sizeof(note), "%s, %s%s", readable(c->payload_bytes, text),
+        note, sizeof(note), "%s, %s%s", cli_bytes(c->payload_bytes, text),
         s->algorithm.compressor == NULL ? "" : "at most, ",
         gossip ? "to each neighbour" : "of each worker");
     cli_table_row(
@@ -128,7 +114,7 @@ static void add_bytes(const cli_size *s, cli_table *t)
         note);
     cli_table_row(
         t, "uncompressed", cli_grouped((uint64_t)exact_bytes(s), number),
-        readable(exact_bytes(s), text));
+        cli_bytes(exact_bytes(s), text));
     if (c->payload_bytes > 0) {
         (void)snprintf(
             text, sizeof(text), "%.1f x", exact_bytes(s) / c->payload_bytes);
@@ -141,7 +127,7 @@ static void add_bytes(const cli_size *s, cli_table *t)
     cli_table_row(t, "messages", text, c->phases > 1 ? note : "a step");
     cli_table_row(
         t, "memory", cli_grouped(c->memory_bytes, number),
-        readable((double)c->memory_bytes, text));
+        cli_bytes((double)c->memory_bytes, text));
 }
 
 static void print_times(const cli_size *s, FILE *stream)
@@ -154,7 +140,7 @@ static void print_times(const cli_size *s, FILE *stream)
         {"1 Gbit/s", 1e9},
         {"10 Gbit/s", 1e10},
     };
-    char text[READABLE_SIZE];
+    char text[DURATION_SIZE];
     if (!(sent(s, exact_bytes(s)) > 0)) {
         return; // one worker sends nothing
     }

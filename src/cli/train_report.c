@@ -81,19 +81,6 @@ cJSON *cli_train_json(const train_run *run)
     return o;
 }
 
-const char *cli_bytes(double bytes, char text[CLI_BYTES_SIZE])
-{
-    static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB", "PB"};
-    size_t unit = 0;
-    while (bytes >= 999.95 && unit < 5) {
-        bytes /= 1000;
-        unit++;
-    }
-    (void)snprintf(
-        text, CLI_BYTES_SIZE, "%.*f %s", unit == 0 ? 0 : 1, bytes, units[unit]);
-    return text;
-}
-
 static void add_quality(const train_run *run, cli_table *t)
 {
     const train_metrics *const m = &run->result.metrics;

@@ -16,8 +16,4 @@ cJSON *cli_train_facts(const train_facts *facts);
 cJSON *cli_train_json(const train_run *run);
 void cli_train_table(const train_run *run, const char *topology, FILE *stream);
 
-// cli_bytes writes a number of bytes for people, "12.3 MB".
-enum { CLI_BYTES_SIZE = 32 };
-const char *cli_bytes(double bytes, char text[CLI_BYTES_SIZE]);
-
 #endif

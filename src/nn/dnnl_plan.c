@@ -3,11 +3,9 @@
 #include "nn/dnnl_plan.h"
 
 #include <stdlib.h>
-#include <string.h>
 
+#include "nn/array.h"
 #include "nn/dnnl_plan_state.h"
-
-enum { ROOM_FIRST = 32 };
 
 // The array with room for one more, or NULL.
 static void *grow(nn_plan *plan, void *array, nn_count *l, size_t size)
@@ -15,20 +13,10 @@ static void *grow(nn_plan *plan, void *array, nn_count *l, size_t size)
     if (plan->status != LAC_OK) {
         return NULL;
     }
-    if (l->count < l->room) {
-        return array;
-    }
-    const size_t room = l->room == 0 ? ROOM_FIRST : 2 * l->room;
-    void *const grown = calloc(room, size);
+    void *const grown = nn_grow(array, l->count, &l->room, size);
     if (grown == NULL) {
         plan->status = lac_fail(LAC_ERR_NOMEM, "no memory to plan a network");
-        return NULL;
     }
-    if (l->count > 0) {
-        memcpy(grown, array, l->count * size);
-    }
-    free(array);
-    l->room = room;
     return grown;
 }
 

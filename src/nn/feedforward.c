@@ -24,8 +24,8 @@ typedef struct feedforward {
 static const struct {
     nn_plan_layer *forward, *backward;
 } kinds[NN_KINDS] = {
-    [NN_CONV] = {nn_conv_forward, nn_conv_backward},
-    [NN_LINEAR] = {nn_linear_forward, nn_linear_backward},
+    [NN_CONV] = {nn_affine_forward, nn_affine_backward},
+    [NN_LINEAR] = {nn_affine_forward, nn_affine_backward},
     [NN_NORM] = {nn_norm_forward, nn_norm_backward},
     [NN_MAX_POOL] = {nn_pool_forward, nn_pool_backward},
     [NN_MEAN_POOL] = {nn_pool_forward, nn_pool_backward},
@@ -252,11 +252,9 @@ static lac_status allocate(feedforward *f, const nn_options *options)
 }
 
 static lac_status fill(
-    feedforward *f, const nn_description *description, const void *shape,
-    const nn_options *options)
+    feedforward *f, const nn_model *model, const nn_options *options)
 {
-    lac_status status =
-        nn_graph_open(&f->graph, description, shape, &options->sample);
+    lac_status status = nn_graph_open(&f->graph, model, &options->sample);
     if (status == LAC_OK) {
         status = allocate(f, options);
     }
@@ -276,33 +274,35 @@ static lac_status fill(
 }
 
 static lac_status check_options(
-    const nn_description *description, const nn_options *options)
+    const nn_model *model, const nn_options *options)
 {
+    const char *const name = model->plugin.name;
     const nn_sample *const s = &options->sample;
     if (s->channels == 0 || s->height == 0 || s->width == 0) {
         return lac_fail(
             LAC_ERR_INVALID, "%s: examples are words, expected images or rows",
-            description->model);
+            name);
     }
     if (s->classes < 2) {
         return lac_fail(
             LAC_ERR_INVALID, "%s: examples have %u classes, expected 2 or more",
-            description->model, s->classes);
+            name, s->classes);
     }
     if (options->batch == 0) {
         return lac_fail(
             LAC_ERR_INVALID, "%s: a batch has 0 examples, expected 1 or more",
-            description->model);
+            name);
     }
     return LAC_OK;
 }
 
 lac_status nn_feedforward_open(
-    nn_network **out, const nn_description *description, const void *shape,
+    nn_network **out, const nn_model *model, const void *settings,
     const nn_options *options)
 {
+    (void)settings;
     *out = NULL;
-    lac_status status = check_options(description, options);
+    lac_status status = check_options(model, options);
     if (status != LAC_OK) {
         return status;
     }
@@ -311,7 +311,7 @@ lac_status nn_feedforward_open(
         return lac_fail(LAC_ERR_NOMEM, "no memory for a network");
     }
     f->base.engine = &engine;
-    status = fill(f, description, shape, options);
+    status = fill(f, model, options);
     if (status != LAC_OK) {
         nn_network_close(&f->base);
         return status;

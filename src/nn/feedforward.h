@@ -6,9 +6,9 @@
 #include "nn/graph.h"
 #include "nn/network.h"
 
-// nn_feedforward_open opens a described model; see nn_network_open.
+// nn_feedforward_open is the nn_model.open of what nn_model.describe describes.
 lac_status nn_feedforward_open(
-    nn_network **out, const nn_description *description, const void *shape,
+    nn_network **out, const nn_model *model, const void *settings,
     const nn_options *options);
 
 #endif

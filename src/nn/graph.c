@@ -7,28 +7,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { ROOM_FIRST = 64 };
-
-// The array with room for one more, or NULL.
-static void *grow(void *array, size_t count, size_t *room, size_t size)
-{
-    if (count < *room) {
-        return array;
-    }
-    const size_t wanted = *room == 0 ? ROOM_FIRST : 2 * *room;
-    void *const grown = calloc(wanted, size);
-    if (grown == NULL) {
-        return NULL;
-    }
-    if (count > 0) {
-        memcpy(grown, array, count * size);
-    }
-    free(array);
-    *room = wanted;
-    return grown;
-}
+#include "nn/array.h"
 
 static void *none_left(nn_graph *g)
 {
@@ -43,7 +23,7 @@ static nn_layer *new_layer(nn_graph *g, nn_kind kind)
         return NULL;
     }
     nn_layer *const layers =
-        grow(g->layers, g->layer_count, &g->layer_room, sizeof(*g->layers));
+        nn_grow(g->layers, g->layer_count, &g->layer_room, sizeof(*g->layers));
     if (layers == NULL) {
         return none_left(g);
     }
@@ -63,7 +43,7 @@ static nn_layer *new_layer(nn_graph *g, nn_kind kind)
 static void new_value(nn_graph *g, size_t channels, size_t height, size_t width)
 {
     nn_value *const values =
-        grow(g->values, g->value_count, &g->value_room, sizeof(*g->values));
+        nn_grow(g->values, g->value_count, &g->value_room, sizeof(*g->values));
     if (values == NULL) {
         (void)none_left(g);
         return;
@@ -85,7 +65,7 @@ static void new_tensor(
     const char *part)
 {
     nn_tensor *const at =
-        grow(list->at, list->count, &list->room, sizeof(*list->at));
+        nn_grow(list->at, list->count, &list->room, sizeof(*list->at));
     if (at == NULL) {
         (void)none_left(g);
         return;
@@ -132,20 +112,19 @@ static void new_pair(nn_graph *g, nn_tensor weight, const char *name)
 }
 
 lac_status nn_graph_open(
-    nn_graph **out, const nn_description *description, const void *shape,
-    const nn_sample *sample)
+    nn_graph **out, const nn_model *model, const nn_sample *sample)
 {
     *out = NULL;
     nn_graph *const g = calloc(1, sizeof(*g));
     if (g == NULL) {
         return lac_fail(LAC_ERR_NOMEM, "no memory for the layers of a model");
     }
-    g->model = description->model;
+    g->model = model->plugin.name;
     g->sample = *sample;
     g->status = LAC_OK;
     new_value(g, sample->channels, sample->height, sample->width);
     if (g->status == LAC_OK) {
-        description->describe(g, shape);
+        model->describe(g, model->shape);
     }
     const lac_status status = g->status;
     if (status != LAC_OK) {
@@ -168,10 +147,11 @@ void nn_graph_close(nn_graph *g)
 }
 
 void nn_graph_list(
-    const nn_description *description, const void *shape, nn_tensors *tensors)
+    const nn_model *model, const void *settings, nn_tensors *tensors)
 {
     nn_graph *g = NULL;
-    if (nn_graph_open(&g, description, shape, &description->usual) != LAC_OK) {
+    (void)settings;
+    if (nn_graph_open(&g, model, &model->usual) != LAC_OK) {
         nn_add_nothing(tensors);
         return;
     }

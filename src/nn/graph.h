@@ -69,7 +69,7 @@ typedef struct nn_tensor_list {
     size_t count, room, values;
 } nn_tensor_list;
 
-typedef struct nn_graph {
+struct nn_graph {
     const char *model; // for messages
     nn_sample sample;
     nn_tensor_list parameters, statistics;
@@ -80,25 +80,18 @@ typedef struct nn_graph {
     size_t here; // the value that the next layer takes
     char prefix[NN_NAME_SIZE];
     lac_status status;
-} nn_graph;
+};
 
-// A model: its name, what describes it, and what it was made for.
-typedef struct nn_description {
-    const char *model;
-    void (*describe)(nn_graph *g, const void *shape);
-    nn_sample usual;
-} nn_description;
-
-// nn_graph_open describes a model for examples like `sample`. `shape` is what
-// the description gets. Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM.
+// nn_graph_open describes a model for examples like `sample`.
+// Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM.
 lac_status nn_graph_open(
-    nn_graph **out, const nn_description *description, const void *shape,
-    const nn_sample *sample);
+    nn_graph **out, const nn_model *model, const nn_sample *sample);
 void nn_graph_close(nn_graph *g);
 
-// nn_graph_list lists the parameters of a model for its usual examples.
+// nn_graph_list is the nn_model.list of what has the same layers whatever the
+// settings: it lists the parameters for the usual examples.
 void nn_graph_list(
-    const nn_description *description, const void *shape, nn_tensors *tensors);
+    const nn_model *model, const void *settings, nn_tensors *tensors);
 
 // nn_refuse fails because examples are not as `expected` says.
 void nn_refuse(nn_graph *g, const char *expected);

@@ -48,8 +48,7 @@ struct nn_builder {
 
 typedef void nn_plan_layer(nn_builder *b, const nn_layer *l, nn_trace *t);
 
-nn_plan_layer nn_conv_forward, nn_conv_backward;
-nn_plan_layer nn_linear_forward, nn_linear_backward;
+nn_plan_layer nn_affine_forward, nn_affine_backward;
 nn_plan_layer nn_norm_forward, nn_norm_backward;
 nn_plan_layer nn_pool_forward, nn_pool_backward;
 nn_plan_layer nn_join_forward, nn_join_backward;

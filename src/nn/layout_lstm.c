@@ -39,8 +39,10 @@ static const lac_param lstm_params[] = {
     {0},
 };
 
-static void lstm_list(const void *settings, nn_tensors *tensors)
+static void lstm_list(
+    const nn_model *model, const void *settings, nn_tensors *tensors)
 {
+    (void)model;
     const nn_lstm_settings *const l = settings;
     const size_t gates = (size_t)NN_LSTM_GATES * l->hidden;
     nn_add(tensors, l->vocabulary, l->hidden, "encoder.weight");

@@ -94,92 +94,45 @@ static void describe_resnet(nn_graph *g, const void *shape)
     nn_linear(g, "fc", g->sample.classes);
 }
 
-static const nn_description resnet8_model = {
-    "resnet8", describe_resnet, {3, 32, 32, 10}};
-static const nn_description resnet20_model = {
-    "resnet20", describe_resnet, {3, 32, 32, 10}};
-static const nn_description resnet18_model = {
-    "resnet18", describe_resnet, {3, 32, 32, 10}};
-static const nn_description resnet50_model = {
-    "resnet50", describe_resnet, {3, 224, 224, 1000}};
-
-static const resnet resnet8 = {3, {1, 1, 1}, 16, 1, false};
-static const resnet resnet20 = {3, {3, 3, 3}, 16, 1, false};
-static const resnet resnet18 = {4, {2, 2, 2, 2}, 64, 1, false};
-static const resnet resnet50 = {4, {3, 4, 6, 3}, 64, 4, true};
-
-static void resnet8_list(const void *settings, nn_tensors *tensors)
-{
-    (void)settings;
-    nn_graph_list(&resnet8_model, &resnet8, tensors);
-}
-
-static lac_status resnet8_open(
-    nn_network **out, const void *settings, const nn_options *options)
-{
-    (void)settings;
-    return nn_feedforward_open(out, &resnet8_model, &resnet8, options);
-}
-
-static void resnet20_list(const void *settings, nn_tensors *tensors)
-{
-    (void)settings;
-    nn_graph_list(&resnet20_model, &resnet20, tensors);
-}
-
-static lac_status resnet20_open(
-    nn_network **out, const void *settings, const nn_options *options)
-{
-    (void)settings;
-    return nn_feedforward_open(out, &resnet20_model, &resnet20, options);
-}
-
-static void resnet18_list(const void *settings, nn_tensors *tensors)
-{
-    (void)settings;
-    nn_graph_list(&resnet18_model, &resnet18, tensors);
-}
-
-static lac_status resnet18_open(
-    nn_network **out, const void *settings, const nn_options *options)
-{
-    (void)settings;
-    return nn_feedforward_open(out, &resnet18_model, &resnet18, options);
-}
-
-static void resnet50_list(const void *settings, nn_tensors *tensors)
-{
-    (void)settings;
-    nn_graph_list(&resnet50_model, &resnet50, tensors);
-}
-
 const nn_model nn_resnet8_model = {
     .plugin.size = sizeof(nn_model),
     .plugin.name = "resnet8",
     .plugin.summary = "ResNet-8 for CIFAR-10, 78,042 parameters",
-    .list = resnet8_list,
-    .open = resnet8_open,
+    .list = nn_graph_list,
+    .open = nn_feedforward_open,
+    .describe = describe_resnet,
+    .shape = &(const resnet){3, {1, 1, 1}, 16, 1, false},
+    .usual = {3, 32, 32, 10},
 };
 
 const nn_model nn_resnet20_model = {
     .plugin.size = sizeof(nn_model),
     .plugin.name = "resnet20",
     .plugin.summary = "ResNet-20 for CIFAR-10, 272,474 parameters",
-    .list = resnet20_list,
-    .open = resnet20_open,
+    .list = nn_graph_list,
+    .open = nn_feedforward_open,
+    .describe = describe_resnet,
+    .shape = &(const resnet){3, {3, 3, 3}, 16, 1, false},
+    .usual = {3, 32, 32, 10},
 };
 
 const nn_model nn_resnet18_model = {
     .plugin.size = sizeof(nn_model),
     .plugin.name = "resnet18",
     .plugin.summary = "ResNet-18 for CIFAR-10, 11,173,962 parameters",
-    .list = resnet18_list,
-    .open = resnet18_open,
+    .list = nn_graph_list,
+    .open = nn_feedforward_open,
+    .describe = describe_resnet,
+    .shape = &(const resnet){4, {2, 2, 2, 2}, 64, 1, false},
+    .usual = {3, 32, 32, 10},
 };
 
 const nn_model nn_resnet50_model = {
     .plugin.size = sizeof(nn_model),
     .plugin.name = "resnet50",
     .plugin.summary = "ResNet-50 for ImageNet, 25,557,032 parameters",
-    .list = resnet50_list,
+    .list = nn_graph_list,
+    .describe = describe_resnet,
+    .shape = &(const resnet){4, {3, 4, 6, 3}, 64, 4, true},
+    .usual = {3, 224, 224, 1000},
 };

@@ -32,22 +32,13 @@ static void describe_logistic(nn_graph *g, const void *shape)
     nn_linear(g, "fc", g->sample.classes);
 }
 
-static const nn_description logistic_model = {
-    "logistic", describe_logistic, {1, 28, 28, 10}};
-
-static void logistic_list(const void *settings, nn_tensors *tensors)
+static void logistic_list(
+    const nn_model *model, const void *settings, nn_tensors *tensors)
 {
     const logistic *const l = settings;
-    nn_description sized = logistic_model;
+    nn_model sized = *model;
     sized.usual = (nn_sample){1, 1, l->features, l->classes};
-    nn_graph_list(&sized, NULL, tensors);
-}
-
-static lac_status logistic_open(
-    nn_network **out, const void *settings, const nn_options *options)
-{
-    (void)settings;
-    return nn_feedforward_open(out, &logistic_model, NULL, options);
+    nn_graph_list(&sized, settings, tensors);
 }
 
 const nn_model nn_logistic_model = {
@@ -58,7 +49,8 @@ const nn_model nn_logistic_model = {
     .plugin.param_size = sizeof(lac_param),
     .plugin.state_size = sizeof(logistic),
     .list = logistic_list,
-    .open = logistic_open,
+    .open = nn_feedforward_open,
+    .describe = describe_logistic,
 };
 
 static void describe_mlp(nn_graph *g, const void *shape)
@@ -69,27 +61,14 @@ static void describe_mlp(nn_graph *g, const void *shape)
     nn_linear(g, "fc2", g->sample.classes);
 }
 
-static const nn_description mlp_model = {"mlp", describe_mlp, {1, 28, 28, 10}};
-
-static void mlp_list(const void *settings, nn_tensors *tensors)
-{
-    (void)settings;
-    nn_graph_list(&mlp_model, NULL, tensors);
-}
-
-static lac_status mlp_open(
-    nn_network **out, const void *settings, const nn_options *options)
-{
-    (void)settings;
-    return nn_feedforward_open(out, &mlp_model, NULL, options);
-}
-
 const nn_model nn_mlp_model = {
     .plugin.size = sizeof(nn_model),
     .plugin.name = "mlp",
     .plugin.summary = "two fully connected layers, 784-512-10",
-    .list = mlp_list,
-    .open = mlp_open,
+    .list = nn_graph_list,
+    .open = nn_feedforward_open,
+    .describe = describe_mlp,
+    .usual = {1, 28, 28, 10},
 };
 
 // LeNet-5 (LeCun et al. 1998) as it is written today: ReLU, maxima, and every
@@ -120,26 +99,12 @@ static void describe_lenet(nn_graph *g, const void *shape)
     nn_linear(g, "fc3", g->sample.classes);
 }
 
-static const nn_description lenet_model = {
-    "lenet", describe_lenet, {1, 28, 28, 10}};
-
-static void lenet_list(const void *settings, nn_tensors *tensors)
-{
-    (void)settings;
-    nn_graph_list(&lenet_model, NULL, tensors);
-}
-
-static lac_status lenet_open(
-    nn_network **out, const void *settings, const nn_options *options)
-{
-    (void)settings;
-    return nn_feedforward_open(out, &lenet_model, NULL, options);
-}
-
 const nn_model nn_lenet_model = {
     .plugin.size = sizeof(nn_model),
     .plugin.name = "lenet",
     .plugin.summary = "LeNet-5 for 28 x 28 images, 61,706 parameters",
-    .list = lenet_list,
-    .open = lenet_open,
+    .list = nn_graph_list,
+    .open = nn_feedforward_open,
+    .describe = describe_lenet,
+    .usual = {1, 28, 28, 10},
 };

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "nn/array.h"
+
 #define LAC_MODEL(name) extern const nn_model nn_##name##_model;
 #include "nn/models.def"
 #undef LAC_MODEL
@@ -38,17 +40,14 @@ const lac_plugin *const *nn_models(size_t *count_out)
 void nn_add(
     nn_tensors *tensors, size_t rows, size_t cols, const char *format, ...)
 {
-    if (tensors->count == tensors->room) {
-        const size_t room = tensors->room == 0 ? 64 : 2 * tensors->room;
-        entry *const grown = realloc(tensors->entries, room * sizeof(*grown));
-        if (grown == NULL) {
-            tensors->failed = true;
-            return;
-        }
-        tensors->entries = grown;
-        tensors->room = room;
+    entry *const entries = nn_grow(
+        tensors->entries, tensors->count, &tensors->room, sizeof(*entries));
+    if (entries == NULL) {
+        tensors->failed = true;
+        return;
     }
-    entry *const e = &tensors->entries[tensors->count++];
+    tensors->entries = entries;
+    entry *const e = &entries[tensors->count++];
     e->shape = (lac_shape){rows, cols};
     va_list args;
     va_start(args, format);
@@ -93,7 +92,7 @@ lac_status nn_layout_open(lac_layout **out, const char *spec)
         return status;
     }
     const nn_model *const model = (const void *)settings->plugin;
-    model->list(settings->state, &listed);
+    model->list(model, settings->state, &listed);
     status = open_listed(out, &listed);
     free(listed.entries);
     lac_settings_close(settings);

@@ -23,13 +23,21 @@ typedef struct nn_tensors nn_tensors;
 
 // A model: its plug-in, a function that lists its tensors as they are for the
 // data it was made for, and one that opens it for training on any data it fits,
-// or NULL.
-typedef struct nn_model {
+// or NULL. Those of a feed-forward model are nn_graph_list and
+// nn_feedforward_open, which use the members after them.
+typedef struct nn_graph nn_graph;
+typedef struct nn_model nn_model;
+struct nn_model {
     lac_plugin plugin; // must be first
-    void (*list)(const void *settings, nn_tensors *tensors);
+    void (*list)(
+        const nn_model *model, const void *settings, nn_tensors *tensors);
     lac_status (*open)(
-        nn_network **out, const void *settings, const nn_options *options);
-} nn_model;
+        nn_network **out, const nn_model *model, const void *settings,
+        const nn_options *options);
+    void (*describe)(nn_graph *g, const void *shape); // names its layers
+    const void *shape;                                // what describe gets
+    nn_sample usual;                                  // what it was made for
+};
 
 // nn_model_open reads a spec; the plug-in of the result is a nn_model.
 // Fails with LAC_ERR_NOTFOUND, LAC_ERR_INVALID or LAC_ERR_NOMEM.

@@ -219,8 +219,10 @@ static lac_status open_layouts(const nn_lstm *net, nn_network *out)
 }
 
 lac_status nn_lstm_open(
-    nn_network **out, const void *settings, const nn_options *options)
+    nn_network **out, const nn_model *model, const void *settings,
+    const nn_options *options)
 {
+    (void)model;
     const nn_lstm_settings *const l = settings;
     *out = NULL;
     lac_status status = check(l, options);

@@ -12,6 +12,7 @@
 #define LACONIC_NN_LSTM_H
 
 #include "nn/engine.h"
+#include "nn/layouts.h"
 
 typedef struct nn_lstm_settings {
     uint32_t vocabulary; // of the layout; on data, as many words as it has
@@ -62,7 +63,8 @@ typedef struct nn_lstm_call {
 
 // nn_lstm_open is the nn_model.open of the language model.
 lac_status nn_lstm_open(
-    nn_network **out, const void *settings, const nn_options *options);
+    nn_network **out, const nn_model *model, const void *settings,
+    const nn_options *options);
 
 // nn_lstm_plan allocates what calls need. nn_lstm_release undoes it, even
 // after a failure.

@@ -28,7 +28,7 @@ lac_status nn_network_open(nn_network **out, const nn_options *options)
             "trained",
             settings->plugin->name);
     } else {
-        status = model->open(out, settings->state, options);
+        status = model->open(out, model, settings->state, options);
     }
     lac_settings_close(settings);
     return status;

@@ -136,6 +136,7 @@ class Reports(Size):
         self.assertEqual((done.stderr, done.returncode), ("", GOOD))
         self.assertRegex(done.stdout, r"\nparameters +272,474  in 65 tensors")
         self.assertRegex(done.stdout, r"\ncompressor +top-k:0.01  keeps 2,")
+        self.assertRegex(done.stdout, r"\nuncompressed +1,089,896  1\.1 MB\n")
         self.assertRegex(done.stdout, r"\nfewer bytes +\d+\.\d x  than")
         # Two neighbours: 16 * 272,474 * 4 bits.
         self.assertRegex(done.stdout, r"\n100 Mbit/s +\S+ ms +174\.38 ms\n")

@@ -1,48 +1,14 @@
 // SPDX-License-Identifier: MIT
-// A folder of its own for a test that makes a data set, and how to write one.
+// Data sets that a test makes in a folder of its own, and feeds of them.
 #ifndef LACONIC_TESTS_FEED_TEST_H
 #define LACONIC_TESTS_FEED_TEST_H
 
-#include <ftw.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "data/set.h"
+#include "folder.h"
 #include "lac_test.h"
 #include "train/feed.h"
-
-static char test_folder[64];
-
-static inline int enter_folder(void **state)
-{
-    (void)state;
-    (void)snprintf(test_folder, sizeof(test_folder), "/tmp/lac_test_XXXXXX");
-    return mkdtemp(test_folder) == NULL || chdir(test_folder) != 0;
-}
-
-static inline int remove_one(
-    const char *path, const struct stat *info, int type, struct FTW *place)
-{
-    (void)info;
-    (void)type;
-    (void)place;
-    return remove(path);
-}
-
-static inline int leave_folder(void **state)
-{
-    (void)state;
-    return chdir("/") != 0 || nftw(test_folder, remove_one, 8, FTW_DEPTH) != 0;
-}
-
-static inline void write_bytes(const char *path, const void *data, size_t len)
-{
-    FILE *const file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(data, 1, len, file), len);
-    assert_int_equal(fclose(file), 0);
-}
 
 static inline data_set *open_set(const char *name, size_t limit)
 {
@@ -71,7 +37,7 @@ static inline void write_images(const char *path, uint8_t count, uint8_t first)
             file[16 + i * PIXELS + k] = (uint8_t)(first + 9 * i + k);
         }
     }
-    write_bytes(path, file, 16 + (size_t)count * PIXELS);
+    put_file(path, file, 16 + (size_t)count * PIXELS);
 }
 
 static inline void write_labels(const char *path, uint8_t count)
@@ -80,7 +46,7 @@ static inline void write_labels(const char *path, uint8_t count)
     for (size_t i = 0; i < count; i++) {
         file[8 + i] = (uint8_t)(i * 7 % 10);
     }
-    write_bytes(path, file, 8 + (size_t)count);
+    put_file(path, file, 8 + (size_t)count);
 }
 
 static inline data_set *open_images(void)
@@ -96,8 +62,8 @@ static inline data_set *open_table(void)
 {
     static const char train[] = "-1 2:1\n+1 1:3 3:4\n-1 2:5\n+1 1:6\n";
     static const char test[] = "+1 4:2\n";
-    write_bytes("a9a", train, strlen(train));
-    write_bytes("a9a.t", test, strlen(test));
+    put_text("a9a", train);
+    put_text("a9a.t", test);
     return open_set("a9a", 0);
 }
 

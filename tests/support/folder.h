@@ -64,6 +64,10 @@ static inline int leave_folder(void **state)
     return chdir("/") != 0 || rmdir(folder) != 0;
 }
 
+// A test that has the folder for itself.
+#define IN_FOLDER(test)                                                        \
+    cmocka_unit_test_setup_teardown(test, enter_folder, leave_folder)
+
 // Fills a file without any of the care that the product takes.
 static inline void put_file(const char *path, const void *data, size_t len)
 {
@@ -71,6 +75,11 @@ static inline void put_file(const char *path, const void *data, size_t len)
     assert_non_null(file);
     assert_int_equal(fwrite(data, 1, len, file), len);
     assert_int_equal(fclose(file), 0);
+}
+
+static inline void put_text(const char *path, const char *text)
+{
+    put_file(path, text, strlen(text));
 }
 
 static inline lac_status write_text(const char *path, const char *text)

@@ -5,19 +5,12 @@
 
 #include "lac_test.h"
 
+#include "full_network.h"
 #include "nn/engine.h"
 #include "nn/feedforward.h"
 
-typedef struct test_network {
-    nn_network *net;
-    size_t n;       // parameters
-    size_t running; // statistics
-    size_t size;    // values of an example
-    float *parameters, *statistics, *gradient, *x;
-    uint32_t *labels;
-    nn_batch batch;
-    nn_score score; // of the last call
-} test_network;
+// With made-up examples and labels.
+typedef full_network test_network;
 
 static inline void *test_values(size_t count, size_t size)
 {
@@ -31,23 +24,13 @@ static inline void *test_values(size_t count, size_t size)
 static inline test_network fill_test_network(
     nn_network *net, const nn_options *options, uint64_t seed)
 {
-    const nn_sample *const s = &options->sample;
-    test_network t = {
-        .net = net,
-        .n = lac_layout_values(nn_network_layout(net)),
-        .running = lac_layout_values(nn_network_statistics(net)),
-        .size = (size_t)s->channels * s->height * s->width};
-    t.parameters = test_values(t.n, sizeof(float));
-    t.gradient = test_values(t.n, sizeof(float));
-    t.statistics = test_values(t.running, sizeof(float));
-    t.x = test_values(options->batch * t.size, sizeof(float));
-    t.labels = test_values(options->batch, sizeof(uint32_t));
+    test_network t;
+    assert_ok(fill_full_network(&t, net, options));
     nn_network_initialise(net, seed, t.parameters, t.statistics);
     nn_fill_uniform(seed, "examples", 2, t.x, options->batch * t.size);
     for (uint32_t i = 0; i < options->batch; i++) {
-        t.labels[i] = i % s->classes;
+        t.labels[i] = i % options->sample.classes;
     }
-    t.batch = (nn_batch){.count = options->batch, .x = t.x, .labels = t.labels};
     return t;
 }
 
@@ -66,22 +49,12 @@ static inline test_network open_described(
     void (*describe)(nn_graph *g, const void *shape), nn_sample sample,
     uint32_t batch, bool training)
 {
-    const nn_description description = {"test", describe, sample};
+    const nn_model model = {.plugin.name = "test", .describe = describe};
     const nn_options options = {
         .sample = sample, .batch = batch, .training = training};
     nn_network *net = NULL;
-    assert_ok(nn_feedforward_open(&net, &description, NULL, &options));
+    assert_ok(nn_feedforward_open(&net, &model, NULL, &options));
     return fill_test_network(net, &options, 1);
-}
-
-static inline void close_test_network(test_network *t)
-{
-    nn_network_close(t->net);
-    free(t->parameters);
-    free(t->statistics);
-    free(t->gradient);
-    free(t->x);
-    free(t->labels);
 }
 
 static inline lac_status test_gradient(test_network *t)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tables line up, numbers are grouped, JSON has null for what is not finite.
+// Tables line up, numbers are grouped, bytes have units, JSON has null for what
+// is not finite.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +75,20 @@ static void long_numbers_are_grouped(void **state)
         cli_grouped(UINT64_MAX, grouped), "18,446,744,073,709,551,615");
 }
 
+static void bytes_have_units_of_powers_of_1000(void **state)
+{
+    (void)state;
+    char bytes[CLI_BYTES_SIZE];
+    assert_string_equal(cli_bytes(0, bytes), "0 bytes");
+    assert_string_equal(cli_bytes(999, bytes), "999 bytes");
+    assert_string_equal(cli_bytes(1000, bytes), "1.0 kB");
+    assert_string_equal(cli_bytes(102228128, bytes), "102.2 MB");
+    assert_string_equal(cli_bytes(1e18, bytes), "1000.0 PB");
+    // Never "1000.0 kB" because of rounding.
+    assert_string_equal(cli_bytes(999949, bytes), "999.9 kB");
+    assert_string_equal(cli_bytes(999950, bytes), "1.0 MB");
+}
+
 static void what_is_not_finite_is_null(void **state)
 {
     (void)state;
@@ -93,6 +108,7 @@ int main(void)
         cmocka_unit_test(columns_line_up_and_lines_end_with_their_last_word),
         cmocka_unit_test(tables_grow),
         cmocka_unit_test(long_numbers_are_grouped),
+        cmocka_unit_test(bytes_have_units_of_powers_of_1000),
         cmocka_unit_test(what_is_not_finite_is_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

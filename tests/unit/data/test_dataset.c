@@ -1,52 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Data sets by name, from folders that the tests make.
-#include <ftw.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "data/cifar.h"
 #include "data/source.h"
+#include "folder.h"
 #include "lac_test.h"
-
-static char folder[64];
-
-static int enter_folder(void **state)
-{
-    (void)state;
-    (void)snprintf(folder, sizeof(folder), "/tmp/lac_test_XXXXXX");
-    return mkdtemp(folder) == NULL || chdir(folder) != 0;
-}
-
-static int remove_one(
-    const char *path, const struct stat *info, int type, struct FTW *place)
-{
-    (void)info;
-    (void)type;
-    (void)place;
-    return remove(path);
-}
-
-static int leave_folder(void **state)
-{
-    (void)state;
-    return chdir("/") != 0 || nftw(folder, remove_one, 8, FTW_DEPTH) != 0;
-}
-
-static void write_bytes(const char *path, const void *data, size_t len)
-{
-    FILE *const file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(data, 1, len, file), len);
-    assert_int_equal(fclose(file), 0);
-}
-
-static void write_text(const char *path, const char *text)
-{
-    write_bytes(path, text, strlen(text));
-}
 
 static lac_status open_set(const char *name, size_t limit, data_set **out)
 {
@@ -62,10 +23,10 @@ static void write_digits(uint8_t test_images)
     const uint8_t tests[] = {0, 0, 8, 3, 0, 0, 0, test_images, 0,
                              0, 0, 1, 0, 0, 0, 2, 1,           2};
     const uint8_t one[] = {0, 0, 8, 1, 0, 0, 0, 1, 5};
-    write_bytes("train-images-idx3-ubyte", images, sizeof(images));
-    write_bytes("train-labels-idx1-ubyte", labels, sizeof(labels));
-    write_bytes("t10k-images-idx3-ubyte", tests, sizeof(tests));
-    write_bytes("t10k-labels-idx1-ubyte", one, sizeof(one));
+    put_file("train-images-idx3-ubyte", images, sizeof(images));
+    put_file("train-labels-idx1-ubyte", labels, sizeof(labels));
+    put_file("t10k-images-idx3-ubyte", tests, sizeof(tests));
+    put_file("t10k-labels-idx1-ubyte", one, sizeof(one));
 }
 
 static void images_are_normalised(void **state)
@@ -117,7 +78,7 @@ static void a_damaged_file_is_named(void **state)
     assert_null(set);
     write_digits(1);
     const uint8_t none[] = {0, 0, 8, 1, 0, 0, 0, 0};
-    write_bytes("t10k-labels-idx1-ubyte", none, sizeof(none));
+    put_file("t10k-labels-idx1-ubyte", none, sizeof(none));
     assert_fails(
         open_set("mnist", 0, &set), LAC_ERR_CORRUPT,
         "./t10k-images-idx3-ubyte: 1 images, expected 0 as there are labels");
@@ -136,7 +97,7 @@ static void batches_follow_each_other(void **state)
         memset(record, 10 * i, sizeof(record));
         record[0] = (uint8_t)i;
         record[DATA_CIFAR_RECORD - 1] = 255;
-        write_bytes(name, record, sizeof(record));
+        put_file(name, record, sizeof(record));
     }
     assert_ok(open_set("cifar-10", 0, &set));
     assert_int_equal(data_set_info(set)->count[DATA_TRAIN], 5);
@@ -155,8 +116,8 @@ static void tables_have_classes_and_zeros(void **state)
     (void)state;
     data_set *set = NULL;
     float x[4];
-    write_text("a9a", "-1 2:1\n+1 1:3 3:4\n");
-    write_text("a9a.t", "+1 4:2\n");
+    put_text("a9a", "-1 2:1\n+1 1:3 3:4\n");
+    put_text("a9a.t", "+1 4:2\n");
     assert_ok(open_set("a9a", 0, &set));
     assert_int_equal(data_set_info(set)->width, 4);
     assert_int_equal(data_set_info(set)->classes, 2);
@@ -167,7 +128,7 @@ static void tables_have_classes_and_zeros(void **state)
     data_set_copy(set, DATA_TRAIN, 1, x);
     assert_memory_equal(x, row, sizeof(row));
     data_set_close(set);
-    write_text("a9a.t", "2 4:2\n");
+    put_text("a9a.t", "2 4:2\n");
     assert_fails(
         open_set("a9a", 0, &set), LAC_ERR_CORRUPT,
         "./a9a.t: label 2 of example 1, expected one of the training file");
@@ -177,9 +138,9 @@ static void a_text_has_its_own_parts(void **state)
 {
     (void)state;
     data_set *set = NULL;
-    write_text("wiki.train.tokens", " a b a\n\n");
-    write_text("wiki.valid.tokens", "b\n");
-    write_text("test.txt", "c a");
+    put_text("wiki.train.tokens", " a b a\n\n");
+    put_text("wiki.valid.tokens", "b\n");
+    put_text("test.txt", "c a");
     assert_ok(open_set("wikitext-2", 0, &set));
     const data_info *const info = data_set_info(set);
     assert_int_equal(info->count[DATA_TRAIN], 5);
@@ -201,7 +162,7 @@ static void a_folder_of_texts_is_parted(void **state)
         char name[32];
         (void)snprintf(
             name, sizeof(name), "%d_%s.txt", 1790 + i, i < 3 ? "x" : "y");
-        write_text(name, i == 9 ? "rare\n" : "word word\n");
+        put_text(name, i == 9 ? "rare\n" : "word word\n");
     }
     assert_ok(open_set("sotu", 0, &set));
     const data_info *const info = data_set_info(set);
@@ -285,8 +246,6 @@ static void fashion_is_whole_and_balanced(void **state)
 
 int main(void)
 {
-#define IN_FOLDER(test)                                                        \
-    cmocka_unit_test_setup_teardown(test, enter_folder, leave_folder)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(images_are_normalised),
         IN_FOLDER(the_limit_is_of_training_examples),

@@ -34,7 +34,7 @@ static void vectors_are_those_that_laconic_size_speaks_of(void **state)
                 lac_layout_hash(nn_network_layout(t.net)) ==
                 lac_layout_hash(layout));
             assert_int_equal(nn_network_carry(t.net), 0);
-            close_test_network(&t);
+            close_full_network(&t);
         }
         lac_layout_close(layout);
     }
@@ -55,7 +55,7 @@ static void dimensions_are_those_of_pytorch(void **state)
     assert_int_equal(nn_network_dimensions(t.net, 4, d), 2);
     assert_int_equal(d[0], 120);
     assert_int_equal(d[1], 400);
-    close_test_network(&t);
+    close_full_network(&t);
 }
 
 static void models_adapt_to_the_examples(void **state)
@@ -85,7 +85,7 @@ static void models_adapt_to_the_examples(void **state)
         assert_ok(test_gradient(&t));
         assert_true(isfinite(t.score.loss) && t.score.loss > 0);
         assert_int_equal(t.score.count, 4);
-        close_test_network(&t);
+        close_full_network(&t);
     }
 }
 
@@ -136,7 +136,7 @@ static void calls_that_were_not_planned_are_refused(void **state)
     assert_fails(
         test_gradient(&t), LAC_ERR_INVALID,
         "logistic: a label is 10, expected below 10");
-    close_test_network(&t);
+    close_full_network(&t);
     t = open_test_network("logistic", digits, 4, false);
     assert_fails(
         test_gradient(&t), LAC_ERR_INVALID,
@@ -145,7 +145,7 @@ static void calls_that_were_not_planned_are_refused(void **state)
     assert_fails(
         test_evaluate(&t), LAC_ERR_INVALID,
         "logistic: a batch has 5 examples, expected from 1 to 4");
-    close_test_network(&t);
+    close_full_network(&t);
 }
 
 // Of the predictions of 7 examples that are no numbers, nothing is left when 3
@@ -170,7 +170,7 @@ static void places_without_examples_have_no_influence(void **state)
         assert_ok(test_evaluate(&t));
         assert_memory_equal(&t.score, &alone, sizeof(alone));
         free(strange);
-        close_test_network(&t);
+        close_full_network(&t);
     }
 }
 
@@ -194,7 +194,7 @@ static void batches_of_any_size_give_the_same_predictions(void **state)
     }
     assert_true(fabs(loss - whole.loss) < 1e-5 * whole.loss);
     assert_int_equal(correct, whole.correct);
-    close_test_network(&t);
+    close_full_network(&t);
 }
 
 // A layer without weights and with equal biases gives these biases.
@@ -237,7 +237,7 @@ static void what_is_negative_ends_at_every_relu(void **state)
         const double zero = loss_with_bias(&t, cases[i].layer, 0);
         assert_true(loss_with_bias(&t, cases[i].layer, -1) == zero);
         assert_true(loss_with_bias(&t, cases[i].layer, 1) != zero);
-        close_test_network(&t);
+        close_full_network(&t);
     }
 }
 
@@ -250,7 +250,7 @@ static void the_sum_of_branches_ends_at_a_relu(void **state)
     const double far = loss_with_bias(&t, "layer3.0.bn2", -1e6F);
     assert_true(loss_with_bias(&t, "layer3.0.bn2", -2e6F) == far);
     assert_true(loss_with_bias(&t, "layer3.0.bn2", 0) != far);
-    close_test_network(&t);
+    close_full_network(&t);
 }
 
 static void describe_norm_only(nn_graph *g, const void *shape)
@@ -292,7 +292,7 @@ static void running_means_follow_the_batches(void **state)
     assert_string_equal(
         lac_layout_tensor(nn_network_statistics(t.net), 1)->name,
         "n.running_var");
-    close_test_network(&t);
+    close_full_network(&t);
 }
 
 // Of a running variance of 0 the root of 1e-5 is left to divide by: with one
@@ -310,7 +310,7 @@ static void variances_are_kept_from_0(void **state)
     const double z = 0.001 / sqrt(1e-5);
     const double expected = 2 * log(exp(z) + exp(-z));
     assert_true(fabs(t.score.loss - expected) < 0x1p-20);
-    close_test_network(&t);
+    close_full_network(&t);
 }
 
 // What was running after one step from 0 is a tenth of the batch's; with ten
@@ -342,8 +342,8 @@ static void predictions_use_the_running_means(void **state)
     assert_ok(test_evaluate(&p));
     assert_int_equal(p.score.correct, t.score.correct);
     assert_true(fabs(p.score.loss - t.score.loss) < 1e-4 * t.score.loss);
-    close_test_network(&p);
-    close_test_network(&t);
+    close_full_network(&p);
+    close_full_network(&t);
 }
 
 int main(void)

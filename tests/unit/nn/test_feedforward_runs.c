@@ -36,7 +36,7 @@ static void parameters_begin_as_in_pytorch_and_the_papers(void **state)
     for (size_t i = 0; i < 120; i++) {
         assert_true(fabsf(bias[i]) <= 0.05F && bias[i] != 0);
     }
-    close_test_network(&t);
+    close_full_network(&t);
     t = open_test_network("resnet8", photos, 1, true);
     w = test_tensor(&t, "layer3.0.conv2.weight");
     square = 0;
@@ -47,7 +47,7 @@ static void parameters_begin_as_in_pytorch_and_the_papers(void **state)
     assert_true(test_tensor(&t, "bn1.weight")[3] == 1);
     assert_true(test_tensor(&t, "bn1.bias")[3] == 0);
     assert_true(t.statistics[15] == 0 && t.statistics[16] == 1);
-    close_test_network(&t);
+    close_full_network(&t);
 }
 
 static void seeds_decide_where_training_begins(void **state)
@@ -60,7 +60,7 @@ static void seeds_decide_where_training_begins(void **state)
     nn_network_initialise(t.net, 2, again, t.statistics);
     assert_true(again[0] != t.parameters[0]);
     free(again);
-    close_test_network(&t);
+    close_full_network(&t);
 }
 
 static void repeated_calls_give_equal_bits(void **state)
@@ -79,7 +79,7 @@ static void repeated_calls_give_equal_bits(void **state)
         assert_memory_equal(first, t.gradient, t.n * sizeof(float));
         assert_memory_equal(&score, &t.score, sizeof(score));
         free(first);
-        close_test_network(&t);
+        close_full_network(&t);
     }
 }
 
@@ -121,9 +121,9 @@ static void threads_at_the_same_time_get_the_bits_of_one_alone(void **state)
         assert_memory_equal(
             both[i].statistics, alone.statistics,
             alone.running * sizeof(float));
-        close_test_network(&both[i]);
+        close_full_network(&both[i]);
     }
-    close_test_network(&alone);
+    close_full_network(&alone);
 }
 
 // Examples that end where a page ends, and the next page cannot be read.
@@ -144,7 +144,7 @@ static void nothing_is_read_behind_the_last_example(void **state)
     t.batch = (nn_batch){.count = 3, .x = x, .labels = t.labels};
     assert_ok(test_evaluate(&t));
     assert_int_equal(t.score.count, 3);
-    close_test_network(&t);
+    close_full_network(&t);
     assert_int_equal(munmap(map, room + page), 0);
 }
 
@@ -156,7 +156,7 @@ static void calls_allocate_nothing(void **state)
     assert_ok(test_gradient(&t));
     assert_ok(test_gradient(&t));
     assert_int_equal(test_allocations, before);
-    close_test_network(&t);
+    close_full_network(&t);
 }
 
 static void no_memory_is_reported_and_nothing_is_lost(void **state)
@@ -190,10 +190,10 @@ static void predictions_need_little_memory(void **state)
     test_network t = open_test_network("resnet20", photos, 16, false);
     const size_t activation = 16 * 16 * 32 * 32 * sizeof(float);
     assert_true(nn_network_memory(t.net) < 4 * activation);
-    close_test_network(&t);
+    close_full_network(&t);
     t = open_test_network("resnet20", photos, 16, true);
     assert_true(nn_network_memory(t.net) > 14 * activation);
-    close_test_network(&t);
+    close_full_network(&t);
 }
 
 int main(void)

@@ -110,7 +110,7 @@ static void fully_connected_layers_and_relu(void **state)
         open_described(describe_linear, (nn_sample){1, 1, 5, 3}, 6, true);
     keep_from_kinks(&t, "a.bias", 7, 6);
     check_single_parameters(&t);
-    close_test_network(&t);
+    close_full_network(&t);
 }
 
 static void describe_convs(nn_graph *g, const void *shape)
@@ -132,7 +132,7 @@ static void convolutions_of_all_windows(void **state)
     keep_from_kinks(&t, "a.bias", 5, 6);
     keep_from_kinks(&t, "b.bias", 20, 20);
     check_single_parameters(&t);
-    close_test_network(&t);
+    close_full_network(&t);
 }
 
 static void describe_max(nn_graph *g, const void *shape)
@@ -157,7 +157,7 @@ static void maxima(void **state)
     }
     keep_from_kinks(&t, "a.bias", 4, 6);
     check_single_parameters(&t);
-    close_test_network(&t);
+    close_full_network(&t);
 }
 
 static void describe_norm(nn_graph *g, const void *shape)
@@ -179,7 +179,7 @@ static void batch_norms_and_means(void **state)
         open_described(describe_norm, (nn_sample){2, 4, 4, 3}, 4, true);
     keep_from_kinks(&t, "b.bias", 6, 6);
     check_single_parameters(&t);
-    close_test_network(&t);
+    close_full_network(&t);
 }
 
 static void describe_joins(nn_graph *g, const void *shape)
@@ -209,7 +209,7 @@ static void branches_and_their_sums(void **state)
     keep_from_kinks(&t, "a.bias", 4, -8);
     keep_from_kinks(&t, "b.bias", 4, 30);
     check_single_parameters(&t);
-    close_test_network(&t);
+    close_full_network(&t);
 }
 
 // A whole model, a tensor at a time and along its own gradient, where the
@@ -254,7 +254,7 @@ static void all_of_lenet(void **state)
     test_network t =
         open_test_network("lenet", (nn_sample){1, 28, 28, 10}, 64, true);
     check_model(&t);
-    close_test_network(&t);
+    close_full_network(&t);
 }
 
 static void all_of_resnet8(void **state)
@@ -263,7 +263,7 @@ static void all_of_resnet8(void **state)
     test_network t =
         open_test_network("resnet8", (nn_sample){3, 16, 16, 10}, 8, true);
     check_model(&t);
-    close_test_network(&t);
+    close_full_network(&t);
 }
 
 int main(void)

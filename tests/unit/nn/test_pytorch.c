@@ -21,7 +21,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "nn/network.h"
+#include "full_network.h"
 
 enum { STEPS = 10, BATCHES = 2 };
 
@@ -98,30 +98,15 @@ static float fraction(uint32_t stream, uint64_t index)
     return ((float)(draw(stream, index) >> 48) - 0x1p15F) * 0x1p-15F;
 }
 
-typedef struct run {
-    const reference *r;
-    nn_network *net;
-    size_t n; // parameters
-    float *parameters, *gradient, *statistics, *carry, *x;
-    uint32_t *tokens, *labels;
-} run;
-
-static void *reserve(size_t count, size_t size)
-{
-    void *const memory = calloc(count + 1, size);
-    assert_non_null(memory);
-    return memory;
-}
-
 // Sets the parameters; statistics are as the network itself begins.
-static void set_parameters(run *t)
+static void set_parameters(const reference *r, full_network *t)
 {
     const lac_layout *const layout = nn_network_layout(t->net);
-    assert_int_equal(lac_layout_count(layout), t->r->tensors);
+    assert_int_equal(lac_layout_count(layout), r->tensors);
     nn_network_initialise(t->net, 1, t->parameters, t->statistics);
-    for (size_t k = 0; k < t->r->tensors; k++) {
+    for (size_t k = 0; k < r->tensors; k++) {
         const lac_tensor *const tensor = lac_layout_tensor(layout, k);
-        const tensor_figures *const f = &t->r->gradients[k];
+        const tensor_figures *const f = &r->gradients[k];
         assert_string_equal(tensor->name, f->name);
         const size_t n = tensor->shape.rows * tensor->shape.cols;
         for (size_t i = 0; i < n; i++) {
@@ -132,66 +117,31 @@ static void set_parameters(run *t)
     }
 }
 
-static nn_network *open_network(const reference *r, bool training)
+static nn_options options_of(const reference *r, bool training)
 {
-    const nn_options options = {
+    return (nn_options){
         .model = r->spec,
         .sample = r->sample,
         .batch = r->batch,
         .steps = r->steps,
         .training = training,
     };
-    nn_network *net = NULL;
-    assert_ok(nn_network_open(&net, &options));
-    return net;
-}
-
-static void begin(run *t, const reference *r)
-{
-    *t = (run){.r = r, .net = open_network(r, true)};
-    t->n = lac_layout_values(nn_network_layout(t->net));
-    const size_t labels = (size_t)r->batch * (r->steps ? r->steps : 1);
-    const size_t size =
-        (size_t)r->sample.channels * r->sample.height * r->sample.width;
-    t->parameters = reserve(t->n, sizeof(float));
-    t->gradient = reserve(t->n, sizeof(float));
-    t->statistics = reserve(
-        lac_layout_values(nn_network_statistics(t->net)), sizeof(float));
-    t->carry = reserve(nn_network_carry(t->net), sizeof(float));
-    t->x = reserve(r->batch * size, sizeof(float));
-    t->tokens = reserve(labels, sizeof(uint32_t));
-    t->labels = reserve(labels, sizeof(uint32_t));
-    set_parameters(t);
-}
-
-static void end(run *t)
-{
-    nn_network_close(t->net);
-    free(t->parameters);
-    free(t->gradient);
-    free(t->statistics);
-    free(t->carry);
-    free(t->x);
-    free(t->tokens);
-    free(t->labels);
 }
 
 // An image is that of its class, plus noise as strong.
-static nn_batch images(run *t, uint32_t step)
+static void draw_images(const reference *r, uint32_t step, full_network *t)
 {
-    const nn_sample *const s = &t->r->sample;
-    const size_t size = (size_t)s->channels * s->height * s->width;
+    const size_t size = t->size;
     step %= BATCHES;
-    for (uint32_t b = 0; b < t->r->batch; b++) {
+    for (uint32_t b = 0; b < r->batch; b++) {
         const uint32_t label =
-            (uint32_t)((draw(LABELS + step, b) >> 32) % s->classes);
+            (uint32_t)((draw(LABELS + step, b) >> 32) % r->sample.classes);
         t->labels[b] = label;
         for (size_t i = 0; i < size; i++) {
             t->x[b * size + i] = fraction(PROTOTYPES + label, i) +
                                  fraction(EXAMPLES + step, b * size + i);
         }
     }
-    return (nn_batch){.count = t->r->batch, .x = t->x, .labels = t->labels};
 }
 
 static uint32_t word(const reference *r, uint32_t time, uint32_t row)
@@ -201,9 +151,8 @@ static uint32_t word(const reference *r, uint32_t time, uint32_t row)
 }
 
 // Rows of words, each about three numbers after the one before.
-static nn_batch text(run *t, uint32_t step)
+static void draw_text(const reference *r, uint32_t step, full_network *t)
 {
-    const reference *const r = t->r;
     for (uint32_t i = 0; i < r->steps; i++) {
         const uint32_t time = step * r->steps + i;
         for (uint32_t b = 0; b < r->batch; b++) {
@@ -211,13 +160,15 @@ static nn_batch text(run *t, uint32_t step)
             t->labels[i * r->batch + b] = word(r, time + 1, b);
         }
     }
-    return (nn_batch){
-        .count = r->batch, .tokens = t->tokens, .labels = t->labels};
 }
 
-static nn_batch examples(run *t, uint32_t step)
+static void draw_examples(const reference *r, uint32_t step, full_network *t)
 {
-    return t->r->steps ? text(t, step) : images(t, step);
+    if (r->steps > 0) {
+        draw_text(r, step, t);
+    } else {
+        draw_images(r, step, t);
+    }
 }
 
 static void check(
@@ -250,43 +201,45 @@ static void check_figures(
     check(r, f->name, product, f->product, allowed);
 }
 
-static void check_gradients(const run *t)
+static void check_gradients(const reference *r, const full_network *t)
 {
     const lac_layout *const layout = nn_network_layout(t->net);
-    for (size_t k = 0; k < t->r->tensors; k++) {
+    for (size_t k = 0; k < r->tensors; k++) {
         const lac_tensor *const tensor = lac_layout_tensor(layout, k);
-        const tensor_figures *const f = &t->r->gradients[k];
+        const tensor_figures *const f = &r->gradients[k];
         check_figures(
-            t->r, &(figures){f->name, f->norm, f->product, f->size},
+            r, &(figures){f->name, f->norm, f->product, f->size},
             t->gradient + tensor->offset,
             tensor->shape.rows * tensor->shape.cols, GRADIENTS + (uint32_t)k,
-            BACKWARD_STRAYS * t->r->stray.gradients);
+            BACKWARD_STRAYS * r->stray.gradients);
     }
 }
 
-static void check_statistics(const run *t)
+static void check_statistics(const reference *r, const full_network *t)
 {
     const lac_layout *const layout = nn_network_statistics(t->net);
-    assert_int_equal(lac_layout_count(layout), t->r->statistics_count);
-    for (size_t k = 0; k < t->r->statistics_count; k++) {
+    assert_int_equal(lac_layout_count(layout), r->statistics_count);
+    for (size_t k = 0; k < r->statistics_count; k++) {
         const lac_tensor *const tensor = lac_layout_tensor(layout, k);
-        const figures *const f = &t->r->statistics[k];
+        const figures *const f = &r->statistics[k];
         assert_string_equal(tensor->name, f->name);
         check_figures(
-            t->r, f, t->statistics + tensor->offset,
+            r, f, t->statistics + tensor->offset,
             tensor->shape.rows * tensor->shape.cols, STATISTICS + (uint32_t)k,
-            FORWARD_STRAYS * t->r->stray.statistics);
+            FORWARD_STRAYS * r->stray.statistics);
     }
 }
 
 // Of one more batch, by a network that was opened for it.
-static void check_evaluation(run *t, const nn_state *state)
+static void check_evaluation(
+    const reference *r, const nn_state *state, full_network *t)
 {
-    const reference *const r = t->r;
-    nn_network *const net = open_network(r, false);
-    const nn_batch batch = examples(t, STEPS);
+    const nn_options options = options_of(r, false);
+    nn_network *net = NULL;
     nn_score score;
-    assert_ok(nn_network_evaluate(net, state, &batch, &score));
+    draw_examples(r, STEPS, t);
+    assert_ok(nn_network_open(&net, &options));
+    assert_ok(nn_network_evaluate(net, state, &t->batch, &score));
     nn_network_close(net);
     assert_int_equal(score.count, (r->steps ? r->steps : 1) * r->batch);
     check(
@@ -297,29 +250,30 @@ static void check_evaluation(run *t, const nn_state *state)
 
 static void check_training(const reference *r)
 {
-    run t;
-    begin(&t, r);
+    const nn_options options = options_of(r, true);
+    full_network t;
+    assert_ok(open_full_network(&t, &options));
+    set_parameters(r, &t);
     const nn_state state = {t.parameters, t.statistics, t.carry};
     const lac_key noise =
         lac_key_make(1, LAC_PURPOSE_INITIAL, 0, lac_scope_shared(), 0);
-    nn_score score;
     for (uint32_t step = 0; step < STEPS; step++) {
-        const nn_batch batch = examples(&t, step);
+        draw_examples(r, step, &t);
         assert_ok(nn_network_gradient(
-            t.net, &state, &batch, &noise, t.gradient, &score));
+            t.net, &state, &t.batch, &noise, t.gradient, &t.score));
         check(
-            r, "the loss of a step", score.loss / (double)score.count,
+            r, "the loss of a step", t.score.loss / (double)t.score.count,
             r->losses[step], tolerance(FORWARD_STRAYS * r->stray.losses));
         if (step == 0) {
-            check_gradients(&t);
+            check_gradients(r, &t);
         }
         for (size_t i = 0; i < t.n; i++) {
             t.parameters[i] -= r->rate * t.gradient[i];
         }
     }
-    check_statistics(&t);
-    check_evaluation(&t, &state);
-    end(&t);
+    check_statistics(r, &t);
+    check_evaluation(r, &state, &t);
+    close_full_network(&t);
 }
 
 static void logistic_regression_learns_as_in_pytorch(void **state)

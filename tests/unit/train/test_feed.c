@@ -234,8 +234,6 @@ static void every_worker_tests_on_all_of_it_in_order(void **state)
 
 int main(void)
 {
-#define IN_FOLDER(test)                                                        \
-    cmocka_unit_test_setup_teardown(test, enter_folder, leave_folder)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(every_example_is_taken_once_an_epoch),
         IN_FOLDER(another_epoch_has_another_order),

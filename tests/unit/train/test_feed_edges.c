@@ -109,8 +109,6 @@ static void what_cannot_be_fed_is_refused(void **state)
 
 int main(void)
 {
-#define IN_FOLDER(test)                                                        \
-    cmocka_unit_test_setup_teardown(test, enter_folder, leave_folder)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(a_test_set_may_be_small_or_missing),
         IN_FOLDER(rows_of_a_table_are_examples_too),

@@ -43,7 +43,7 @@ static void write_documents(void)
             const size_t len = strlen(text);
             (void)snprintf(text + len, sizeof(text) - len, "d%d ", i);
         }
-        write_bytes(name, text, strlen(text));
+        put_text(name, text);
     }
 }
 
@@ -307,8 +307,6 @@ static void what_cannot_be_fed_is_refused(void **state)
 
 int main(void)
 {
-#define IN_FOLDER(test)                                                        \
-    cmocka_unit_test_setup_teardown(test, enter_folder, leave_folder)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(rows_lie_side_by_side_and_time_goes_down),
         IN_FOLDER(rows_go_on_from_batch_to_batch),

@@ -125,7 +125,7 @@ static void a_run_without_a_checkpoint_begins_its_metrics_again(void **state)
     static const char old[] = "{\"epoch\":1,\"step\":3}\n";
     scene s;
     data_bytes file;
-    write_bytes("metrics.jsonl", old, strlen(old));
+    put_text("metrics.jsonl", old);
     open_scene(&s, true);
     run_all(&s);
     assert_int_equal(s.readied, 1);
@@ -140,15 +140,9 @@ static void a_run_without_a_checkpoint_begins_its_metrics_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            a_run_that_is_stopped_at_once_leaves_a_checkpoint, enter_folder,
-            leave_folder),
-        cmocka_unit_test_setup_teardown(
-            nothing_is_ready_before_all_workers_are, enter_folder,
-            leave_folder),
-        cmocka_unit_test_setup_teardown(
-            a_run_without_a_checkpoint_begins_its_metrics_again, enter_folder,
-            leave_folder),
+        IN_FOLDER(a_run_that_is_stopped_at_once_leaves_a_checkpoint),
+        IN_FOLDER(nothing_is_ready_before_all_workers_are),
+        IN_FOLDER(a_run_without_a_checkpoint_begins_its_metrics_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+// Layers that multiply by weights and add a bias: convolutions, and fully
+// connected ones. The weights are brought once a step into the order that
+// oneDNN likes best, and their derivatives back. Of a convolution oneDNN also
+// chooses the order of the values; a fully connected layer reads what an image
+// gives in the order it has.
+#include "nn/layers.h"
+
+// What a layer reads and gives, or the derivatives by these.
+typedef struct ends {
+    nn_desc x, weight, bias, y;
+} ends;
+
+typedef union described {
+    dnnl_convolution_desc_t conv;
+    dnnl_inner_product_desc_t linear;
+} described;
+
+static dnnl_status_t describe_conv(
+    const nn_layer *l, dnnl_prop_kind_t kind, const ends *e,
+    dnnl_convolution_desc_t *out)
+{
+    const dnnl_alg_kind_t direct = dnnl_convolution_direct;
+    const dnnl_dim_t stride = (dnnl_dim_t)l->window.stride;
+    const dnnl_dim_t pad = (dnnl_dim_t)l->window.pad;
+    const dnnl_dims_t strides = {stride, stride}, pads = {pad, pad};
+    switch (kind) {
+    case dnnl_backward_weights:
+        return dnnl_convolution_backward_weights_desc_init(
+            out, direct, &e->x, &e->weight, &e->bias, &e->y, strides, pads,
+            pads);
+    case dnnl_backward_data:
+        return dnnl_convolution_backward_data_desc_init(
+            out, direct, &e->x, &e->weight, &e->y, strides, pads, pads);
+    default:
+        return dnnl_convolution_forward_desc_init(
+            out, kind, direct, &e->x, &e->weight, &e->bias, &e->y, strides,
+            pads, pads);
+    }
+}
+
+static dnnl_status_t describe_linear(
+    dnnl_prop_kind_t kind, const ends *e, dnnl_inner_product_desc_t *out)
+{
+    switch (kind) {
+    case dnnl_backward_weights:
+        return dnnl_inner_product_backward_weights_desc_init(
+            out, &e->x, &e->weight, &e->bias, &e->y);
+    case dnnl_backward_data:
+        return dnnl_inner_product_backward_data_desc_init(
+            out, &e->x, &e->weight, &e->y);
+    default:
+        return dnnl_inner_product_forward_desc_init(
+            out, kind, &e->x, &e->weight, &e->bias, &e->y);
+    }
+}
+
+// The primitive between these ends; `forward` is that of the forward step, or
+// NULL for that step itself.
+static nn_op *choose(
+    nn_builder *b, const nn_layer *l, dnnl_prop_kind_t kind, const ends *e,
+    const nn_op *forward)
+{
+    static const char *const names[2][2] = {
+        {"linear", "linear backward"}, {"convolution", "convolution backward"}};
+    const bool is_conv = l->kind == NN_CONV, is_backward = forward != NULL;
+    const char *const name = names[is_conv][is_backward];
+    described d;
+    if (!nn_plan_going(b->plan)) {
+        return NULL;
+    }
+    nn_plan_check(
+        b->plan,
+        is_conv ? describe_conv(l, kind, e, &d.conv)
+                : describe_linear(kind, e, &d.linear),
+        name);
+    return nn_plan_op(b->plan, name, &d, l->relu && !is_backward, forward);
+}
+
+// The weights, or where their derivatives go. Those of a fully connected layer
+// are out x in, or seen as out x channels x height x width if that is what the
+// examples are.
+static nn_mem weight_of(nn_builder *b, const nn_layer *l, nn_source source)
+{
+    const nn_value *const in = &b->graph->values[l->in];
+    const nn_tensor *const t = &b->graph->parameters.at[l->parameter];
+    const size_t image[] = {
+        t->dimensions[0], in->channels, in->height, in->width};
+    const bool of_images =
+        l->kind == NN_LINEAR && nn_value_desc(b, l->in).ndims == 4;
+    const nn_desc desc = of_images ? nn_desc_plain(4, image)
+                                   : nn_desc_plain(t->count, t->dimensions);
+    return nn_plan_source(b->plan, source, t->offset, &desc);
+}
+
+// `y` is in the order that it has, or plain if it is not made yet.
+static ends ends_of(
+    const nn_builder *b, const nn_layer *l, nn_mem weight, nn_mem bias,
+    nn_desc y)
+{
+    const nn_desc plain_weight = nn_plan_desc(b->plan, weight);
+    ends e = {
+        .x = nn_plan_desc(b->plan, b->flows[l->in].y),
+        .weight = nn_desc_any(&plain_weight),
+        .bias = nn_plan_desc(b->plan, bias),
+        .y = y};
+    if (l->kind == NN_CONV) {
+        e.x = nn_desc_any(&e.x);
+        e.y = nn_desc_any(&e.y);
+    }
+    return e;
+}
+
+void nn_affine_forward(nn_builder *b, const nn_layer *l, nn_trace *t)
+{
+    nn_plan *const p = b->plan;
+    const nn_mem weight = weight_of(b, l, NN_PARAMETERS);
+    const nn_mem bias = l->bias ? nn_parameter(b, l->parameter + 1) : 0;
+    const ends e = ends_of(b, l, weight, bias, nn_value_desc(b, l->out));
+    t->op = choose(b, l, nn_forward_kind(b), &e, NULL);
+    const nn_desc x = nn_op_desc(t->op, dnnl_query_src_md);
+    const nn_desc y = nn_op_desc(t->op, dnnl_query_dst_md);
+    const nn_desc chosen = nn_op_desc(t->op, dnnl_query_weights_md);
+    b->flows[l->out].y = nn_plan_buffer(p, &y);
+    const nn_arg args[] = {
+        {DNNL_ARG_SRC, nn_plan_as(p, b->flows[l->in].y, &x)},
+        {DNNL_ARG_WEIGHTS, nn_plan_as(p, weight, &chosen)},
+        {DNNL_ARG_BIAS, bias},
+        {DNNL_ARG_DST, b->flows[l->out].y}};
+    nn_plan_step(p, t->op, 4, args);
+}
+
+static void backward_weights(
+    nn_builder *b, const nn_layer *l, const nn_trace *t, nn_mem diff)
+{
+    nn_plan *const p = b->plan;
+    const nn_mem weight = weight_of(b, l, NN_GRADIENT);
+    const nn_mem bias = l->bias ? nn_slope(b, l->parameter + 1) : 0;
+    const ends e = ends_of(b, l, weight, bias, nn_plan_desc(p, diff));
+    nn_op *const op = choose(b, l, dnnl_backward_weights, &e, t->op);
+    const nn_desc x = nn_op_desc(op, dnnl_query_src_md);
+    const nn_desc dy = nn_op_desc(op, dnnl_query_diff_dst_md);
+    const nn_desc dw = nn_op_desc(op, dnnl_query_diff_weights_md);
+    const nn_mem slope = nn_plan_room(p, weight, &dw);
+    const nn_arg args[] = {
+        {DNNL_ARG_SRC, nn_plan_as(p, b->flows[l->in].y, &x)},
+        {DNNL_ARG_DIFF_DST, nn_plan_as(p, diff, &dy)},
+        {DNNL_ARG_DIFF_WEIGHTS, slope},
+        {DNNL_ARG_DIFF_BIAS, bias}};
+    nn_plan_step(p, op, 4, args);
+    nn_plan_into(p, slope, weight);
+}
+
+static void backward_data(
+    nn_builder *b, const nn_layer *l, const nn_trace *t, nn_mem diff)
+{
+    nn_plan *const p = b->plan;
+    const nn_mem weight = weight_of(b, l, NN_PARAMETERS);
+    const ends e = ends_of(b, l, weight, 0, nn_plan_desc(p, diff));
+    nn_op *const op = choose(b, l, dnnl_backward_data, &e, t->op);
+    const nn_desc like_x = nn_plan_desc(p, b->flows[l->in].y);
+    const nn_desc dx = nn_op_desc(op, dnnl_query_diff_src_md);
+    const nn_desc dy = nn_op_desc(op, dnnl_query_diff_dst_md);
+    const nn_desc chosen = nn_op_desc(op, dnnl_query_weights_md);
+    const nn_mem diff_in = nn_plan_buffer(p, &dx);
+    const nn_arg args[] = {
+        {DNNL_ARG_DIFF_DST, nn_plan_as(p, diff, &dy)},
+        {DNNL_ARG_WEIGHTS, nn_plan_as(p, weight, &chosen)},
+        {DNNL_ARG_DIFF_SRC, diff_in}};
+    nn_plan_step(p, op, 3, args);
+    nn_give_diff(b, l->in, nn_plan_as(p, diff_in, &like_x));
+}
+
+void nn_affine_backward(nn_builder *b, const nn_layer *l, nn_trace *t)
+{
+    const nn_mem diff = nn_take_diff(b, l, l->relu);
+    backward_weights(b, l, t, diff);
+    if (l->in > 0) {
+        backward_data(b, l, t, diff);
+    }
+}
