@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: MIT
+// Dithering: its payload, what survives it, and what is refused.
 #include "dither_test.h"
 
 #include <float.h>
 
-// Written down by a program of its own from the definitions in
-// kernels/dither.h and compress/dither.h.
-static const struct {
-    const char *spec;
-    size_t len;
-    uint8_t bytes[64];
-} goldens[] = {
+static const dither_golden goldens[] = {
     {"dithering:levels=1,norm=inf",
      9,
      {0x00, 0x00, 0x00, 0x40, 0x9c, 0x74, 0x8d, 0x89, 0x02}},
@@ -50,14 +45,7 @@ static void payloads_never_change(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(goldens) / sizeof(goldens[0]); i++) {
-        lac_compressor *const c = open_plain(goldens[i].spec);
-        assert_int_equal(
-            encode(c, &golden_key, golden, GOLDEN), goldens[i].len);
-        assert_memory_equal(payload, goldens[i].bytes, goldens[i].len);
-        assert_ok(lac_compressor_use_kernels(c, "portable"));
-        encode(c, &golden_key, golden, GOLDEN);
-        assert_memory_equal(payload, goldens[i].bytes, goldens[i].len);
-        lac_compressor_close(c);
+        check_golden(&goldens[i]);
     }
 }
 
@@ -66,12 +54,7 @@ static void codes_hold_sign_and_level(void **state)
     (void)state;
     static const uint8_t in[] = {0, 0, 0x60, 0x40, 0x31, 0x5f, 0x08};
     static const float expected[] = {0.5f, 1.5f, -3.5f, 2.5f, -0.0f};
-    lac_compressor *const c = open_plain("dithering:levels=7");
-    float x[5];
-    assert_ok(
-        lac_compressor_decode(c, &golden_key, shape_of(5), in, sizeof(in), x));
-    assert_memory_equal(x, expected, sizeof(x));
-    lac_compressor_close(c);
+    check_codes("dithering:levels=7", in, expected);
 }
 
 static const char *const layouts[] = {
@@ -129,12 +112,7 @@ static void multiples_of_the_step_survive(void **state)
     for (int i = 0; i < 255; i++) {
         big[i] = (float)(i - 127);
     }
-    lac_compressor *const c = open_plain("dithering:norm=inf");
-    for (uint64_t round = 0; round < 10; round++) {
-        pass(c, round, big, 255);
-        assert_memory_equal(decoded, big, 255 * sizeof(*big));
-    }
-    lac_compressor_close(c);
+    check_survival("dithering:norm=inf", 255);
 }
 
 static void divergence_stays_visible_in_its_bucket(void **state)
@@ -160,17 +138,8 @@ static void divergence_stays_visible_in_its_bucket(void **state)
 static void zeros_stay_zeros(void **state)
 {
     (void)state;
-    static const uint8_t zeros[16] = {0};
-    const float x[8] = {0, -0.0f, 0, 0, -0.0f, 0, 0, 0};
     for (size_t k = 0; k < LAYOUTS; k++) {
-        lac_compressor *const c = open_plain(layouts[k]);
-        pass(c, 1, x, 3);
-        assert_memory_equal(
-            payload, zeros, lac_compressor_bound(c, shape_of(3), 0) & 15);
-        for (size_t i = 0; i < 3; i++) {
-            assert_true(decoded[i] == 0);
-        }
-        lac_compressor_close(c);
+        check_zeros(layouts[k]);
     }
 }
 
@@ -205,43 +174,38 @@ static void the_largest_floats_stay_finite(void **state)
     }
 }
 
-static lac_status check(lac_compressor *c, size_t len)
-{
-    return lac_compressor_check(c, &golden_key, shape_of(5), payload, len);
-}
-
 static void bad_payloads_are_told_apart(void **state)
 {
     (void)state;
     const float x[5] = {1, 2, 3, 4, 5};
     lac_compressor *const c = open_plain("dithering:levels=4,bucket=3");
     assert_int_equal(encode(c, &golden_key, x, 5), 11);
-    assert_ok(check(c, 11));
+    assert_ok(check(c, 5, 11));
     assert_fails(
-        check(c, 10), LAC_ERR_CORRUPT,
+        check(c, 5, 10), LAC_ERR_CORRUPT,
         "dithering: payload has 10 bytes, expected 11");
     assert_fails(
-        check(c, 12), LAC_ERR_CORRUPT,
+        check(c, 5, 12), LAC_ERR_CORRUPT,
         "dithering: payload has 12 bytes, expected 11");
     payload[10] |= 0x30;
     assert_fails(
-        check(c, 11), LAC_ERR_CORRUPT,
+        check(c, 5, 11), LAC_ERR_CORRUPT,
         "dithering: the bits after the last value are 0x3, expected 0");
     payload[10] = 0x05;
     assert_fails(
-        check(c, 11), LAC_ERR_CORRUPT,
+        check(c, 5, 11), LAC_ERR_CORRUPT,
         "dithering: one of the values 0 to 4 has level 5, expected at most 4");
     payload[10] = 0x0c; // level 4, negative
-    assert_ok(check(c, 11));
+    assert_ok(check(c, 5, 11));
     laci_put_f32(payload + 4, NAN);
-    assert_ok(check(c, 11));
+    assert_ok(check(c, 5, 11));
     laci_put_f32(payload + 4, -1);
     assert_fails(
-        check(c, 11), LAC_ERR_CORRUPT,
+        check(c, 5, 11), LAC_ERR_CORRUPT,
         "dithering: norm 1 is -1, expected a finite one of at least 0, or NaN");
     laci_put_f32(payload, INFINITY);
     assert_fails(
-        check(c, 11), LAC_ERR_CORRUPT,
+        check(c, 5, 11), LAC_ERR_CORRUPT,
         "dithering: norm 0 is inf, expected a finite one of at least 0, or "
         "NaN");
     lac_compressor_close(c);
@@ -258,8 +222,7 @@ static void levels_are_checked_in_every_block(void **state)
         const size_t len = encode(c, &golden_key, big, 5000);
         memset(payload + len - 8, 0xff, 8);
         assert_fails(
-            lac_compressor_check(c, &golden_key, shape_of(5000), payload, len),
-            LAC_ERR_CORRUPT,
+            check(c, 5000, len), LAC_ERR_CORRUPT,
             k == 0 ? "dithering: one of the values 4096 to 4999 has level 127, "
                      "expected at most 100"
                    : "dithering: one of the values 4096 to 4999 has level "

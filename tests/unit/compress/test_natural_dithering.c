@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: MIT
+// Natural dithering: its payload, its law, and what is refused.
 #include "dither_test.h"
 
-// Written down by a program of its own from the definitions in
-// kernels/dither.h and compress/dither.h.
-static const struct {
-    const char *spec;
-    size_t len;
-    uint8_t bytes[32];
-} goldens[] = {
+static const dither_golden goldens[] = {
     {"natural-dithering:1",
      9,
      {0xee, 0x9f, 0x7f, 0x40, 0x9d, 0x20, 0x88, 0x88, 0x02}},
@@ -40,12 +35,7 @@ static void payloads_never_change(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(goldens) / sizeof(goldens[0]); i++) {
-        lac_compressor *const c = open_plain(goldens[i].spec);
-        assert_int_equal(
-            encode(c, &golden_key, golden, GOLDEN), goldens[i].len);
-        assert_memory_equal(payload, goldens[i].bytes, goldens[i].len);
-        assert_int_equal(lac_compressor_wire_id(c), 5);
-        lac_compressor_close(c);
+        check_golden(&goldens[i]);
     }
 }
 
@@ -55,12 +45,7 @@ static void codes_hold_sign_and_power(void **state)
     static const uint8_t in[] = {0, 0, 0x40, 0x40, 0x31, 0x5f, 0x08};
     static const float expected[] = {
         3 * 0x1p-6f, 3 * 0x1p-4f, -3, 3 * 0x1p-2f, -0.0f};
-    lac_compressor *const c = open_plain("natural-dithering:7");
-    float x[5];
-    assert_ok(
-        lac_compressor_decode(c, &golden_key, shape_of(5), in, sizeof(in), x));
-    assert_memory_equal(x, expected, sizeof(x));
-    lac_compressor_close(c);
+    check_codes("natural-dithering:7", in, expected);
 }
 
 static void all_kernels_give_the_same_bytes_and_values(void **state)
@@ -86,12 +71,7 @@ static void powers_of_two_of_the_norm_survive(void **state)
         big[i] = ldexpf(i % 2 == 0 ? 1.7f : -1.7f, -i);
     }
     big[127] = 0;
-    lac_compressor *const c = open_plain("natural-dithering:127,norm=inf");
-    for (uint64_t round = 0; round < 10; round++) {
-        pass(c, round, big, 128);
-        assert_memory_equal(decoded, big, 128 * sizeof(*big));
-    }
-    lac_compressor_close(c);
+    check_survival("natural-dithering:127,norm=inf", 128);
 }
 
 // The levels around a value are at most max(|x|, lowest level) apart, so the
@@ -100,37 +80,23 @@ static void powers_of_two_of_the_norm_survive(void **state)
 static void every_value_is_unbiased(void **state)
 {
     (void)state;
-    enum { ROUNDS = 10000 };
     static const double lowest[] = {4, 0.5, 0x1p-5, 0x1p-6, 0, 0};
     for (size_t k = 0; k < SPECS; k++) {
-        double sum[GOLDEN] = {0};
-        lac_compressor *const c = open_plain(specs[k]);
-        for (uint64_t round = 0; round < ROUNDS; round++) {
-            pass(c, round, golden, GOLDEN);
-            for (size_t i = 0; i < GOLDEN; i++) {
-                sum[i] += (double)decoded[i];
-            }
-        }
+        double means[GOLDEN];
+        take_means(specs[k], means);
         for (size_t i = 0; i < GOLDEN; i++) {
             const double x = (double)golden[i];
-            const double off = sum[i] / ROUNDS - x;
             const double apart = fmax(fabs(x), lowest[k]);
-            assert_true(fabs(off) <= 5 * apart / 2 / sqrt(ROUNDS));
+            assert_true(fabs(means[i] - x) <= 5 * apart / 2 / sqrt(ROUNDS));
         }
-        lac_compressor_close(c);
     }
 }
 
 // No value is beyond 6 / sqrt(D) < 2^-5 of the norm, so levels are at most
-// w = max(2^(1-s), 2^-6) norms apart, and a squared error is at most w^2. That
-// of a run then has a variance of at most w^2 times its mean; relative to the
-// mean and for R runs, a standard deviation of w / sqrt(R omega). Four of
-// them, and 1 % for the sample of the table and for values that are not quite
-// normal.
+// max(2^(1-s), 2^-6) norms apart.
 static void errors_are_those_of_the_paper(void **state)
 {
     (void)state;
-    enum { ROUNDS = 40 };
     static const struct {
         unsigned levels;
         double error;
@@ -140,18 +106,16 @@ static void errors_are_those_of_the_paper(void **state)
         {8, 0.9945, 2.596},   {9, 0.2600, 1.360}, {10, 0.1070, 0.5065},
         {12, 0.0820, 0.1488},
     };
-    make_normal(big, D);
     for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
         char spec[32];
         snprintf(spec, sizeof(spec), "natural-dithering:%u", rows[k].levels);
         lac_compressor *const c = open_plain(spec);
-        const double error = mean_error(c, big, D, ROUNDS);
         const double apart = fmax(ldexp(2, -(int)rows[k].levels), 0x1p-6);
-        const double noise = apart / sqrt(ROUNDS * rows[k].error);
-        assert_true(fabs(error / rows[k].error - 1) <= 4 * noise + 0.01);
+        check_error(c, rows[k].error, apart);
         const lac_guarantee g = lac_compressor_guarantee(c, shape_of(D));
         assert_true(g.unbiased);
         assert_true(fabs(g.error / rows[k].bound - 1) < 0.0005);
+        assert_int_equal(lac_compressor_wire_id(c), 5);
         lac_compressor_close(c);
     }
 }
@@ -159,26 +123,8 @@ static void errors_are_those_of_the_paper(void **state)
 static void the_contractive_form_is_in_the_norm(void **state)
 {
     (void)state;
-    enum { n = 3000 };
-    make_normal(big, n);
     for (size_t k = 0; k < SPECS; k++) {
-        const lac_key key = key_of(1);
-        lac_compressor *const c = open_in(specs[k], LAC_FORM_UNBIASED);
-        lac_compressor *const small = open_in(specs[k], LAC_FORM_CONTRACTIVE);
-        const size_t len = encode(c, &key, big, n);
-        memcpy(other, payload, len);
-        encode(small, &key, big, n);
-        const double omega = lac_compressor_guarantee(c, shape_of(n)).error;
-        const double norm = (double)laci_get_f32(other);
-        const double stored = (double)laci_get_f32(payload);
-        assert_true(fabs(stored - norm / (1 + omega)) <= 1e-7 * stored);
-        assert_memory_equal(payload + 4, other + 4, len - 4);
-        const lac_guarantee g = lac_compressor_guarantee(small, shape_of(n));
-        assert_false(g.unbiased);
-        assert_true(fabs(g.error - omega / (1 + omega)) < 1e-12);
-        assert_true(mean_error(small, big, n, 20) < g.error);
-        lac_compressor_close(small);
-        lac_compressor_close(c);
+        check_forms(specs[k], 1);
     }
 }
 
@@ -201,15 +147,8 @@ static void divergence_stays_visible(void **state)
 static void zeros_stay_zeros(void **state)
 {
     (void)state;
-    static const uint8_t zeros[8] = {0};
-    const float x[4] = {0, -0.0f, 0, 0};
     for (size_t k = 0; k < SPECS; k++) {
-        lac_compressor *const c = open_plain(specs[k]);
-        pass(c, 1, x, 4);
-        assert_memory_equal(
-            payload, zeros, lac_compressor_bound(c, shape_of(4), 0));
-        assert_true(decoded[1] == 0);
-        lac_compressor_close(c);
+        check_zeros(specs[k]);
     }
 }
 
@@ -225,42 +164,37 @@ static void codes_do_not_depend_on_the_scale(void **state)
     }
 }
 
-static lac_status check(lac_compressor *c, size_t len)
-{
-    return lac_compressor_check(c, &golden_key, shape_of(3), payload, len);
-}
-
 static void bad_payloads_are_told_apart(void **state)
 {
     (void)state;
     const float x[3] = {1, 2, 3};
     lac_compressor *const c = open_plain("natural-dithering:6");
     assert_int_equal(encode(c, &golden_key, x, 3), 6);
-    assert_ok(check(c, 6));
+    assert_ok(check(c, 3, 6));
     assert_fails(
-        check(c, 5), LAC_ERR_CORRUPT,
+        check(c, 3, 5), LAC_ERR_CORRUPT,
         "natural-dithering: payload has 5 bytes, expected 6");
     payload[5] |= 0x80;
     assert_fails(
-        check(c, 6), LAC_ERR_CORRUPT,
+        check(c, 3, 6), LAC_ERR_CORRUPT,
         "natural-dithering: the bits after the last value are 0x8, expected "
         "0");
     payload[5] = 0x07;
     assert_fails(
-        check(c, 6), LAC_ERR_CORRUPT,
+        check(c, 3, 6), LAC_ERR_CORRUPT,
         "natural-dithering: one of the values 0 to 2 has level 7, expected at "
         "most 6");
     payload[5] = 0x0e; // level 6, negative
     laci_put_f32(payload, NAN);
-    assert_ok(check(c, 6));
+    assert_ok(check(c, 3, 6));
     laci_put_f32(payload, -0.5f);
     assert_fails(
-        check(c, 6), LAC_ERR_CORRUPT,
+        check(c, 3, 6), LAC_ERR_CORRUPT,
         "natural-dithering: norm 0 is -0.5, expected a finite one of at least "
         "0, or NaN");
     laci_put_f32(payload, INFINITY);
     assert_fails(
-        check(c, 6), LAC_ERR_CORRUPT,
+        check(c, 3, 6), LAC_ERR_CORRUPT,
         "natural-dithering: norm 0 is inf, expected a finite one of at least "
         "0, or NaN");
     lac_compressor_close(c);
