@@ -1,43 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Random-k: that its choice is uniform, who is told it, and its payload.
-#include "lac_test.h"
+#include "random_test.h"
 
-#include <math.h>
-#include <stdbool.h>
-#include <string.h>
-
-#include "base/bytes.h"
-
-enum { MOST = 17, CAP = 4096 };
-
-static lac_key key_of(uint64_t seed, lac_scope scope)
-{
-    return lac_key_make(seed, LAC_PURPOSE_COMPRESS, 7, scope, 0);
-}
-
-static lac_compressor *open_for(
-    const char *spec, lac_form form, lac_shape shape)
-{
-    lac_compressor *c = NULL;
-    assert_ok(lac_compressor_open(&c, spec, form));
-    assert_ok(lac_compressor_reserve(c, shape));
-    return c;
-}
+enum { MOST = 17 };
 
 // Writes the indices in the order of the choice and returns their number: of
 // the values 0, 1, 2, ... a shared key's payload has nothing but those kept.
 static size_t chosen(
     lac_compressor *c, uint64_t seed, size_t n, uint32_t *indices)
 {
-    static float x[CAP];
-    static uint8_t payload[4 * CAP];
-    size_t len;
-    for (size_t i = 0; i < n; i++) {
-        x[i] = (float)i;
-    }
     const lac_key key = key_of(seed, lac_scope_shared());
-    assert_ok(lac_compressor_encode(
-        c, &key, (lac_shape){n, 1}, x, payload, sizeof(payload), &len));
+    const size_t len = encode(c, key, (lac_shape){n, 1}, numbers);
     for (size_t j = 0; j < len / 4; j++) {
         indices[j] = (uint32_t)laci_get_f32(payload + 4 * j);
     }
@@ -63,13 +36,6 @@ static void indices_are_different(void **state)
         }
         lac_compressor_close(c);
     }
-}
-
-// A chi-square of d degrees of freedom exceeds d + 2 sqrt(10 d) + 20 with
-// probability e^-10 at most (Laurent and Massart).
-static void assert_chi_square(double sum, double freedom)
-{
-    assert_true(sum < freedom + 2 * sqrt(10 * freedom) + 20);
 }
 
 // Of all but one of n values, the first two kept are any ordered pair with
@@ -148,28 +114,17 @@ static void rank_sets_the_budget(void **state)
 {
     (void)state;
     const lac_shape shape = {30, 20}, vector = {50, 1};
-    lac_compressor *const c =
-        open_for("random-k:rank=2", LAC_FORM_PLAIN, shape);
-    assert_int_equal(
-        lac_compressor_bound(c, shape, LAC_SCOPE_SHARED), 4 * 2 * (30 + 20));
-    assert_int_equal(lac_compressor_bound(c, vector, LAC_SCOPE_SHARED), 200);
-    lac_compressor_close(c);
-    lac_compressor *const huge =
-        open_for("random-k:rank=4294967295", LAC_FORM_PLAIN, shape);
-    assert_int_equal(lac_compressor_bound(huge, shape, LAC_SCOPE_EDGE), 2400);
-    lac_compressor_close(huge);
+    check_bound("random-k:rank=2", shape, LAC_SCOPE_SHARED, 4 * 2 * (30 + 20));
+    check_bound("random-k:rank=2", vector, LAC_SCOPE_SHARED, 200);
+    check_bound("random-k:rank=4294967295", shape, LAC_SCOPE_EDGE, 2400);
 }
 
 static void a_rank_counts_instead_of_the_ratio(void **state)
 {
     (void)state;
-    const lac_shape shape = {30, 20};
-    lac_compressor *c;
-    assert_ok(
-        lac_compressor_open(&c, "random-k:ratio=0.5,rank=2", LAC_FORM_PLAIN));
-    assert_int_equal(
-        lac_compressor_bound(c, shape, LAC_SCOPE_SHARED), 4 * 2 * (30 + 20));
-    lac_compressor_close(c);
+    check_bound(
+        "random-k:ratio=0.5,rank=2", (lac_shape){30, 20}, LAC_SCOPE_SHARED,
+        4 * 2 * (30 + 20));
 }
 
 // Only who cannot derive the key is told the nonce, and with it can decode
@@ -177,117 +132,42 @@ static void a_rank_counts_instead_of_the_ratio(void **state)
 static void a_worker_tells_its_nonce(void **state)
 {
     (void)state;
-    const lac_shape shape = {40, 1};
-    const lac_key mine = key_of(5, lac_scope_worker(3));
-    const lac_key other = key_of(6, lac_scope_worker(4));
-    lac_compressor *const c = open_for("random-k:0.1", LAC_FORM_PLAIN, shape);
-    float x[40], y[40];
-    uint8_t payload[CAP];
-    size_t len, kept = 0;
-    for (size_t i = 0; i < 40; i++) {
-        x[i] = (float)(i + 1);
-    }
-    assert_ok(lac_compressor_encode(c, &mine, shape, x, payload, CAP, &len));
-    assert_int_equal(len, 8 + 4 * 4);
-    assert_true(laci_get_u64(payload) == mine.low);
-    assert_ok(lac_compressor_decode(c, &other, shape, payload, len, y));
-    for (size_t i = 0; i < 40; i++) {
-        assert_true(y[i] == 0 || y[i] == x[i]);
-        kept += y[i] != 0;
-    }
-    assert_int_equal(kept, 4);
-    lac_compressor_close(c);
+    const lac_key keys[] = {
+        key_of(5, lac_scope_worker(3)), key_of(6, lac_scope_worker(4))};
+    check_kept("random-k:0.1", (lac_shape){40, 1}, keys, 8, 4);
+    assert_true(laci_get_u64(payload) == keys[0].low);
 }
 
 static void an_edge_tells_nothing(void **state)
 {
     (void)state;
-    const lac_shape shape = {40, 1};
-    const lac_key here = key_of(5, lac_scope_edge(3, 4));
-    const lac_key there = key_of(5, lac_scope_edge(4, 3));
-    lac_compressor *const c = open_for("random-k:0.5", LAC_FORM_PLAIN, shape);
-    float x[40], y[40];
-    uint8_t payload[CAP];
-    size_t len;
-    for (size_t i = 0; i < 40; i++) {
-        x[i] = (float)(i + 1);
-    }
-    assert_ok(lac_compressor_encode(c, &here, shape, x, payload, CAP, &len));
-    assert_int_equal(len, 4 * 20);
-    assert_ok(lac_compressor_decode(c, &there, shape, payload, len, y));
-    for (size_t i = 0; i < 40; i++) {
-        assert_true(y[i] == 0 || y[i] == x[i]);
-    }
-    lac_compressor_close(c);
+    const lac_key keys[] = {
+        key_of(5, lac_scope_edge(3, 4)), key_of(5, lac_scope_edge(4, 3))};
+    check_kept("random-k:0.5", (lac_shape){40, 1}, keys, 0, 20);
 }
 
 static void all_values_pass_in_order(void **state)
 {
     (void)state;
-    lac_compressor *const c =
-        open_for("random-k:1", LAC_FORM_UNBIASED, (lac_shape){5, 1});
-    const float x[5] = {1, NAN, -INFINITY, 0, -3};
-    const lac_key key = key_of(1, lac_scope_worker(0));
-    uint8_t payload[CAP];
-    size_t len;
-    assert_ok(lac_compressor_encode(
-        c, &key, (lac_shape){5, 1}, x, payload, CAP, &len));
-    assert_int_equal(len, 20);
-    assert_memory_equal(payload, x, 20);
-    assert_ok(lac_compressor_encode(
-        c, &key, (lac_shape){1, 1}, x, payload, CAP, &len));
-    assert_int_equal(len, 4);
-    lac_compressor_close(c);
+    check_all_kept("random-k:1");
 }
 
 static void the_unbiased_form_scales(void **state)
 {
     (void)state;
-    const lac_shape shape = {10, 1};
-    lac_compressor *const c =
-        open_for("random-k:0.25", LAC_FORM_UNBIASED, shape);
-    const lac_key key = key_of(1, lac_scope_shared());
-    float x[10];
-    uint8_t payload[CAP];
-    size_t len;
-    for (size_t i = 0; i < 10; i++) {
-        x[i] = 3;
-    }
-    assert_ok(lac_compressor_encode(c, &key, shape, x, payload, CAP, &len));
-    assert_int_equal(len, 8);
-    assert_true(laci_get_f32(payload) == 15);
-    const lac_guarantee g = lac_compressor_guarantee(c, shape);
-    assert_true(g.unbiased && g.error == 4);
-    lac_compressor_close(c);
-    lac_compressor *const plain =
-        open_for("random-k:0.25", LAC_FORM_CONTRACTIVE, shape);
-    const lac_guarantee h = lac_compressor_guarantee(plain, shape);
-    assert_true(!h.unbiased && h.error == 0.8);
-    lac_compressor_close(plain);
+    check_forms("random-k:0.25", 10, 5, 0.8);
 }
 
-// The payload is a wire format: these bytes may never change.
 static void payload_is_as_documented(void **state)
 {
     (void)state;
-    const lac_shape shape = {300, 1};
-    const lac_key key = {0x0123456789abcdef, 42, LAC_SCOPE_WORKER};
-    lac_compressor *const c = open_for("random-k", LAC_FORM_PLAIN, shape);
-    float x[300];
-    for (size_t i = 0; i < 300; i++) {
-        x[i] = (float)i;
-    }
-    uint8_t payload[CAP];
-    size_t len;
-    assert_ok(lac_compressor_encode(c, &key, shape, x, payload, CAP, &len));
-    const uint8_t nonce[] = {0xef, 0xcd, 0xab, 0x89, 0x67, 0x45, 0x23, 0x01};
-    assert_int_equal(len, 8 + 3 * 4);
-    assert_memory_equal(payload, nonce, 8);
-    const float expected[] = {261, 189, 133};
-    for (size_t j = 0; j < 3; j++) {
-        assert_true(laci_get_f32(payload + 8 + 4 * j) == expected[j]);
-    }
-    lac_compressor_close(c);
+    static const uint8_t expected[] = {
+        0xef, 0xcd, 0xab, 0x89, 0x67, 0x45, 0x23, 0x01, // nonce
+        0x00, 0x80, 0x82, 0x43,                         // 261
+        0x00, 0x00, 0x3d, 0x43,                         // 189
+        0x00, 0x00, 0x05, 0x43,                         // 133
+    };
+    check_golden("random-k", 300, expected, sizeof(expected));
 }
 
 static void bad_payloads_are_refused(void **state)
@@ -295,15 +175,15 @@ static void bad_payloads_are_refused(void **state)
     (void)state;
     const lac_shape shape = {300, 1};
     const lac_key key = key_of(1, lac_scope_worker(0));
-    const uint8_t payload[20] = {0};
+    const uint8_t bytes[20] = {0};
     lac_compressor *const c = open_for("random-k", LAC_FORM_PLAIN, shape);
     assert_fails(
-        lac_compressor_check(c, &key, shape, payload, 7), LAC_ERR_CORRUPT,
+        lac_compressor_check(c, &key, shape, bytes, 7), LAC_ERR_CORRUPT,
         "random-k: payload has 7 bytes, expected at least 8");
     assert_fails(
-        lac_compressor_check(c, &key, shape, payload, 19), LAC_ERR_CORRUPT,
+        lac_compressor_check(c, &key, shape, bytes, 19), LAC_ERR_CORRUPT,
         "random-k: payload has 19 bytes, expected 20");
-    assert_ok(lac_compressor_check(c, &key, shape, payload, 20));
+    assert_ok(lac_compressor_check(c, &key, shape, bytes, 20));
     lac_compressor_close(c);
 }
 
@@ -322,5 +202,6 @@ int main(void)
         cmocka_unit_test(payload_is_as_documented),
         cmocka_unit_test(bad_payloads_are_refused),
     };
-    return cmocka_run_group_tests_name("compress/random_k", tests, NULL, NULL);
+    return cmocka_run_group_tests_name(
+        "compress/random_k", tests, fill_numbers, NULL);
 }
