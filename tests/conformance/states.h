@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// What the tests of saved states share: bytes that do not belong are refused
+// with a sentence and change nothing.
+#ifndef LACONIC_TESTS_STATES_H
+#define LACONIC_TESTS_STATES_H
+
+#include "crew.h"
+
+#include <xxhash.h>
+
+#include "base/bytes.h"
+
+enum { NAME_AT = 24, SUM_SIZE = 8, STATE_MAX = 8192 };
+
+// An algorithm, and the state it has just saved.
+typedef struct holder {
+    lac_algorithm *a;
+    const uint8_t *saved;
+    size_t len;
+} holder;
+
+static inline holder holder_of(lac_algorithm *a, const saves *s, uint32_t rank)
+{
+    return (holder){a, s->states[rank], s->lens[rank]};
+}
+
+// The checksum over altered bytes, so that they are looked at.
+static inline void sign_again(uint8_t *state, size_t len)
+{
+    laci_put_u64(state + len - SUM_SIZE, XXH3_64bits(state, len - SUM_SIZE));
+}
+
+// Loads `len` bytes that end where memory does, and expects that they are
+// refused and the algorithm stays as it was.
+static inline lac_status expect_refusal(
+    const holder *h, const uint8_t *bytes, size_t len, lac_status expected)
+{
+    uint8_t *const exact = malloc(len + (len == 0));
+    uint8_t *const after = malloc(h->len);
+    lac_status status = LAC_ERR_NOMEM;
+    bool kept = false;
+    if (exact != NULL && after != NULL) {
+        memcpy(exact, bytes, len);
+        status = lac_algorithm_load(h->a, exact, len);
+        lac_algorithm_save(h->a, after);
+        kept = memcmp(after, h->saved, h->len) == 0;
+    }
+    free(after);
+    free(exact);
+    EXPECT(status == expected);
+    EXPECT(lac_error_message()[0] != '\0');
+    EXPECT(kept);
+    return LAC_OK;
+}
+
+// Every byte altered, and every cut.
+static inline lac_status refuse_altered(const holder *h)
+{
+    uint8_t state[STATE_MAX];
+    EXPECT(h->len <= sizeof(state));
+    memcpy(state, h->saved, h->len);
+    for (size_t i = 0; i < h->len; i++) {
+        state[i] ^= 0x10;
+        const lac_status status = lac_algorithm_load(h->a, state, h->len);
+        state[i] ^= 0x10;
+        EXPECT(status == LAC_ERR_CORRUPT);
+        TRY(expect_refusal(h, state, i, LAC_ERR_CORRUPT));
+    }
+    return lac_algorithm_load(h->a, state, h->len);
+}
+
+// Every cut and one byte too many with a right checksum, and every byte of the
+// head changed in the same way.
+static inline lac_status refuse_forged(const holder *h, size_t head)
+{
+    uint8_t state[STATE_MAX];
+    EXPECT(h->len < sizeof(state));
+    for (size_t cut = SUM_SIZE; cut < h->len; cut++) {
+        memcpy(state, h->saved, cut);
+        sign_again(state, cut);
+        TRY(expect_refusal(h, state, cut, LAC_ERR_CORRUPT));
+    }
+    memcpy(state, h->saved, h->len);
+    sign_again(state, h->len + 1);
+    TRY(expect_refusal(h, state, h->len + 1, LAC_ERR_CORRUPT));
+    for (size_t i = 0; i < head; i++) {
+        memcpy(state, h->saved, h->len);
+        state[i] ^= 0x81;
+        sign_again(state, h->len);
+        const lac_status status = lac_algorithm_load(h->a, state, h->len);
+        EXPECT(status == LAC_ERR_CORRUPT || status == LAC_ERR_INVALID);
+        TRY(expect_refusal(h, state, h->len, status));
+    }
+    return LAC_OK;
+}
+
+// Layouts that are not the one of `tensors`, and what is said of them.
+static const struct {
+    const char *text;
+    const char *sentence;
+} other_layouts[] = {
+    {"weight 5 7\nempty 0 3\nbias 13\none 1\nrow 1 9",
+     "state: weight is 7 x 5, expected 5 x 7"},
+    {"weight 7 5\nempty 0 3\nbiases 13\none 1\nrow 1 9",
+     "state: tensor bias is not in the layout"},
+    {"weight 7 5\nempty 0 3\nbias 13\none 1",
+     "state: has 5 tensors, expected 4"},
+};
+
+enum { OTHER_LAYOUTS = sizeof(other_layouts) / sizeof(*other_layouts) };
+
+// The one of `tensors` in another order.
+static const char reordered_layout[] =
+    "row 1 9\nbias 13\nweight 7 5\none 1\nempty 0 3";
+
+#endif
