@@ -204,17 +204,17 @@ static lac_status prepare(lac_algorithm **out, const lac_algorithm_options *o)
     LAC_TRY(laci_spec_find(&registry, o->spec, strlen(o->spec), &spec));
     const laci_algorithm_ops *const ops = (const void *)spec.plugin;
     LAC_TRY(check_options(o, ops));
-    const size_t head = laci_aligned(sizeof(lac_algorithm));
-    const size_t state = laci_aligned(ops->plugin.state_size);
-    const size_t texts = laci_settings_texts_size(&spec);
     const char *const compressor = o->compressor == NULL ? "" : o->compressor;
-    lac_algorithm *const a = laci_zalloc_aligned(
-        head + state + texts + strlen(compressor) + strlen(o->spec) + 2);
-    if (a == NULL) {
-        return lac_fail(LAC_ERR_NOMEM, "%s: no memory for a handle", spec.name);
-    }
+    const size_t compressor_size = strlen(compressor) + 1;
+    const size_t spec_size = strlen(o->spec) + 1;
+    void *handle, *state;
+    LAC_TRY(laci_handle_make(
+        &spec, sizeof(lac_algorithm) + compressor_size + spec_size, &handle,
+        &state));
+    lac_algorithm *const a = handle;
+    char *const texts = (char *)(a + 1); // the specs, behind the handle
     a->ops = ops;
-    a->state = (unsigned char *)a + head;
+    a->state = state;
     a->nonfinite = o->nonfinite;
     laci_worker *const w = &a->worker;
     w->layout = o->layout;
@@ -222,11 +222,8 @@ static lac_status prepare(lac_algorithm **out, const lac_algorithm_options *o)
     w->kernels = laci_kernels_best();
     w->seed = o->seed;
     w->training = o->training;
-    w->compressor_spec = memcpy(
-        (char *)a + head + state + texts, compressor, strlen(compressor) + 1);
-    w->spec = memcpy(
-        (char *)a + head + state + texts + strlen(compressor) + 1, o->spec,
-        strlen(o->spec) + 1);
+    w->compressor_spec = memcpy(texts, compressor, compressor_size);
+    w->spec = memcpy(texts + compressor_size, o->spec, spec_size);
     if (o->transport != NULL) {
         w->rank = lac_transport_rank(o->transport);
         w->world = lac_transport_world(o->transport);
@@ -236,11 +233,7 @@ static lac_status prepare(lac_algorithm **out, const lac_algorithm_options *o)
     if (w->topology != NULL) {
         w->peer_count = lac_topology_peers(w->topology, w->rank, &w->peers);
     }
-    lac_status status =
-        laci_settings_read(&spec, a->state, (char *)a + head + state);
-    if (status == LAC_OK) {
-        status = open_compressor(a, o);
-    }
+    lac_status status = open_compressor(a, o);
     if (status == LAC_OK && ops->configure != NULL) {
         status = ops->configure(a->state, w);
     }

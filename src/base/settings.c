@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/fail.h"
 
 enum { NUMBER_MAX = 63, SETTINGS_MAX = 64 };
@@ -309,4 +310,26 @@ lac_status laci_settings_read(const laci_spec *spec, void *state, char *texts)
     }
     LAC_TRY(read_items(spec, &to, (span){spec->preset, strlen(spec->preset)}));
     return read_items(spec, &to, (span){spec->params, spec->params_len});
+}
+
+lac_status laci_handle_make(
+    const laci_spec *spec, size_t size, void **handle_out, void **state_out)
+{
+    const size_t head = laci_aligned(size);
+    const size_t body = laci_aligned(spec->plugin->state_size);
+    unsigned char *const block =
+        laci_zalloc_aligned(head + body + laci_settings_texts_size(spec));
+    if (block == NULL) {
+        return lac_fail(
+            LAC_ERR_NOMEM, "%s: no memory for a handle", spec->name);
+    }
+    const lac_status status =
+        laci_settings_read(spec, block + head, (char *)block + head + body);
+    if (status != LAC_OK) {
+        laci_free_aligned(block);
+        return status;
+    }
+    *handle_out = block;
+    *state_out = block + head;
+    return LAC_OK;
 }

@@ -39,6 +39,12 @@ lac_status laci_settings_read(const laci_spec *spec, void *state, char *texts);
 
 size_t laci_settings_texts_size(const laci_spec *spec);
 
+// laci_handle_make gets one block for a handle of `size` bytes, all zero, and
+// behind it the state of its plug-in, with the settings read, and their texts.
+// laci_free_aligned releases it. Fails with LAC_ERR_NOMEM or LAC_ERR_INVALID.
+lac_status laci_handle_make(
+    const laci_spec *spec, size_t size, void **handle_out, void **state_out);
+
 // laci_param_at returns setting `index` of a plug-in, NULL past the last.
 const lac_param *laci_param_at(const lac_plugin *plugin, size_t index);
 

@@ -114,32 +114,23 @@ static void copy_ops(lac_compressor *c, const lac_compressor_ops *ops)
     c->ops = &c->own_ops;
 }
 
-// Opens one compressor of a spec, without what follows a '+'. One block holds
-// the handle, the settings and their texts.
+// Opens one compressor of a spec, without what follows a '+'.
 static lac_status open_part(
     lac_compressor **out, const laci_spec *spec, lac_form form)
 {
     *out = NULL;
     const lac_compressor_ops *const ops = (const void *)spec->plugin;
-    const size_t head = laci_aligned(sizeof(lac_compressor));
-    const size_t state = laci_aligned(ops->plugin.state_size);
-    lac_compressor *const c =
-        laci_zalloc_aligned(head + state + laci_settings_texts_size(spec));
-    if (c == NULL) {
-        return lac_fail(
-            LAC_ERR_NOMEM, "%s: no memory for a handle", spec->name);
-    }
+    void *handle, *state;
+    LAC_TRY(laci_handle_make(spec, sizeof(lac_compressor), &handle, &state));
+    lac_compressor *const c = handle;
     copy_ops(c, ops);
     c->name = spec->name;
     c->wire_id = wire_id_of(ops);
     c->form = form;
     c->kernels = laci_kernels_best();
-    c->state = (unsigned char *)c + head;
-    lac_status status =
-        laci_settings_read(spec, c->state, (char *)c + head + state);
-    if (status == LAC_OK && ops->configure != NULL) {
-        status = ops->configure(c->state);
-    }
+    c->state = state;
+    const lac_status status =
+        ops->configure == NULL ? LAC_OK : ops->configure(state);
     if (status != LAC_OK) {
         lac_compressor_close(c);
         return status;

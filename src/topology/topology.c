@@ -197,22 +197,13 @@ static lac_status open_spec(
             LAC_ERR_INVALID, "%s: %u workers, expected 1 to %d", spec->name,
             workers, LACI_WORKERS_MAX);
     }
-    const size_t head = laci_aligned(sizeof(lac_topology));
-    const size_t state = laci_aligned(ops->plugin.state_size);
-    lac_topology *const t =
-        laci_zalloc_aligned(head + state + laci_settings_texts_size(spec));
-    if (t == NULL) {
-        return lac_fail(
-            LAC_ERR_NOMEM, "%s: no memory for a handle", spec->name);
-    }
+    void *handle, *state;
+    LAC_TRY(laci_handle_make(spec, sizeof(lac_topology), &handle, &state));
+    lac_topology *const t = handle;
     t->ops = ops;
     t->workers = workers;
-    t->state = (unsigned char *)t + head;
-    lac_status status =
-        laci_settings_read(spec, t->state, (char *)t + head + state);
-    if (status == LAC_OK) {
-        status = make_rounds(t);
-    }
+    t->state = state;
+    lac_status status = make_rounds(t);
     if (status == LAC_OK) {
         status = settle(t, seed);
     }

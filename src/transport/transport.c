@@ -67,17 +67,6 @@ static const laci_services services = {
     .now = laci_monotonic_now,
 };
 
-static lac_status join(
-    lac_transport *t, const laci_spec *spec, char *texts,
-    laci_membership *membership)
-{
-    LAC_TRY(laci_settings_read(spec, t->state, texts));
-    LAC_TRY(t->ops->join(t->state, membership));
-    t->rank = membership->rank;
-    t->world = membership->world;
-    return LAC_OK;
-}
-
 lac_status lac_transport_join(
     lac_transport **out, const char *spec, lac_hub *hub, uint32_t rank,
     uint32_t world)
@@ -86,24 +75,19 @@ lac_status lac_transport_join(
     laci_spec found = {0};
     LAC_TRY(laci_spec_find(&registry, spec, strlen(spec), &found));
     const laci_transport_ops *const ops = (const void *)found.plugin;
-    const size_t head = laci_aligned(sizeof(lac_transport));
-    const size_t state = laci_aligned(ops->plugin.state_size);
-    unsigned char *const block =
-        laci_zalloc_aligned(head + state + laci_settings_texts_size(&found));
-    if (block == NULL) {
-        return lac_fail(
-            LAC_ERR_NOMEM, "%s: no memory for a handle", found.name);
-    }
-    lac_transport *const t = (void *)block;
-    t->ops = ops;
-    t->state = block + head;
+    void *handle, *state;
+    LAC_TRY(laci_handle_make(&found, sizeof(lac_transport), &handle, &state));
     laci_membership membership = {&services, hub, rank, world};
-    const lac_status status =
-        join(t, &found, (char *)block + head + state, &membership);
+    const lac_status status = ops->join(state, &membership);
     if (status != LAC_OK) {
-        laci_free_aligned(block);
+        laci_free_aligned(handle);
         return status;
     }
+    lac_transport *const t = handle;
+    t->ops = ops;
+    t->state = state;
+    t->rank = membership.rank;
+    t->world = membership.world;
     *out = t;
     return LAC_OK;
 }
