@@ -129,11 +129,7 @@ static inline lac_status play_body(test_worker *w)
 
 static inline void play_fill(play *piece)
 {
-    const lac_key key =
-        lac_key_make(11, LAC_PURPOSE_DATA, 0, lac_scope_shared(), 0);
-    for (uint32_t i = 0; i < WORLD_MAX * VALUES; i++) {
-        piece->x[i / VALUES][i % VALUES] = lac_key_normal(&key, i);
-    }
+    fill_normal(piece->x[0], (size_t)WORLD_MAX * VALUES, 11);
 }
 
 // Performs it and returns what became of every worker.

@@ -40,15 +40,6 @@ static inline lac_key test_key(uint64_t round, lac_scope scope)
         42, LAC_PURPOSE_COMPRESS, round, scope, lac_name_hash("test"));
 }
 
-static inline void fill_normal(float *x, size_t n, uint64_t seed)
-{
-    const lac_key key =
-        lac_key_make(seed, LAC_PURPOSE_DATA, 0, lac_scope_shared(), 0);
-    for (size_t i = 0; i < n; i++) {
-        x[i] = lac_key_normal(&key, (uint32_t)i);
-    }
-}
-
 // Settings beside the defaults that take other ways through the code.
 static const char *const variants[] = {
     "natural:bits=8",

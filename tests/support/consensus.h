@@ -88,12 +88,7 @@ static inline void consensus_run(consensus *c)
 
 static inline void consensus_fill_normal(consensus *c, uint64_t seed)
 {
-    const lac_key key =
-        lac_key_make(seed, LAC_PURPOSE_DATA, 0, lac_scope_shared(), 0);
-    const size_t total = c->workers * consensus_values(c);
-    for (size_t i = 0; i < total; i++) {
-        c->x[i] = lac_key_normal(&key, (uint32_t)i);
-    }
+    fill_normal(c->x, c->workers * consensus_values(c), seed);
 }
 
 // Writes the mean of the workers' values.

@@ -71,15 +71,6 @@ static inline void pass(
         lac_compressor_decode(c, &key, shape_of(n), payload, len, decoded));
 }
 
-static inline void make_normal(float *x, uint32_t n)
-{
-    const lac_key key =
-        lac_key_make(2, LAC_PURPOSE_DATA, 0, lac_scope_shared(), 0);
-    for (uint32_t i = 0; i < n; i++) {
-        x[i] = lac_key_normal(&key, i);
-    }
-}
-
 static inline lac_status check(lac_compressor *c, size_t n, size_t len)
 {
     return lac_compressor_check(c, &golden_key, shape_of(n), payload, len);
@@ -146,7 +137,7 @@ static inline void check_zeros(const char *spec)
 static inline void check_kernels(const char *spec)
 {
     static const size_t sizes[] = {1, 2, 7, 31, 2047, 2048, 2049, 10007};
-    make_normal(big, D);
+    fill_normal(big, D, 2);
     for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
         const size_t n = sizes[k];
         lac_compressor *const c = open_plain(spec);
@@ -167,7 +158,7 @@ static inline void check_decode_add(const char *spec)
     enum { n = 5000 };
     const lac_key key = key_of(4);
     lac_compressor *const c = open_plain(spec);
-    make_normal(big, n);
+    fill_normal(big, n, 2);
     pass(c, 4, big, n);
     memcpy(kept, big, n * sizeof(*big));
     assert_ok(lac_compressor_decode_add(
@@ -241,7 +232,7 @@ static inline void take_means(const char *spec, double means_out[GOLDEN])
 static inline void check_error(lac_compressor *c, double omega, double w)
 {
     enum { RUNS = 40 };
-    make_normal(big, D);
+    fill_normal(big, D, 2);
     const double error = mean_error(c, big, D, RUNS);
     const double noise = w / sqrt(RUNS * omega);
     assert_true(fabs(error / omega - 1) <= 4 * noise + 0.01);
@@ -257,7 +248,7 @@ static inline void check_forms(const char *spec, size_t norms)
     lac_compressor *const c = open_plain(spec);
     lac_compressor *const unbiased = open_in(spec, LAC_FORM_UNBIASED);
     lac_compressor *const small = open_in(spec, LAC_FORM_CONTRACTIVE);
-    make_normal(big, n);
+    fill_normal(big, n, 2);
     const size_t len = encode(c, &key, big, n);
     memcpy(other, payload, len);
     assert_int_equal(encode(unbiased, &key, big, n), len);

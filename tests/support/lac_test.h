@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What every test includes: cmocka in the order it wants, asserts that know
-// about lac_status, and a place where every allocation passes.
+// about lac_status, normal numbers, and a place where every allocation passes.
 #ifndef LACONIC_TESTS_LAC_TEST_H
 #define LACONIC_TESTS_LAC_TEST_H
 
@@ -37,6 +37,16 @@ static inline void check_status(
         assert_status(expression, expected);                                   \
         assert_string_equal(lac_error_message(), sentence);                    \
     } while (0)
+
+// Normal numbers, others for another seed.
+static inline void fill_normal(float *x, size_t n, uint64_t seed)
+{
+    const lac_key key =
+        lac_key_make(seed, LAC_PURPOSE_DATA, 0, lac_scope_shared(), 0);
+    for (size_t i = 0; i < n; i++) {
+        x[i] = lac_key_normal(&key, (uint32_t)i);
+    }
+}
 
 // Every allocation passes here. The one that finds `test_allocations_left` at
 // 0 fails, and so do all after it; -1 lets all of them succeed.

@@ -95,15 +95,6 @@ static inline void read_error(const lac_algorithm *a, size_t rank, double *out)
     }
 }
 
-static inline void fill_normal(float *x, size_t n, uint64_t seed)
-{
-    const lac_key key =
-        lac_key_make(seed, LAC_PURPOSE_DATA, 0, lac_scope_shared(), 0);
-    for (size_t i = 0; i < n; i++) {
-        x[i] = lac_key_normal(&key, (uint32_t)i);
-    }
-}
-
 // A sum of `terms` outer products of normal vectors, number k times scale^k.
 static inline void fill_outer(
     float *x, size_t terms, double scale, uint64_t seed)

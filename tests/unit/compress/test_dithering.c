@@ -81,7 +81,7 @@ static void all_kernels_give_the_same_bytes_and_values(void **state)
 static void a_bucket_is_a_tensor_of_its_own_norm(void **state)
 {
     (void)state;
-    make_normal(big, 1000);
+    fill_normal(big, 1000, 2);
     lac_compressor *const c = open_plain("dithering:norm=inf,bucket=300");
     pass(c, 1, big, 1000);
     for (size_t start = 0; start < 1000; start += 300) {
@@ -216,7 +216,7 @@ static void levels_are_checked_in_every_block(void **state)
     (void)state;
     static const char *const specs[] = {
         "dithering:levels=100", "dithering:levels=1000"};
-    make_normal(big, 5000);
+    fill_normal(big, 5000, 2);
     for (size_t k = 0; k < 2; k++) {
         lac_compressor *const c = open_plain(specs[k]);
         const size_t len = encode(c, &golden_key, big, 5000);

@@ -195,11 +195,7 @@ static void error_on_gaussian_values_is_as_published(void **state)
     (void)state;
     static float x[SAMPLE];
     static float y[SAMPLE];
-    const lac_key data =
-        lac_key_make(1, LAC_PURPOSE_DATA, 0, lac_scope_shared(), 0);
-    for (uint32_t i = 0; i < SAMPLE; i++) {
-        x[i] = lac_key_normal(&data, i);
-    }
+    fill_normal(x, SAMPLE, 1);
     for (size_t s = 0; s < 2; s++) {
         pass(specs[s], x, y, SAMPLE);
         double error = 0;

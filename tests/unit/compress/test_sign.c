@@ -21,15 +21,6 @@ static lac_compressor *open_for(size_t n)
     return c;
 }
 
-static void fill(uint64_t seed, float *x, size_t n)
-{
-    const lac_key data =
-        lac_key_make(seed, LAC_PURPOSE_DATA, 0, lac_scope_shared(), 0);
-    for (size_t i = 0; i < n; i++) {
-        x[i] = lac_key_normal(&data, (uint32_t)i);
-    }
-}
-
 static void pass(const float *x, float *y, size_t n)
 {
     uint8_t payload[CAP];
@@ -96,7 +87,7 @@ static void divergence_is_not_hidden(void **state)
     for (size_t k = 0; k < 3; k++) {
         float x[LARGE];
         float y[LARGE];
-        fill(1, x, LARGE);
+        fill_normal(x, LARGE, 1);
         x[700] = bad[k];
         pass(x, y, LARGE);
         assert_true(isnan(y[0]) && isnan(y[LARGE - 1]));
@@ -111,7 +102,7 @@ static void error_is_as_derived(void **state)
     for (size_t k = 0; k < 2; k++) {
         float x[LARGE] = {0};
         float y[LARGE];
-        fill(2, x, k == 0 ? LARGE : 1);
+        fill_normal(x, k == 0 ? LARGE : 1, 2);
         pass(x, y, LARGE);
         double error = 0;
         double sum = 0;
@@ -219,7 +210,7 @@ static void encode_both(both *b, uint64_t seed)
     float x[LARGE] = {0};
     uint8_t payload[CAP];
     const lac_shape shape = {b->n, 1};
-    fill(seed, x, b->n);
+    fill_normal(x, b->n, seed);
     x[0] = seed == 2 ? -b->e[0] : x[0]; // a memory of exactly zero
     for (size_t i = 0; i < b->n; i++) {
         b->e[i] += x[i];

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Conversions to 16 bits: the portable code against arithmetic in double, and
 // AVX2 against the portable code.
-#include "lac_test.h"
+#include "kernels_test.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "kernels/convert.h"
-#include "kernels/kernels.h"
 
 enum {
     SIZE_MAX_TRIED = 300,
@@ -20,12 +19,7 @@ enum {
 
 static const laci_convert_kernels *fast(void)
 {
-    const laci_kernels *kernels = NULL;
-    if (laci_kernels_find("avx2", &kernels) != LAC_OK) {
-        print_message("skipped: %s\n", lac_error_message());
-        skip();
-    }
-    return kernels->convert;
+    return avx2_or_skip()->convert;
 }
 
 static float from_half(uint32_t half)

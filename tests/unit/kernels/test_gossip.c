@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The arithmetic of gossip rounds: every set of kernels gives the same bits,
 // for every size and alignment, in place too, and the values are right.
-#include "lac_test.h"
+#include "kernels_test.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "kernels/gossip.h"
-#include "kernels/kernels.h"
 
 enum { VALUES = 300, SHIFTS = 8, ROOM = VALUES + SHIFTS };
 
@@ -55,11 +54,7 @@ static void avx2_equals_portable(void **state)
 {
     (void)state;
     static float left[8][ROOM], right[8][ROOM];
-    const laci_kernels *fast;
-    if (laci_kernels_find("avx2", &fast) != LAC_OK) {
-        print_message("skipped: %s\n", lac_error_message());
-        skip();
-    }
+    const laci_kernels *const fast = avx2_or_skip();
     for (size_t n = 0; n <= VALUES; n++) {
         memset(left, 0, sizeof(left));
         memset(right, 0, sizeof(right));

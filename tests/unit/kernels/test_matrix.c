@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Products of a matrix with a few vectors: right, the same bits with every set
 // of kernels, for every shape and alignment, and however a caller cuts them.
-#include "lac_test.h"
+#include "kernels_test.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "kernels/kernels.h"
 #include "kernels/matrix.h"
 
 enum {
@@ -29,22 +28,13 @@ typedef struct results {
 
 static results left, right;
 
-static void fill(float *values, size_t n, uint64_t seed)
-{
-    const lac_key key =
-        lac_key_make(seed, LAC_PURPOSE_DATA, 0, lac_scope_shared(), 0);
-    for (size_t i = 0; i < n; i++) {
-        values[i] = lac_key_normal(&key, (uint32_t)i);
-    }
-}
-
 static int set_up(void **state)
 {
     (void)state;
-    fill(x, VALUES_MAX + SHIFTS, 1);
-    fill(update, VALUES_MAX + SHIFTS, 2);
-    fill(tall[0], VECTORS * (ROWS_MAX + SHIFTS), 3);
-    fill(wide[0], VECTORS * (COLS_MAX + SHIFTS), 4);
+    fill_normal(x, VALUES_MAX + SHIFTS, 1);
+    fill_normal(update, VALUES_MAX + SHIFTS, 2);
+    fill_normal(tall[0], VECTORS * (ROWS_MAX + SHIFTS), 3);
+    fill_normal(wide[0], VECTORS * (COLS_MAX + SHIFTS), 4);
     return 0;
 }
 
@@ -84,11 +74,7 @@ static void clear(void)
 static void avx2_equals_portable(void **state)
 {
     (void)state;
-    const laci_kernels *fast;
-    if (laci_kernels_find("avx2", &fast) != LAC_OK) {
-        print_message("skipped: %s\n", lac_error_message());
-        skip();
-    }
+    const laci_kernels *const fast = avx2_or_skip();
     static const size_t rows[] = {0, 1, 2, 3, 4, 5, 7, 31, 32, 33, 36, 67};
     size_t tried = 0;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

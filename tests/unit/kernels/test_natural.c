@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The kernels of natural compression: AVX2 gives the bits of the portable code
 // for every size and alignment.
-#include "lac_test.h"
+#include "kernels_test.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/bytes.h"
-#include "kernels/kernels.h"
 #include "kernels/natural.h"
 
 enum {
@@ -21,12 +20,7 @@ static const laci_stream stream = {{0x12345678, 0x9abcdef0, 7, 0xffffffff}};
 
 static const laci_natural_kernels *fast(void)
 {
-    const laci_kernels *kernels = NULL;
-    if (laci_kernels_find("avx2", &kernels) != LAC_OK) {
-        print_message("skipped: %s\n", lac_error_message());
-        skip();
-    }
-    return kernels->natural;
+    return avx2_or_skip()->natural;
 }
 
 typedef enum kind {

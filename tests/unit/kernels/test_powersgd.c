@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The passes of PowerSGD over a matrix: right, and the same bits with every set
 // of kernels, for every shape, rank and alignment.
-#include "lac_test.h"
+#include "kernels_test.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "kernels/kernels.h"
 #include "kernels/powersgd.h"
 
 enum {
@@ -32,23 +31,14 @@ typedef struct results {
 
 static results one, other;
 
-static void fill(float *values, size_t n, uint64_t seed)
-{
-    const lac_key key =
-        lac_key_make(seed, LAC_PURPOSE_DATA, 0, lac_scope_shared(), 0);
-    for (size_t i = 0; i < n; i++) {
-        values[i] = lac_key_normal(&key, (uint32_t)i);
-    }
-}
-
 static int set_up(void **state)
 {
     (void)state;
-    fill(g, VALUES_MAX + SHIFTS, 1);
-    fill(m, VALUES_MAX + SHIFTS, 2);
-    fill(left, ROWS_MAX * RANK_MAX, 3);
-    fill(right, COLS_MAX * RANK_MAX, 4);
-    fill(in, COLS_MAX * RANK_MAX, 5);
+    fill_normal(g, VALUES_MAX + SHIFTS, 1);
+    fill_normal(m, VALUES_MAX + SHIFTS, 2);
+    fill_normal(left, ROWS_MAX * RANK_MAX, 3);
+    fill_normal(right, COLS_MAX * RANK_MAX, 4);
+    fill_normal(in, COLS_MAX * RANK_MAX, 5);
     return 0;
 }
 
@@ -75,11 +65,7 @@ static void run(
 static void avx2_equals_portable(void **state)
 {
     (void)state;
-    const laci_kernels *fast;
-    if (laci_kernels_find("avx2", &fast) != LAC_OK) {
-        print_message("skipped: %s\n", lac_error_message());
-        skip();
-    }
+    const laci_kernels *const fast = avx2_or_skip();
     size_t tried = 0;
     for (size_t rows = 1; rows <= ROWS_MAX; rows++) {
         for (size_t cols = 1; cols <= COLS_MAX; cols += cols < 40 ? 1 : 53) {

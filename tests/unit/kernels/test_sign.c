@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The kernels of signs: AVX2 gives the bits of the portable code, sums
 // included, for every size and alignment.
-#include "lac_test.h"
+#include "kernels_test.h"
 
 #include <string.h>
 
 #include "base/bytes.h"
-#include "kernels/kernels.h"
 #include "kernels/sign.h"
 #include "kernels/vector.h"
 
@@ -29,12 +28,7 @@ typedef struct results {
 
 static const laci_sign_kernels *fast(void)
 {
-    const laci_kernels *kernels = NULL;
-    if (laci_kernels_find("avx2", &kernels) != LAC_OK) {
-        print_message("skipped: %s\n", lac_error_message());
-        skip();
-    }
-    return kernels->sign;
+    return avx2_or_skip()->sign;
 }
 
 static float values_of[SETS][ROOM];

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Sums and combinations of vectors: every set of kernels gives the same bits,
 // for every size and every alignment, and the norm is right for all floats.
-#include "lac_test.h"
+#include "kernels_test.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-#include "kernels/kernels.h"
 #include "kernels/vector.h"
 
 enum { SIZE_MAX_TESTED = 1100, SHIFTS = 8 };
@@ -31,11 +30,7 @@ static void assert_same_double(double a, double b)
 static void avx2_equals_portable(void **state)
 {
     (void)state;
-    const laci_kernels *fast;
-    if (laci_kernels_find("avx2", &fast) != LAC_OK) {
-        print_message("skipped: %s\n", lac_error_message());
-        skip();
-    }
+    const laci_kernels *const fast = avx2_or_skip();
     const laci_vector_kernels *const a = fast->vector;
     const laci_vector_kernels *const b = &laci_vector_portable;
     fill();
