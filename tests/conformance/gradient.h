@@ -138,6 +138,13 @@ static inline void assert_agreement(const voyage *v)
     }
 }
 
+static inline void assert_finite(const voyage *v)
+{
+    for (size_t k = 0; k < (size_t)ROUNDS * VALUES; k++) {
+        assert_true(isfinite(v->results[0][k / VALUES][k % VALUES]));
+    }
+}
+
 static inline lac_status reduce_rounds(crewman *m)
 {
     TRY(crewman_open(m));

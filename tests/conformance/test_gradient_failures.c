@@ -154,13 +154,6 @@ static lac_status stop_and_go_on(crewman *m)
     return LAC_OK;
 }
 
-static void assert_finite(const voyage *v)
-{
-    for (size_t k = 0; k < (size_t)ROUNDS * VALUES; k++) {
-        assert_true(isfinite(v->results[0][k / VALUES][k % VALUES]));
-    }
-}
-
 static void stop_at_nonfinite(voyage *v)
 {
     for (v->plague = 0; v->plague < PLAGUES; v->plague++) {

@@ -6,7 +6,7 @@
 
 #include "workers.h"
 
-enum { CONSENSUS_WORKERS_MAX = 64 };
+enum { CONSENSUS_WORKERS_MAX = 64, RING_WORKERS = 8 };
 
 typedef struct consensus {
     const char *algorithm;
@@ -89,6 +89,25 @@ static inline void consensus_run(consensus *c)
 static inline void consensus_fill_normal(consensus *c, uint64_t seed)
 {
     fill_normal(c->x, c->workers * consensus_values(c), seed);
+}
+
+// Workers on a ring, each with n normal values.
+static inline consensus consensus_on_a_ring(
+    const char *algorithm, const char *compressor, size_t n, uint32_t rounds,
+    float *x)
+{
+    consensus c = {
+        .algorithm = algorithm,
+        .compressor = compressor,
+        .topology = "ring",
+        .workers = RING_WORKERS,
+        .shape = {n, 1},
+        .rounds = rounds,
+        .seed = 3,
+        .x = x,
+    };
+    consensus_fill_normal(&c, 4);
+    return c;
 }
 
 // Writes the mean of the workers' values.

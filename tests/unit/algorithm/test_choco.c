@@ -6,7 +6,7 @@
 
 #include "algorithm/handle.h"
 
-enum { WORKERS = 8, VALUES = 200, ROUNDS = 50, XHAT = 0, AWAY = 1 };
+enum { WORKERS = RING_WORKERS, VALUES = 200, ROUNDS = 50, XHAT = 0, AWAY = 1 };
 
 static float x[WORKERS * VALUES];
 static float copies[WORKERS][VALUES], aways[WORKERS][VALUES];
@@ -15,17 +15,7 @@ static double distances[ROUNDS + 1][WORKERS];
 
 static consensus on_a_ring(const char *algorithm, const char *compressor)
 {
-    consensus c = {
-        .algorithm = algorithm,
-        .compressor = compressor,
-        .topology = "ring",
-        .workers = WORKERS,
-        .shape = {VALUES, 1},
-        .rounds = ROUNDS,
-        .seed = 5,
-        .x = x,
-    };
-    consensus_fill_normal(&c, 2);
+    consensus c = consensus_on_a_ring(algorithm, compressor, VALUES, ROUNDS, x);
     consensus_mean(&c, mean);
     return c;
 }

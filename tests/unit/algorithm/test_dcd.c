@@ -7,7 +7,7 @@
 
 #include "algorithm/handle.h"
 
-enum { WORKERS = 8, VALUES = 1000, SEEDS = 60 };
+enum { WORKERS = RING_WORKERS, VALUES = 1000, SEEDS = 60 };
 
 static float x[WORKERS * VALUES];
 static float replicas[WORKERS][2][VALUES];
@@ -16,17 +16,7 @@ static double sums[VALUES], squares[VALUES];
 
 static consensus on_a_ring(const char *compressor, uint32_t rounds)
 {
-    consensus c = {
-        .algorithm = "dcd",
-        .compressor = compressor,
-        .topology = "ring",
-        .workers = WORKERS,
-        .shape = {VALUES, 1},
-        .rounds = rounds,
-        .seed = 3,
-        .x = x,
-    };
-    consensus_fill_normal(&c, 4);
+    consensus c = consensus_on_a_ring("dcd", compressor, VALUES, rounds, x);
     consensus_mean(&c, mean);
     return c;
 }

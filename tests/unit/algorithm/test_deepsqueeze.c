@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { WORKERS = 8, VALUES = 500 };
+enum { WORKERS = RING_WORKERS, VALUES = 500 };
 
 static float x[WORKERS * VALUES];
 static double before[VALUES], mean[VALUES];
@@ -14,17 +14,7 @@ static double before[VALUES], mean[VALUES];
 static double error_left(
     const char *algorithm, const char *compressor, uint32_t rounds)
 {
-    consensus c = {
-        .algorithm = algorithm,
-        .compressor = compressor,
-        .topology = "ring",
-        .workers = WORKERS,
-        .shape = {VALUES, 1},
-        .rounds = rounds,
-        .seed = 3,
-        .x = x,
-    };
-    consensus_fill_normal(&c, 4);
+    consensus c = consensus_on_a_ring(algorithm, compressor, VALUES, rounds, x);
     consensus_mean(&c, before);
     const double first = consensus_error(&c, before);
     consensus_run(&c);

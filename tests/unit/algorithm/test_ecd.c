@@ -7,7 +7,13 @@
 
 #include "algorithm/handle.h"
 
-enum { WORKERS = 8, VALUES = 400, LAW_VALUES = 20000, LEVELS = 7, LAST = 20 };
+enum {
+    WORKERS = RING_WORKERS,
+    VALUES = 400,
+    LAW_VALUES = 20000,
+    LEVELS = 7,
+    LAST = 20
+};
 
 static float x[WORKERS * VALUES];
 static float estimates[WORKERS][3][VALUES]; // two neighbours, then oneself
@@ -116,18 +122,8 @@ static void keep_estimates(
 static void all_holders_estimate_alike(void **state)
 {
     (void)state;
-    consensus c = {
-        .algorithm = "ecd",
-        .compressor = "natural",
-        .topology = "ring",
-        .workers = WORKERS,
-        .shape = {VALUES, 1},
-        .rounds = 15,
-        .seed = 3,
-        .x = x,
-        .after = keep_estimates,
-    };
-    consensus_fill_normal(&c, 4);
+    consensus c = consensus_on_a_ring("ecd", "natural", VALUES, 15, x);
+    c.after = keep_estimates;
     consensus_run(&c);
     for (size_t rank = 0; rank < WORKERS; rank++) {
         const size_t before = (rank + 7) % WORKERS;
@@ -146,17 +142,8 @@ static void fine_quantisation_agrees(void **state)
 {
     (void)state;
     static double mean[VALUES];
-    consensus c = {
-        .algorithm = "ecd",
-        .compressor = "dithering:levels=65535",
-        .topology = "ring",
-        .workers = WORKERS,
-        .shape = {VALUES, 1},
-        .rounds = 100,
-        .seed = 3,
-        .x = x,
-    };
-    consensus_fill_normal(&c, 4);
+    consensus c =
+        consensus_on_a_ring("ecd", "dithering:levels=65535", VALUES, 100, x);
     consensus_mean(&c, mean);
     const double before = consensus_error(&c, mean);
     consensus_run(&c);

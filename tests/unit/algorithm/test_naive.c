@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { WORKERS = 8, VALUES = 1000, DRAWS = 40 };
+enum { WORKERS = RING_WORKERS, VALUES = 1000, DRAWS = 40 };
 
 static const double pi = 3.14159265358979323846;
 static float x[WORKERS * VALUES];
@@ -13,17 +13,7 @@ static double mean[VALUES];
 static double error_left(
     const char *algorithm, const char *compressor, uint32_t rounds)
 {
-    consensus c = {
-        .algorithm = algorithm,
-        .compressor = compressor,
-        .topology = "ring",
-        .workers = WORKERS,
-        .shape = {VALUES, 1},
-        .rounds = rounds,
-        .seed = 3,
-        .x = x,
-    };
-    consensus_fill_normal(&c, 4);
+    consensus c = consensus_on_a_ring(algorithm, compressor, VALUES, rounds, x);
     consensus_run(&c);
     consensus_mean(&c, mean);
     return consensus_error(&c, mean);

@@ -195,9 +195,21 @@ static double difference(const float *a, const float *b, size_t n)
     return sum;
 }
 
-// Two workers whose matrices differ by one of rank 2.
 enum { ROWS = 12, COLS = 9, PAIR = ROWS * COLS };
 
+static consensus pair_with(const char *algorithm, uint32_t rounds)
+{
+    return (consensus){
+        .algorithm = algorithm,
+        .topology = "complete",
+        .workers = 2,
+        .shape = {ROWS, COLS},
+        .rounds = rounds,
+        .x = x,
+    };
+}
+
+// Two workers whose matrices differ by one of rank 2.
 static void fill_pair(consensus *c, double *mean_out)
 {
     consensus_fill_normal(c, 7);
@@ -228,16 +240,9 @@ static void two_workers_agree_after_two_rounds(void **state)
 {
     (void)state;
     double mean[PAIR] = {0}, taken = 0;
-    consensus c = {
-        .algorithm = "powergossip:rank=2",
-        .topology = "complete",
-        .workers = 2,
-        .shape = {ROWS, COLS},
-        .rounds = 1,
-        .x = x,
-        .after = keep_norm,
-        .user = &taken,
-    };
+    consensus c = pair_with("powergossip:rank=2", 1);
+    c.after = keep_norm;
+    c.user = &taken;
     fill_pair(&c, mean);
     const double before = difference(x, x + PAIR, PAIR);
     consensus_run(&c);
@@ -256,14 +261,7 @@ static void iterations_are_rounds(void **state)
 {
     (void)state;
     static float once[2 * PAIR];
-    consensus c = {
-        .algorithm = "powergossip:iterations=4",
-        .topology = "complete",
-        .workers = 2,
-        .shape = {ROWS, COLS},
-        .rounds = 1,
-        .x = x,
-    };
+    consensus c = pair_with("powergossip:iterations=4", 1);
     consensus_fill_normal(&c, 7);
     consensus_run(&c);
     memcpy(once, x, sizeof(once));
@@ -282,14 +280,7 @@ static void a_rank_beyond_the_matrix_is_exact(void **state)
 {
     (void)state;
     double mean[PAIR] = {0};
-    consensus c = {
-        .algorithm = "powergossip:rank=32",
-        .topology = "complete",
-        .workers = 2,
-        .shape = {ROWS, COLS},
-        .rounds = 2,
-        .x = x,
-    };
+    consensus c = pair_with("powergossip:rank=32", 2);
     consensus_fill_normal(&c, 9);
     consensus_mean(&c, mean);
     consensus_run(&c);
@@ -316,15 +307,8 @@ static void leave_after_three(
 static void workers_that_agreed_do_not_stay_blind(void **state)
 {
     (void)state;
-    consensus c = {
-        .algorithm = "powergossip",
-        .topology = "complete",
-        .workers = 2,
-        .shape = {ROWS, COLS},
-        .rounds = 5,
-        .x = x,
-        .after = leave_after_three,
-    };
+    consensus c = pair_with("powergossip", 5);
+    c.after = leave_after_three;
     consensus_fill_normal(&c, 11);
     memcpy(x + PAIR, x, PAIR * sizeof(*x));
     consensus_run(&c);

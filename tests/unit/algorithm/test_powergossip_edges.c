@@ -90,6 +90,20 @@ static void both_ends_keep_the_same_bits(void **state)
     }
 }
 
+static consensus on_a_varying_graph(const char *algorithm, uint32_t rounds)
+{
+    consensus c = {
+        .algorithm = algorithm,
+        .topology = "one-peer-exponential",
+        .workers = WORKERS,
+        .shape = {ROWS, COLS},
+        .rounds = rounds,
+        .x = x,
+    };
+    consensus_fill_normal(&c, 3);
+    return c;
+}
+
 // An edge of a graph that varies is used every third round. Full rank makes
 // every even use exact and every odd one the projection to 9 of 9 columns,
 // exact as well: one period then is the mean, up to some 40 roundings of
@@ -98,15 +112,7 @@ static void full_rank_on_a_varying_graph_is_exact(void **state)
 {
     (void)state;
     double mean[VALUES] = {0};
-    consensus c = {
-        .algorithm = "powergossip:rank=9",
-        .topology = "one-peer-exponential",
-        .workers = WORKERS,
-        .shape = {ROWS, COLS},
-        .rounds = 3,
-        .x = x,
-    };
-    consensus_fill_normal(&c, 3);
+    consensus c = on_a_varying_graph("powergossip:rank=9", 3);
     consensus_mean(&c, mean);
     consensus_run(&c);
     for (size_t i = 0; i < WORKERS * VALUES; i++) {
@@ -119,15 +125,7 @@ static void full_rank_on_a_varying_graph_is_exact(void **state)
 static void parity_goes_by_the_uses_of_an_edge(void **state)
 {
     (void)state;
-    consensus c = {
-        .algorithm = "powergossip",
-        .topology = "one-peer-exponential",
-        .workers = WORKERS,
-        .shape = {ROWS, COLS},
-        .rounds = 3,
-        .x = x,
-    };
-    consensus_fill_normal(&c, 3);
+    consensus c = on_a_varying_graph("powergossip", 3);
     consensus_run(&c);
     assert_int_equal(c.traffic[2].payload_bytes, 3 * ROWS * 4);
     c.rounds = 6;
@@ -139,15 +137,7 @@ static void rank_one_agrees_on_a_varying_graph(void **state)
 {
     (void)state;
     double mean[VALUES] = {0};
-    consensus c = {
-        .algorithm = "powergossip",
-        .topology = "one-peer-exponential",
-        .workers = WORKERS,
-        .shape = {ROWS, COLS},
-        .rounds = 300,
-        .x = x,
-    };
-    consensus_fill_normal(&c, 3);
+    consensus c = on_a_varying_graph("powergossip", 300);
     consensus_mean(&c, mean);
     const double start = consensus_error(&c, mean);
     consensus_run(&c);
