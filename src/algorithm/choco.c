@@ -23,16 +23,11 @@
 
 enum { XHAT, AWAY }; // the fields of a tensor
 
-typedef struct choco {
-    lac_number_or_word gamma;
-    double step; // the gamma in use, 0 until it is known
-} choco;
-
 static const lac_param choco_params[] = {
     {.name = "gamma",
      .aliases = "consensus_stepsize",
      .type = LAC_PARAM_F64_OR_WORD,
-     .offset = offsetof(choco, gamma),
+     .offset = offsetof(laci_gamma, gamma),
      .fallback = "auto",
      .min = 0,
      .max = 2,
@@ -41,14 +36,6 @@ static const lac_param choco_params[] = {
      .help = "step towards the neighbours' copies"},
     {0},
 };
-
-static lac_status choco_configure(void *state, const laci_worker *w)
-{
-    choco *const c = state;
-    (void)w;
-    c->step = c->gamma.word < 0 ? c->gamma.value : 0;
-    return LAC_OK;
-}
 
 static void choco_plan(
     const void *state, const laci_worker *w, size_t tensor, laci_plan *plan)
@@ -59,20 +46,13 @@ static void choco_plan(
     laci_plan_field(plan, "away", LAC_RANK_ANY, shape.rows * shape.cols);
 }
 
-static size_t choco_message_bound(
-    const void *state, const laci_worker *w, size_t tensor)
-{
-    (void)state;
-    return laci_gossip_bound(w, w->compressor, tensor);
-}
-
 static lac_status choco_start(
     void *state, laci_worker *w, const laci_round *round)
 {
-    choco *const c = state;
+    laci_gamma *const g = state;
     (void)round;
-    return c->step > 0 ? LAC_OK
-                       : laci_gamma_find(w, laci_gamma_choco, &c->step);
+    return g->step > 0 ? LAC_OK
+                       : laci_gamma_find(w, laci_gamma_choco, &g->step);
 }
 
 static lac_status choco_begin(
@@ -109,27 +89,15 @@ static lac_status choco_begin(
 static lac_status choco_end(
     void *state, laci_worker *w, const laci_round *round)
 {
-    const choco *const c = state;
+    const laci_gamma *const g = state;
     for (size_t i = 0; i < round->count; i++) {
         const laci_item *const item = &round->items[i];
         const laci_field *const fields = laci_fields(w, item->tensor);
         w->kernels->gossip->pull(
-            (float)c->step, fields[AWAY].values, item->in, item->update,
+            (float)g->step, fields[AWAY].values, item->in, item->update,
             item->out, item->n);
     }
     return LAC_OK;
-}
-
-static void choco_cost(const void *state, const laci_worker *w, lac_cost *out)
-{
-    (void)state;
-    laci_gossip_cost(w, w->compressor, 1, out);
-}
-
-static double *choco_step(void *state)
-{
-    choco *const c = state;
-    return &c->step;
 }
 
 const laci_algorithm_ops laci_choco_algorithm = {
@@ -138,18 +106,18 @@ const laci_algorithm_ops laci_choco_algorithm = {
     .plugin.summary = "compressed differences to public copies",
     .plugin.params = choco_params,
     .plugin.param_size = sizeof(lac_param),
-    .plugin.state_size = sizeof(choco),
+    .plugin.state_size = sizeof(laci_gamma),
     .family = LAC_FAMILY_MODEL,
     .takes_compressor = true,
     .form = LAC_FORM_CONTRACTIVE,
     .fixed_graph = true,
     .begin_saves = true,
-    .configure = choco_configure,
+    .configure = laci_gamma_configure,
     .plan = choco_plan,
-    .message_bound = choco_message_bound,
+    .message_bound = laci_gossip_bound,
     .start = choco_start,
     .begin = choco_begin,
     .end = choco_end,
-    .cost = choco_cost,
-    .step = choco_step,
+    .cost = laci_gossip_cost,
+    .step = laci_gamma_step,
 };

@@ -19,20 +19,6 @@ static void dcd_plan(
     laci_replicas_plan(w, "replica", tensor, plan);
 }
 
-static size_t dcd_message_bound(
-    const void *state, const laci_worker *w, size_t tensor)
-{
-    (void)state;
-    return laci_replicas_bound(w, tensor);
-}
-
-static lac_status dcd_start(
-    void *state, laci_worker *w, const laci_round *round)
-{
-    (void)state;
-    return laci_replicas_start(w, round);
-}
-
 static lac_status dcd_end(void *state, laci_worker *w, const laci_round *round)
 {
     (void)state;
@@ -55,12 +41,6 @@ static lac_status dcd_end(void *state, laci_worker *w, const laci_round *round)
     return LAC_OK;
 }
 
-static void dcd_cost(const void *state, const laci_worker *w, lac_cost *out)
-{
-    (void)state;
-    laci_gossip_cost(w, w->compressor, 1, out);
-}
-
 const laci_algorithm_ops laci_dcd_algorithm = {
     .plugin.size = sizeof(laci_algorithm_ops),
     .plugin.name = "dcd",
@@ -71,8 +51,8 @@ const laci_algorithm_ops laci_dcd_algorithm = {
     .fixed_graph = true,
     .takes_update = true,
     .plan = dcd_plan,
-    .message_bound = dcd_message_bound,
-    .start = dcd_start,
+    .message_bound = laci_replicas_bound,
+    .start = laci_replicas_start,
     .end = dcd_end,
-    .cost = dcd_cost,
+    .cost = laci_gossip_cost,
 };

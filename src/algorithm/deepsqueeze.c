@@ -17,16 +17,11 @@
 // was not, which is the next error memory, and the step.
 enum { ERROR, SENT, STEP };
 
-typedef struct deepsqueeze {
-    lac_number_or_word gamma;
-    double step; // the gamma in use, 0 until it is known
-} deepsqueeze;
-
 static const lac_param deepsqueeze_params[] = {
     {.name = "gamma",
      .aliases = "consensus_stepsize",
      .type = LAC_PARAM_F64_OR_WORD,
-     .offset = offsetof(deepsqueeze, gamma),
+     .offset = offsetof(laci_gamma, gamma),
      .fallback = "auto",
      .min = 0,
      .max = 2,
@@ -35,14 +30,6 @@ static const lac_param deepsqueeze_params[] = {
      .help = "step towards what neighbours send"},
     {0},
 };
-
-static lac_status deepsqueeze_configure(void *state, const laci_worker *w)
-{
-    deepsqueeze *const d = state;
-    (void)w;
-    d->step = d->gamma.word < 0 ? d->gamma.value : 0;
-    return LAC_OK;
-}
 
 static void deepsqueeze_plan(
     const void *state, const laci_worker *w, size_t tensor, laci_plan *plan)
@@ -55,26 +42,19 @@ static void deepsqueeze_plan(
     laci_plan_field(plan, NULL, LAC_RANK_ANY, n);
 }
 
-static size_t deepsqueeze_message_bound(
-    const void *state, const laci_worker *w, size_t tensor)
-{
-    (void)state;
-    return laci_gossip_bound(w, w->compressor, tensor);
-}
-
 static lac_status deepsqueeze_start(
     void *state, laci_worker *w, const laci_round *round)
 {
-    deepsqueeze *const d = state;
+    laci_gamma *const g = state;
     (void)round;
-    return d->step > 0 ? LAC_OK
-                       : laci_gamma_find(w, laci_gamma_deepsqueeze, &d->step);
+    return g->step > 0 ? LAC_OK
+                       : laci_gamma_find(w, laci_gamma_deepsqueeze, &g->step);
 }
 
 static lac_status deepsqueeze_begin(
     void *state, laci_worker *w, const laci_round *round)
 {
-    const deepsqueeze *const d = state;
+    const laci_gamma *const g = state;
     for (size_t i = 0; i < round->count; i++) {
         const laci_item *const item = &round->items[i];
         const laci_field *const fields = laci_fields(w, item->tensor);
@@ -95,11 +75,11 @@ static lac_status deepsqueeze_begin(
             w, w->compressor, round, i, -1, fields[SENT].values);
         memset(step, 0, item->n * sizeof(*step));
         laci_gossip_add_own(
-            w, w->compressor, round, i, (float)(d->step * (self - 1)), step);
+            w, w->compressor, round, i, (float)(g->step * (self - 1)), step);
         for (uint32_t k = 0; k < count; k++) {
             laci_gossip_add(
                 w, w->compressor, round, i, k,
-                (float)(d->step * edges[k].weight), step);
+                (float)(g->step * edges[k].weight), step);
         }
     }
     return LAC_OK;
@@ -124,35 +104,22 @@ static lac_status deepsqueeze_end(
     return LAC_OK;
 }
 
-static void deepsqueeze_cost(
-    const void *state, const laci_worker *w, lac_cost *out)
-{
-    (void)state;
-    laci_gossip_cost(w, w->compressor, 1, out);
-}
-
-static double *deepsqueeze_step(void *state)
-{
-    deepsqueeze *const d = state;
-    return &d->step;
-}
-
 const laci_algorithm_ops laci_deepsqueeze_algorithm = {
     .plugin.size = sizeof(laci_algorithm_ops),
     .plugin.name = "deepsqueeze",
     .plugin.summary = "gossip of compressed values with an error memory",
     .plugin.params = deepsqueeze_params,
     .plugin.param_size = sizeof(lac_param),
-    .plugin.state_size = sizeof(deepsqueeze),
+    .plugin.state_size = sizeof(laci_gamma),
     .family = LAC_FAMILY_MODEL,
     .takes_compressor = true,
     .form = LAC_FORM_CONTRACTIVE,
-    .configure = deepsqueeze_configure,
+    .configure = laci_gamma_configure,
     .plan = deepsqueeze_plan,
-    .message_bound = deepsqueeze_message_bound,
+    .message_bound = laci_gossip_bound,
     .start = deepsqueeze_start,
     .begin = deepsqueeze_begin,
     .end = deepsqueeze_end,
-    .cost = deepsqueeze_cost,
-    .step = deepsqueeze_step,
+    .cost = laci_gossip_cost,
+    .step = laci_gamma_step,
 };

@@ -25,39 +25,11 @@ static const lac_param dpsgd_params[] = {
     {0},
 };
 
-static void dpsgd_plan(
-    const void *state, const laci_worker *w, size_t tensor, laci_plan *plan)
-{
-    (void)state;
-    laci_mixing_plan(w, tensor, plan);
-}
-
-static size_t dpsgd_message_bound(
-    const void *state, const laci_worker *w, size_t tensor)
-{
-    (void)state;
-    return laci_gossip_bound(w, w->raw, tensor);
-}
-
 static lac_status dpsgd_begin(
     void *state, laci_worker *w, const laci_round *round)
 {
     const dpsgd *const settings = state;
     return laci_mixing_begin(w, w->raw, (float)settings->rate, round);
-}
-
-static lac_status dpsgd_end(
-    void *state, laci_worker *w, const laci_round *round)
-{
-    (void)state;
-    laci_mixing_end(w, round);
-    return LAC_OK;
-}
-
-static void dpsgd_cost(const void *state, const laci_worker *w, lac_cost *out)
-{
-    (void)state;
-    laci_gossip_cost(w, w->raw, 1, out);
 }
 
 const laci_algorithm_ops laci_dpsgd_algorithm = {
@@ -68,9 +40,9 @@ const laci_algorithm_ops laci_dpsgd_algorithm = {
     .plugin.param_size = sizeof(lac_param),
     .plugin.state_size = sizeof(dpsgd),
     .family = LAC_FAMILY_MODEL,
-    .plan = dpsgd_plan,
-    .message_bound = dpsgd_message_bound,
+    .plan = laci_mixing_plan,
+    .message_bound = laci_gossip_bound,
     .begin = dpsgd_begin,
-    .end = dpsgd_end,
-    .cost = dpsgd_cost,
+    .end = laci_mixing_end,
+    .cost = laci_gossip_cost,
 };

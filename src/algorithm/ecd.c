@@ -34,18 +34,10 @@ static void ecd_plan(
     laci_plan_field(plan, NULL, LAC_RANK_ANY, shape.rows * shape.cols);
 }
 
-static size_t ecd_message_bound(
-    const void *state, const laci_worker *w, size_t tensor)
-{
-    (void)state;
-    return laci_replicas_bound(w, tensor);
-}
-
 static lac_status ecd_start(
     void *state, laci_worker *w, const laci_round *round)
 {
-    (void)state;
-    LAC_TRY(laci_replicas_start(w, round));
+    LAC_TRY(laci_replicas_start(state, w, round));
     for (size_t i = 0; i < round->count; i++) {
         const laci_item *const item = &round->items[i];
         w->kernels->gossip->apply(
@@ -88,12 +80,6 @@ static lac_status ecd_end(void *state, laci_worker *w, const laci_round *round)
     return LAC_OK;
 }
 
-static void ecd_cost(const void *state, const laci_worker *w, lac_cost *out)
-{
-    (void)state;
-    laci_gossip_cost(w, w->compressor, 1, out);
-}
-
 const laci_algorithm_ops laci_ecd_algorithm = {
     .plugin.size = sizeof(laci_algorithm_ops),
     .plugin.name = "ecd",
@@ -104,8 +90,8 @@ const laci_algorithm_ops laci_ecd_algorithm = {
     .fixed_graph = true,
     .takes_update = true,
     .plan = ecd_plan,
-    .message_bound = ecd_message_bound,
+    .message_bound = laci_replicas_bound,
     .start = ecd_start,
     .end = ecd_end,
-    .cost = ecd_cost,
+    .cost = laci_gossip_cost,
 };

@@ -269,6 +269,20 @@ static lac_status find(
     return LAC_OK;
 }
 
+lac_status laci_gamma_configure(void *state, const laci_worker *w)
+{
+    laci_gamma *const g = state;
+    (void)w;
+    g->step = g->gamma.word < 0 ? g->gamma.value : 0;
+    return LAC_OK;
+}
+
+double *laci_gamma_step(void *state)
+{
+    laci_gamma *const g = state;
+    return &g->step;
+}
+
 lac_status laci_gamma_find(
     laci_worker *w, laci_gamma_kind kind, double *gamma_out)
 {

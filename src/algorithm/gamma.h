@@ -12,6 +12,15 @@ typedef enum laci_gamma_kind {
     laci_gamma_deepsqueeze,
 } laci_gamma_kind;
 
+// The state of an algorithm with a setting gamma, and its configure and step.
+typedef struct laci_gamma {
+    lac_number_or_word gamma;
+    double step; // the gamma in use, 0 until it is known
+} laci_gamma;
+
+lac_status laci_gamma_configure(void *state, const laci_worker *w);
+double *laci_gamma_step(void *state);
+
 // laci_gamma_find is called by all workers together. Worker 0 searches, with a
 // fixed budget of work, and tells the others; training takes half of it.
 // Fails with LAC_ERR_NOMEM, LAC_ERR_PEER or LAC_ERR_CORRUPT.

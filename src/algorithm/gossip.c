@@ -101,18 +101,18 @@ void laci_gossip_add_own(
     add_view(c, &key, &round->items[i], w->own[i], a, y);
 }
 
-size_t laci_gossip_bound(
-    const laci_worker *w, const lac_compressor *c, size_t tensor)
+size_t laci_gossip_bound(const void *state, const laci_worker *w, size_t tensor)
 {
+    (void)state;
     return lac_compressor_bound(
-        c, lac_layout_tensor(w->layout, tensor)->shape, LAC_SCOPE_WORKER);
+        w->compressor != NULL ? w->compressor : w->raw,
+        lac_layout_tensor(w->layout, tensor)->shape, LAC_SCOPE_WORKER);
 }
 
-void laci_gossip_cost(
-    const laci_worker *w, const lac_compressor *c, double phases, lac_cost *out)
+void laci_gossip_cost(const void *state, const laci_worker *w, lac_cost *out)
 {
     for (size_t t = 0; t < lac_layout_count(w->layout); t++) {
-        out->payload_bytes += phases * (double)laci_gossip_bound(w, c, t);
+        out->payload_bytes += (double)laci_gossip_bound(state, w, t);
     }
     double edges = 0;
     for (uint32_t round = 0; round < lac_topology_period(w->topology);
@@ -120,6 +120,6 @@ void laci_gossip_cost(
         const lac_edge *ignored;
         edges += lac_topology_edges(w->topology, w->rank, round, &ignored);
     }
-    out->messages = phases * edges / lac_topology_period(w->topology);
-    out->phases = phases;
+    out->messages = edges / lac_topology_period(w->topology);
+    out->phases = 1;
 }

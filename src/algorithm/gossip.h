@@ -38,14 +38,11 @@ void laci_gossip_read(
     laci_worker *w, lac_compressor *c, const laci_round *round, size_t i,
     uint32_t k, float *x);
 
-// laci_gossip_bound is the message_bound of algorithms that send one payload
-// of `c` for each tensor.
+// laci_gossip_bound and laci_gossip_cost are the message_bound and cost of
+// algorithms that send one payload for each tensor, in one exchange a round: of
+// their compressor, or of the values as they are.
 size_t laci_gossip_bound(
-    const laci_worker *w, const lac_compressor *c, size_t tensor);
-
-// laci_gossip_cost is the cost of `phases` such exchanges.
-void laci_gossip_cost(
-    const laci_worker *w, const lac_compressor *c, double phases,
-    lac_cost *out);
+    const void *state, const laci_worker *w, size_t tensor);
+void laci_gossip_cost(const void *state, const laci_worker *w, lac_cost *out);
 
 #endif

@@ -4,8 +4,10 @@
 #include "base/fail.h"
 #include "kernels/gossip.h"
 
-void laci_mixing_plan(const laci_worker *w, size_t tensor, laci_plan *plan)
+void laci_mixing_plan(
+    const void *state, const laci_worker *w, size_t tensor, laci_plan *plan)
 {
+    (void)state;
     const lac_shape shape = lac_layout_tensor(w->layout, tensor)->shape;
     laci_plan_field(plan, NULL, LAC_RANK_ANY, shape.rows * shape.cols);
 }
@@ -34,11 +36,13 @@ lac_status laci_mixing_begin(
     return LAC_OK;
 }
 
-void laci_mixing_end(const laci_worker *w, const laci_round *round)
+lac_status laci_mixing_end(void *state, laci_worker *w, const laci_round *round)
 {
+    (void)state;
     for (size_t i = 0; i < round->count; i++) {
         const laci_item *const item = &round->items[i];
         const float *const mixed = laci_fields(w, item->tensor)[0].values;
         w->kernels->gossip->apply(mixed, item->update, item->out, item->n);
     }
+    return LAC_OK;
 }

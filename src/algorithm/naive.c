@@ -6,39 +6,11 @@
 //     x_i = w_ii x_i + sum_j w_ij C(x_j) + update
 #include "algorithm/mixing.h"
 
-static void naive_plan(
-    const void *state, const laci_worker *w, size_t tensor, laci_plan *plan)
-{
-    (void)state;
-    laci_mixing_plan(w, tensor, plan);
-}
-
-static size_t naive_message_bound(
-    const void *state, const laci_worker *w, size_t tensor)
-{
-    (void)state;
-    return laci_gossip_bound(w, w->compressor, tensor);
-}
-
 static lac_status naive_begin(
     void *state, laci_worker *w, const laci_round *round)
 {
     (void)state;
     return laci_mixing_begin(w, w->compressor, 1, round);
-}
-
-static lac_status naive_end(
-    void *state, laci_worker *w, const laci_round *round)
-{
-    (void)state;
-    laci_mixing_end(w, round);
-    return LAC_OK;
-}
-
-static void naive_cost(const void *state, const laci_worker *w, lac_cost *out)
-{
-    (void)state;
-    laci_gossip_cost(w, w->compressor, 1, out);
 }
 
 const laci_algorithm_ops laci_naive_algorithm = {
@@ -48,9 +20,9 @@ const laci_algorithm_ops laci_naive_algorithm = {
     .family = LAC_FAMILY_MODEL,
     .takes_compressor = true,
     .form = LAC_FORM_UNBIASED,
-    .plan = naive_plan,
-    .message_bound = naive_message_bound,
+    .plan = laci_mixing_plan,
+    .message_bound = laci_gossip_bound,
     .begin = naive_begin,
-    .end = naive_end,
-    .cost = naive_cost,
+    .end = laci_mixing_end,
+    .cost = laci_gossip_cost,
 };

@@ -17,8 +17,10 @@ void laci_replicas_plan(
     }
 }
 
-lac_status laci_replicas_start(laci_worker *w, const laci_round *round)
+lac_status laci_replicas_start(
+    void *state, laci_worker *w, const laci_round *round)
 {
+    (void)state;
     for (size_t i = 0; i < round->count; i++) {
         laci_gossip_put(w, w->raw, round, i, round->items[i].in);
     }
@@ -53,9 +55,11 @@ void laci_replicas_mix(
     }
 }
 
-size_t laci_replicas_bound(const laci_worker *w, size_t tensor)
+size_t laci_replicas_bound(
+    const void *state, const laci_worker *w, size_t tensor)
 {
-    const size_t payload = laci_gossip_bound(w, w->compressor, tensor);
-    const size_t whole = laci_gossip_bound(w, w->raw, tensor);
+    const lac_shape shape = lac_layout_tensor(w->layout, tensor)->shape;
+    const size_t payload = laci_gossip_bound(state, w, tensor);
+    const size_t whole = lac_compressor_bound(w->raw, shape, LAC_SCOPE_WORKER);
     return payload > whole ? payload : whole;
 }
