@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "cli/bench_step.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/bench.h"
 #include "cli/crew_threads.h"
-#include "cli/report.h"
 #include "nn/layouts.h"
 
 enum {
@@ -237,52 +234,4 @@ lac_status cli_bench_step_measure(
     lac_topology_close(s.topology);
     lac_layout_close(s.layout);
     return status;
-}
-
-// Link speed, in Mbit/s, at which the time to send the bytes saved equals the
-// time of the step. NaN when nothing is saved.
-static double break_even(const cli_bench_step *step)
-{
-    const double saved =
-        sizeof(float) * (double)step->values - step->payload_bytes;
-    return saved > 0 ? 8e-6 * saved / step->seconds : (double)NAN;
-}
-
-cJSON *cli_bench_step_json(const cli_bench_step *step)
-{
-    cJSON *const o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "spec", step->spec);
-    cJSON_AddStringToObject(o, "layout", step->layout);
-    cJSON_AddNumberToObject(o, "ms", 1e3 * step->seconds);
-    cJSON_AddNumberToObject(o, "memcpy_ratio", step->seconds / step->memcpy);
-    cJSON_AddNumberToObject(o, "break_even_mbit", break_even(step));
-    cJSON_AddNumberToObject(o, "payload_bytes", step->payload_bytes);
-    return o;
-}
-
-void cli_bench_step_table(const cli_bench_step *steps, size_t count)
-{
-    cli_table t = cli_table_make("llrrr", NULL);
-    cli_table_add(&t, "a whole step of");
-    cli_table_add(&t, "on");
-    cli_table_add(&t, "ms");
-    cli_table_add(&t, "memcpys");
-    cli_table_add(&t, "break-even Gbit/s");
-    for (size_t i = 0; i < count; i++) {
-        const double mbit = break_even(&steps[i]);
-        cli_table_add(&t, "%s", steps[i].spec);
-        cli_table_add(&t, "%s", steps[i].layout);
-        cli_table_add(&t, "%.2f", 1e3 * steps[i].seconds);
-        cli_table_add(&t, "%.2f", steps[i].seconds / steps[i].memcpy);
-        if (isnan(mbit)) {
-            cli_table_add(&t, "-");
-        } else {
-            cli_table_add(&t, "%.2f", mbit / 1000);
-        }
-    }
-    cli_table_print(&t, stdout);
-    printf(
-        "\nA step is what one worker computes, with one neighbour if it mixes "
-        "models, and\nwithout the time it waits. Over a link slower than the "
-        "break-even, sending less\noutweighs it.\n");
 }

@@ -7,8 +7,6 @@
 #ifndef LACONIC_CLI_BENCH_STEP_H
 #define LACONIC_CLI_BENCH_STEP_H
 
-#include <cjson/cJSON.h>
-
 #include <laconic/laconic.h>
 
 typedef struct cli_bench_step {
@@ -39,8 +37,5 @@ lac_status cli_bench_step_check(
 // cli_bench_step_measure fails as the algorithm does or with LAC_ERR_NOMEM.
 lac_status cli_bench_step_measure(
     cli_bench_step *step, const cli_bench_step_options *options);
-
-cJSON *cli_bench_step_json(const cli_bench_step *step);
-void cli_bench_step_table(const cli_bench_step *steps, size_t count);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include <dnnl.h>
 
+#include "cli/report.h"
 #include "data/dataset.h"
 #include "data/file.h"
 #include "data/output.h"
@@ -27,33 +28,13 @@ cJSON *cli_manifest_settings(const cli_option *options, const void *settings)
     return object;
 }
 
-// The name of the processor, as Linux tells it.
-static void processor(char text[LINE_SIZE])
-{
-    char line[LINE_SIZE];
-    FILE *const file = fopen("/proc/cpuinfo", "re");
-    (void)snprintf(text, LINE_SIZE, "unknown");
-    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
-        const char *const colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) == 0 && colon != NULL) {
-            (void)snprintf(
-                text, LINE_SIZE, "%.*s", (int)strcspn(colon + 2, "\n"),
-                colon + 2);
-            break;
-        }
-    }
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-}
-
 static cJSON *machine(void)
 {
-    char text[LINE_SIZE];
+    char text[LINE_SIZE], processor[CLI_PROCESSOR_SIZE];
     struct utsname system;
     cJSON *const o = cJSON_CreateObject();
-    processor(text);
-    cJSON_AddStringToObject(o, "processor", text);
+    cli_processor(processor);
+    cJSON_AddStringToObject(o, "processor", processor);
     cJSON_AddNumberToObject(
         o, "processors", (double)sysconf(_SC_NPROCESSORS_ONLN));
     if (uname(&system) == 0) {

@@ -52,4 +52,9 @@ const char *cli_bytes(double bytes, char text[CLI_BYTES_SIZE]);
 // that is not finite is printed as null. Returns an exit code.
 int cli_json_print(cJSON *object, FILE *stream);
 
+// cli_processor tells the name of the processor, as Linux does, or "an unknown
+// processor".
+enum { CLI_PROCESSOR_SIZE = 128 };
+void cli_processor(char text[CLI_PROCESSOR_SIZE]);
+
 #endif
