@@ -20,7 +20,8 @@ BLOCK = re.compile(r"^<!-- (file|line): (\S+) -->\n```c\n(.*?)^```",
                    re.M | re.S)
 LINE = re.compile(r"^LAC_COMPRESSOR\((\d+), (\w+)\)\n", re.M)
 DUTIES = ["laws", "memories", "payloads", "resources"]
-TESTS = rf"^(conformance\.({'|'.join(DUTIES)})|fuzz\.(seeds|decode|spec))$"
+TESTS = (rf"^(conformance\.({'|'.join(DUTIES)})|fuzz\.(seeds|decode|spec)"
+         r"|docs\.format)$")
 
 
 def run(*command):
