@@ -26,8 +26,12 @@ class Bench(Command):
             (LACONIC, "bench", "--values", "10", "--runs", "1", "identity",
              "half"), stdout=subprocess.PIPE, stderr=writer, check=True)
         os.close(writer)
-        shown = os.read(reader, 1 << 16)
-        os.close(reader)
+        shown = b""
+        try:
+            while True:  # until there is nobody who could write
+                shown += os.read(reader, 1 << 16)
+        except OSError:
+            os.close(reader)
         self.assertTrue(shown.endswith(b"\r\x1b[K"))
         bars = [bar for bar in shown.split(b"\r\x1b[K") if bar]
         self.assertEqual(bars, [
