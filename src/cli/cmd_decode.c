@@ -110,7 +110,10 @@ static lac_status check_values(const job *j, uint64_t most)
 static int decode(job *j, const settings *s)
 {
     char spec[CLI_LAC_SPEC_MAX + 1] = "";
-    if (data_file_read(j->in, &j->data) != LAC_OK ||
+    if (cli_check_apart(j->in, j->out) != LAC_OK) {
+        return cli_misused("decode");
+    }
+    if (cli_lac_read(j->in, &j->data) != LAC_OK ||
         cli_lac_parse(j->in, j->data.data, j->data.len, &j->lac) != LAC_OK ||
         check_values(j, s->max_values) != LAC_OK ||
         cli_lac_open(j->in, &j->lac, &j->c) != LAC_OK) {

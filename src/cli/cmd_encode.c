@@ -200,6 +200,9 @@ static int encode(job *j, const settings *s)
         LAC_OK) {
         return cli_misused("encode");
     }
+    if (cli_check_apart(j->in, j->out) != LAC_OK) {
+        return cli_misused("encode");
+    }
     if (cli_npy_read(j->in, &j->npy, &j->values) != LAC_OK) {
         return cli_failed();
     }

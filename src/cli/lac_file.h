@@ -9,6 +9,7 @@
 #include <laconic/laconic.h>
 
 #include "cli/npy.h"
+#include "data/file.h"
 
 enum { CLI_LAC_SPEC_MAX = 1024 };
 
@@ -39,6 +40,15 @@ size_t cli_lac_payload_offset(const cli_lac *lac);
 // `out`: writes what comes before and after it and returns the length, which
 // is the offset plus the payload plus 8. `payload` is not looked at.
 size_t cli_lac_finish(const cli_lac *lac, uint8_t *out);
+
+// cli_check_apart fails with LAC_ERR_INVALID where what is read would be
+// written over: to compress loses something.
+lac_status cli_check_apart(const char *in, const char *out);
+
+// cli_lac_read reads the bytes of a file, to be freed by the caller; of one
+// that is plainly no .lac file no more than that needs. Fails with
+// LAC_ERR_INVALID or LAC_ERR_NOMEM.
+lac_status cli_lac_read(const char *path, data_bytes *out);
 
 // cli_lac_parse looks at a .lac file in memory; the payload itself is left to
 // its compressor. Texts and payload of `*out` point into `data`. `name` begins

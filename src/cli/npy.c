@@ -167,7 +167,7 @@ lac_status cli_npy_read(const char *path, cli_npy *out, float **values_out)
 {
     data_bytes file;
     *values_out = NULL;
-    lac_status status = data_file_read(path, &file);
+    lac_status status = data_file_read_like(path, magic, MAGIC_LEN, &file);
     if (status == LAC_OK) {
         status = cli_npy_parse(path, file.data, file.len, out);
     }

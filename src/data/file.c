@@ -50,6 +50,13 @@ bool data_is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+bool data_is_same_file(const char *path, const char *other)
+{
+    struct stat a, b;
+    return stat(path, &a) == 0 && stat(other, &b) == 0 && S_ISREG(a.st_mode) &&
+           a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 lac_status data_path_join(char *path, const char *folder, const char *name)
 {
     const int len = snprintf(path, DATA_PATH_SIZE, "%s/%s", folder, name);
@@ -78,11 +85,17 @@ static bool grow(data_bytes *bytes, size_t *room)
     return true;
 }
 
-static lac_status read_stream(FILE *file, size_t room, data_bytes *out)
+static lac_status read_stream(
+    FILE *file, size_t room, const void *begin, size_t len, data_bytes *out)
 {
+    room = room > len ? room : len + 1;
     out->data = malloc(room);
     if (out->data == NULL) {
         return data_no_memory(out->name, room);
+    }
+    out->len = fread(out->data, 1, len, file);
+    if (out->len == len && len > 0 && memcmp(out->data, begin, len) != 0) {
+        return LAC_OK;
     }
     size_t got;
     do {
@@ -100,6 +113,12 @@ static lac_status read_stream(FILE *file, size_t room, data_bytes *out)
 
 lac_status data_file_read(const char *path, data_bytes *out)
 {
+    return data_file_read_like(path, NULL, 0, out);
+}
+
+lac_status data_file_read_like(
+    const char *path, const void *begin, size_t len, data_bytes *out)
+{
     *out = (data_bytes){.name = path};
     if (*path == '\0') {
         return data_empty_path();
@@ -113,7 +132,7 @@ lac_status data_file_read(const char *path, data_bytes *out)
     const bool sized = fstat(fileno(file), &info) == 0 &&
                        S_ISREG(info.st_mode) && info.st_size >= 0;
     const size_t room = sized ? (size_t)info.st_size + 1 : FIRST_ROOM;
-    const lac_status status = read_stream(file, room, out);
+    const lac_status status = read_stream(file, room, begin, len, out);
     (void)fclose(file);
     if (status != LAC_OK) {
         data_bytes_free(out);

@@ -27,6 +27,12 @@ typedef struct data_bytes {
 // empty. Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM.
 lac_status data_file_read(const char *path, data_bytes *out);
 
+// data_file_read_like does so where a file begins with begin[0..len). Of one
+// that does not, and which may have no end, it reads no more than that many
+// bytes: enough to say what is wrong.
+lac_status data_file_read_like(
+    const char *path, const void *begin, size_t len, data_bytes *out);
+
 // data_gunzip replaces gzipped bytes by what they hold and leaves others as
 // they are. More than `most` bytes are refused, so that a small file cannot
 // fill the memory.
@@ -49,5 +55,8 @@ lac_status data_path_join(char *path, const char *folder, const char *name);
 // data_is_file and data_is_folder look at what a path leads to.
 bool data_is_file(const char *path);
 bool data_is_folder(const char *path);
+
+// data_is_same_file tells whether two paths lead to one file, not a device.
+bool data_is_same_file(const char *path, const char *other);
 
 #endif

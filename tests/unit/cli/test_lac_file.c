@@ -180,11 +180,11 @@ static void a_small_file_cannot_claim_many_values(void **state)
         56, UINT64_MAX, 8,
         "x.lac: the shape has too many values, at most 288230376151711743 fit");
     assert_forged(
-        56, 1, 8,
-        "x.lac: has 24 bytes of payload, expected at most 8 for its shape");
+        56, 1, 8, "x.lac: identity: payload has 24 bytes, expected 8");
     assert_forged(
         56, 0, 8,
-        "x.lac: has 24 bytes of payload, expected at most 0 for its shape");
+        "x.lac: identity: payload of a tensor without values has 24 bytes, "
+        "expected 0");
 }
 
 static void seeds_make_keys_of_their_own(void **state)
