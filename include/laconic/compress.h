@@ -26,8 +26,8 @@ extern "C" {
 //
 // Memory: the library borrows every pointer until the call returns. None may
 // be NULL but those of tensors and payloads without values. Only open
-// and reserve allocate; encoding and decoding never do. Tensors and payloads
-// need no alignment.
+// and reserve allocate; encoding and decoding never do. Tensors are aligned as
+// floats are, payloads need no alignment.
 // Threads: a handle serves one thread at a time. Two handles share nothing.
 
 typedef struct lac_compressor lac_compressor;
@@ -44,7 +44,9 @@ typedef enum lac_form {
 /// E[C(x)] = x when unbiased. `error` is omega in the papers on unbiased
 /// operators and 1 - delta in those on contractive ones. It is about values in
 /// the normal range of the format: the documentation of each compressor says
-/// what becomes of subnormal and of the largest floats.
+/// what becomes of subnormal and of the largest floats. Dithering draws 16 bits
+/// a value, so its mean is right to 2^-17 of a step between two levels: of
+/// terngrad, to 2^-17 of the largest value.
 typedef struct lac_guarantee {
     bool unbiased;
     double error;

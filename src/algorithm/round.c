@@ -3,6 +3,8 @@
 // finite are found before they touch any memory, then the algorithm works.
 #include "algorithm/containment.h"
 
+#include <stdalign.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include <xxhash.h>
@@ -59,6 +61,13 @@ static lac_status check_slice(
         return lac_fail(
             LAC_ERR_INVALID, "%s: the values of %s are NULL", name,
             name_of(a, slice->tensor));
+    }
+    if (((uintptr_t)slice->in | (uintptr_t)slice->out) % alignof(float) != 0) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: the values of %s are at an address that is no multiple of "
+            "%zu, as floats need",
+            name, name_of(a, slice->tensor), alignof(float));
     }
     if (a->progress[slice->tensor].next_round != round) {
         return lac_fail(

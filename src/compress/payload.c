@@ -3,6 +3,8 @@
 // compressor or, for "A+B", to sparse.c. Tensors without values have empty
 // payloads and never reach the ops.
 #include <assert.h>
+#include <stdalign.h>
+#include <stdint.h>
 
 #include "base/alloc.h"
 #include "base/fail.h"
@@ -113,8 +115,15 @@ static lac_status check_tensor(
     if (values == NULL || bytes == NULL) {
         return lac_fail(
             LAC_ERR_INVALID, "%s: %s of a tensor of %zu x %zu is NULL", c->name,
-            values == NULL ? "the values" : "the payload", shape.rows,
+            values == NULL ? "the array of values" : "the payload", shape.rows,
             shape.cols);
+    }
+    if ((uintptr_t)values % alignof(float) != 0) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: the values of a tensor of %zu x %zu are at an address that is "
+            "no multiple of %zu, as floats need",
+            c->name, shape.rows, shape.cols, alignof(float));
     }
     const size_t scratch = laci_payload_scratch(c, shape);
     if (scratch > c->scratch_size) {

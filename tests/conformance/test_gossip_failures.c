@@ -174,6 +174,10 @@ static lac_status misuse(player *p)
     REFUSED(
         lac_algorithm_mix(a, 0, slices, NULL, 3),
         ": the values of bias are NULL");
+    slices[2].in = (const char *)slices[2].out + 1;
+    REFUSED(
+        lac_algorithm_mix(a, 0, slices, NULL, 3),
+        ": the values of bias are at an address that is no multiple of 4");
     slices[2].in = slices[2].out;
     slices[2].dtype = (lac_dtype)7;
     REFUSED(

@@ -155,6 +155,35 @@ static void a_caller_may_bring_its_own(void **state)
         LAC_ERR_INVALID, "mine: \"x\" was given, but it has no settings");
 }
 
+static void floats_at_odd_addresses_are_refused(void **state)
+{
+    (void)state;
+    static const char sentence[] =
+        "sign: the values of a tensor of 3 x 1 are at an address that is no "
+        "multiple of 4, as floats need";
+    const lac_key key = {0};
+    const lac_shape shape = {3, 1};
+    float values[4] = {0};
+    float *const odd = (void *)((char *)values + 1);
+    uint8_t payload[8];
+    size_t len = 0;
+    lac_compressor *c;
+    assert_ok(lac_compressor_open(&c, "sign", LAC_FORM_PLAIN));
+    assert_ok(lac_compressor_encode(
+        c, &key, shape, values, payload, sizeof(payload), &len));
+    assert_fails(
+        lac_compressor_encode(
+            c, &key, shape, odd, payload, sizeof(payload), &len),
+        LAC_ERR_INVALID, sentence);
+    assert_fails(
+        lac_compressor_decode(c, &key, shape, payload, len, odd),
+        LAC_ERR_INVALID, sentence);
+    assert_fails(
+        lac_compressor_decode_add(c, &key, shape, payload, len, 1, odd),
+        LAC_ERR_INVALID, sentence);
+    lac_compressor_close(c);
+}
+
 static void what_a_caller_brings_must_be_whole(void **state)
 {
     (void)state;
@@ -182,6 +211,7 @@ int main(void)
         cmocka_unit_test(a_form_must_be_known),
         cmocka_unit_test(wire_ids_tell_formats_apart),
         cmocka_unit_test(a_shape_that_is_refused_has_no_guarantee),
+        cmocka_unit_test(floats_at_odd_addresses_are_refused),
         cmocka_unit_test(a_caller_may_bring_its_own),
         cmocka_unit_test(what_a_caller_brings_must_be_whole),
     };
