@@ -172,10 +172,11 @@ static void report_compressors(const cli_bench_report *r)
     }
     cli_table_print(&t, stdout);
     printf(
-        "\nGB/s counts the floats, 4 bytes each; memcpys is the time next to a "
-        "copy of them:\n1.00 is as fast, less is faster. With memory is "
-        "encoding with error memory, settled.\nOver a link slower than the "
-        "break-even, sending less outweighs encode and decode-add.\n");
+        "\nGB/s counts the floats, 4 bytes each; memcpys is the time next to "
+        "copies of them\nthat took turns with it: 1.00 is as fast, less is "
+        "faster. With memory is encoding\nwith error memory, settled. Over a "
+        "link slower than the break-even, sending less\noutweighs encode and "
+        "decode-add.\n");
 }
 
 static void report_steps(const cli_bench_report *r)
