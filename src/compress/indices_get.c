@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+// Reading indices. Their bytes may come from anywhere: nothing in them is
+// believed before it is checked.
+#include "compress/indices.h"
+
+#include <assert.h>
+#include <stdbool.h>
+
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "compress/indices_code.h"
+
+static lac_status fail_range(const char *name, uint64_t index, size_t n)
+{
+    return lac_fail(
+        LAC_ERR_CORRUPT, "%s: an index is %llu, expected below %zu", name,
+        (unsigned long long)index, n);
+}
+
+static lac_status fail_padding(const char *name)
+{
+    return lac_fail(
+        LAC_ERR_CORRUPT, "%s: padding of the indices is not zero", name);
+}
+
+static lac_status check_size(const char *name, size_t len, size_t needed)
+{
+    if (len < needed) {
+        return lac_fail(
+            LAC_ERR_CORRUPT,
+            "%s: payload has %zu bytes, expected at least %zu for the indices",
+            name, len, needed);
+    }
+    return LAC_OK;
+}
+
+static lac_status get_list(
+    const char *name, const uint8_t *in, size_t k, size_t n,
+    uint32_t *indices_out)
+{
+    for (size_t i = 0; i < k; i++) {
+        const uint32_t index = laci_get_u32(in + 4 * i);
+        if (index >= n) {
+            return fail_range(name, index, n);
+        }
+        if (i > 0 && index <= indices_out[i - 1]) {
+            return lac_fail(
+                LAC_ERR_CORRUPT,
+                "%s: index %u follows index %u, expected them ascending", name,
+                (unsigned)index, (unsigned)indices_out[i - 1]);
+        }
+        indices_out[i] = index;
+    }
+    return LAC_OK;
+}
+
+// Bits on their way in: at least `count` of `bits`, all of them before `in`,
+// wait to be used. Bits above are zero or those that come next.
+typedef struct bit_reader {
+    const uint8_t *in;
+    const uint8_t *end;
+    uint64_t bits;
+    unsigned count;
+} bit_reader;
+
+// Makes at least 56 bits wait, fewer only at the end.
+static inline void refill(bit_reader *r)
+{
+    if (r->end - r->in >= 8) {
+        r->bits |= laci_get_u64(r->in) << r->count;
+        r->in += (63 - r->count) / 8;
+        r->count |= 56;
+        return;
+    }
+    for (; r->count < 56 && r->in < r->end; r->count += 8) {
+        r->bits |= (uint64_t)*r->in++ << r->count;
+    }
+}
+
+static inline void skip(bit_reader *r, unsigned len)
+{
+    assert(len < 64);
+    r->bits >>= len;
+    r->count -= len;
+}
+
+// How many zeros come before a one, or 63, which is as many as can wait.
+static inline unsigned zeros_of(uint64_t bits)
+{
+    return bits == 0 ? 63 : (unsigned)__builtin_ctzll(bits);
+}
+
+// Reads a code that does not lie in the waiting bits as a whole. Tells whether
+// there is one.
+static bool get_long_gap(bit_reader *r, unsigned b, uint64_t *gap_out)
+{
+    uint64_t quotient = 0;
+    unsigned zeros = zeros_of(r->bits);
+    while (zeros >= r->count) {
+        quotient += r->count;
+        skip(r, r->count);
+        refill(r);
+        if (r->count == 0) {
+            return false;
+        }
+        zeros = zeros_of(r->bits);
+    }
+    quotient += zeros;
+    skip(r, zeros);
+    skip(r, 1);
+    refill(r);
+    if (r->count < b || quotient > UINT32_MAX) {
+        *gap_out = UINT64_MAX >> 1;
+        return r->count >= b;
+    }
+    *gap_out = quotient << b | (r->bits & ((1u << b) - 1));
+    skip(r, b);
+    return true;
+}
+
+// How long the code is that the bits begin with, more than 63 if it does not
+// lie in them as a whole.
+static inline unsigned code_length(uint64_t bits, unsigned b)
+{
+    if (bits == 0) {
+        return 64;
+    }
+    return (unsigned)__builtin_ctzll(bits) + 1 + b;
+}
+
+// Eight codes mostly lie in the waiting bits when their parameter is small,
+// four when it is not.
+static lac_status get_gaps(
+    const char *name, bit_reader *r, unsigned b, size_t k, size_t n,
+    uint32_t *indices_out)
+{
+    bit_reader local = *r;
+    const uint64_t mask = (1u << b) - 1;
+    const size_t refill_mask = b <= 2 ? 7 : 3;
+    uint64_t expected = 0;
+    for (size_t i = 0; i < k; i++) {
+        if ((i & refill_mask) == 0) {
+            refill(&local);
+        }
+        const unsigned used = code_length(local.bits, b);
+        uint64_t gap;
+        if (used <= local.count) {
+            gap = (uint64_t)(used - 1 - b) << b |
+                  (local.bits >> (used - b) & mask);
+            local.bits >>= used;
+            local.count -= used;
+        } else if (!get_long_gap(&local, b, &gap)) {
+            return lac_fail(
+                LAC_ERR_CORRUPT,
+                "%s: payload ends after %zu indices, expected %zu", name, i, k);
+        }
+        if (gap >= n - expected) {
+            return fail_range(name, expected + gap, n);
+        }
+        indices_out[i] = (uint32_t)(expected + gap);
+        expected += gap + 1;
+    }
+    *r = local;
+    return LAC_OK;
+}
+
+static lac_status get_rice(
+    const char *name, const uint8_t *in, size_t len, size_t k, size_t n,
+    uint32_t *indices_out, size_t *used_out)
+{
+    LAC_TRY(check_size(name, len, 2));
+    if (in[1] > LACI_RICE_MAX) {
+        return lac_fail(
+            LAC_ERR_CORRUPT,
+            "%s: parameter of the gaps is %u, expected at most %d", name,
+            (unsigned)in[1], LACI_RICE_MAX);
+    }
+    bit_reader r = {in + 2, in + len, 0, 0};
+    LAC_TRY(get_gaps(name, &r, in[1], k, n, indices_out));
+    const size_t unused = r.count / 8;
+    const size_t used = (size_t)(r.in - in) - unused;
+    const unsigned padding = r.count % 8;
+    if (in[used - 1] >> (8 - padding) != 0) {
+        return fail_padding(name);
+    }
+    *used_out = used;
+    return LAC_OK;
+}
+
+// Up to 64 bits of a bitmap of n bits, from bit `start` on.
+static uint64_t bitmap_word(const uint8_t *in, size_t start, size_t n)
+{
+    if (n - start >= 64) {
+        return laci_get_u64(in + start / 8);
+    }
+    uint64_t bits = 0;
+    for (size_t at = start; at < n; at += 8) {
+        bits |= (uint64_t)in[at / 8] << (at - start);
+    }
+    return bits;
+}
+
+static lac_status get_bitmap(
+    const char *name, const uint8_t *in, size_t k, size_t n,
+    uint32_t *indices_out)
+{
+    if (n % 8 != 0 && in[n / 8] >> n % 8 != 0) {
+        return fail_padding(name);
+    }
+    size_t found = 0;
+    for (size_t start = 0; start < n; start += 64) {
+        uint64_t bits = bitmap_word(in, start, n);
+        for (; bits != 0; bits &= bits - 1) {
+            if (found < k) {
+                indices_out[found] =
+                    (uint32_t)start + (uint32_t)__builtin_ctzll(bits);
+            }
+            found++;
+        }
+    }
+    if (found != k) {
+        return lac_fail(
+            LAC_ERR_CORRUPT, "%s: bitmap has %zu indices, expected %zu", name,
+            found, k);
+    }
+    return LAC_OK;
+}
+
+lac_status laci_indices_get(
+    const char *name, const uint8_t *in, size_t len, size_t k, size_t n,
+    uint32_t *indices_out, size_t *used_out)
+{
+    if (k == n) {
+        for (size_t i = 0; i < n; i++) {
+            indices_out[i] = (uint32_t)i;
+        }
+        *used_out = 0;
+        return LAC_OK;
+    }
+    LAC_TRY(check_size(name, len, 1));
+    switch (in[0]) {
+    case LACI_INDICES_LIST:
+        LAC_TRY(check_size(name, len, laci_list_size(k)));
+        *used_out = laci_list_size(k);
+        return get_list(name, in + 1, k, n, indices_out);
+    case LACI_INDICES_GAPS:
+        return get_rice(name, in, len, k, n, indices_out, used_out);
+    case LACI_INDICES_BITMAP:
+        LAC_TRY(check_size(name, len, laci_bitmap_size(n)));
+        *used_out = laci_bitmap_size(n);
+        return get_bitmap(name, in + 1, k, n, indices_out);
+    default:
+        return lac_fail(
+            LAC_ERR_CORRUPT, "%s: mode of the indices is %u, expected 0 to 2",
+            name, (unsigned)in[0]);
+    }
+}
