@@ -2,6 +2,8 @@
 // Writing indices.
 #include "compress/indices.h"
 
+#include <string.h>
+
 #include "base/bytes.h"
 #include "compress/indices_code.h"
 
@@ -179,8 +181,10 @@ static void put_bitmap(
 }
 
 size_t laci_indices_put(
-    const uint32_t *indices, size_t k, size_t n, uint8_t *out)
+    const uint32_t *indices, laci_subset subset, const uint8_t *bitmap,
+    uint8_t *out)
 {
+    const size_t k = subset.k, n = subset.n;
     if (k == n) {
         return 0;
     }
@@ -201,6 +205,10 @@ size_t laci_indices_put(
         return gaps;
     }
     out[0] = LACI_INDICES_BITMAP;
-    put_bitmap(indices, k, n, out + 1);
+    if (bitmap != NULL) {
+        memcpy(out + 1, bitmap, laci_bytes_of(n));
+    } else {
+        put_bitmap(indices, k, n, out + 1);
+    }
     return laci_bitmap_size(n);
 }

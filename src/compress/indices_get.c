@@ -187,49 +187,28 @@ static lac_status get_rice(
     return LAC_OK;
 }
 
-// Up to 64 bits of a bitmap of n bits, from bit `start` on.
-static uint64_t bitmap_word(const uint8_t *in, size_t start, size_t n)
-{
-    if (n - start >= 64) {
-        return laci_get_u64(in + start / 8);
-    }
-    uint64_t bits = 0;
-    for (size_t at = start; at < n; at += 8) {
-        bits |= (uint64_t)in[at / 8] << (at - start);
-    }
-    return bits;
-}
-
 static lac_status get_bitmap(
-    const char *name, const uint8_t *in, size_t k, size_t n,
-    uint32_t *indices_out)
+    const char *name, const laci_select_kernels *select, const uint8_t *in,
+    laci_subset subset, uint32_t *indices_out)
 {
+    const size_t n = subset.n;
     if (n % 8 != 0 && in[n / 8] >> n % 8 != 0) {
         return fail_padding(name);
     }
-    size_t found = 0;
-    for (size_t start = 0; start < n; start += 64) {
-        uint64_t bits = bitmap_word(in, start, n);
-        for (; bits != 0; bits &= bits - 1) {
-            if (found < k) {
-                indices_out[found] =
-                    (uint32_t)start + (uint32_t)__builtin_ctzll(bits);
-            }
-            found++;
-        }
-    }
-    if (found != k) {
+    const size_t found = select->expand(in, n, subset.k, indices_out);
+    if (found != subset.k) {
         return lac_fail(
             LAC_ERR_CORRUPT, "%s: bitmap has %zu indices, expected %zu", name,
-            found, k);
+            found, subset.k);
     }
     return LAC_OK;
 }
 
 lac_status laci_indices_get(
-    const char *name, const uint8_t *in, size_t len, size_t k, size_t n,
-    uint32_t *indices_out, size_t *used_out)
+    const char *name, const laci_select_kernels *select, const uint8_t *in,
+    size_t len, laci_subset subset, uint32_t *indices_out, size_t *used_out)
 {
+    const size_t k = subset.k, n = subset.n;
     if (k == n) {
         for (size_t i = 0; i < n; i++) {
             indices_out[i] = (uint32_t)i;
@@ -248,7 +227,7 @@ lac_status laci_indices_get(
     case LACI_INDICES_BITMAP:
         LAC_TRY(check_size(name, len, laci_bitmap_size(n)));
         *used_out = laci_bitmap_size(n);
-        return get_bitmap(name, in + 1, k, n, indices_out);
+        return get_bitmap(name, select, in + 1, subset, indices_out);
     default:
         return lac_fail(
             LAC_ERR_CORRUPT, "%s: mode of the indices is %u, expected 0 to 2",
