@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "compress/indices_code.h"
+#include "kernels/select.h"
 
 static lac_status fail_range(const char *name, uint64_t index, size_t n)
 {
@@ -188,14 +189,14 @@ static lac_status get_rice(
 }
 
 static lac_status get_bitmap(
-    const char *name, const laci_select_kernels *select, const uint8_t *in,
+    const char *name, const laci_kernels *kernels, const uint8_t *in,
     laci_subset subset, uint32_t *indices_out)
 {
     const size_t n = subset.n;
     if (n % 8 != 0 && in[n / 8] >> n % 8 != 0) {
         return fail_padding(name);
     }
-    const size_t found = select->expand(in, n, subset.k, indices_out);
+    const size_t found = kernels->select->expand(in, n, subset.k, indices_out);
     if (found != subset.k) {
         return lac_fail(
             LAC_ERR_CORRUPT, "%s: bitmap has %zu indices, expected %zu", name,
@@ -205,7 +206,7 @@ static lac_status get_bitmap(
 }
 
 lac_status laci_indices_get(
-    const char *name, const laci_select_kernels *select, const uint8_t *in,
+    const char *name, const laci_kernels *kernels, const uint8_t *in,
     size_t len, laci_subset subset, uint32_t *indices_out, size_t *used_out)
 {
     const size_t k = subset.k, n = subset.n;
@@ -227,7 +228,7 @@ lac_status laci_indices_get(
     case LACI_INDICES_BITMAP:
         LAC_TRY(check_size(name, len, laci_bitmap_size(n)));
         *used_out = laci_bitmap_size(n);
-        return get_bitmap(name, select, in + 1, subset, indices_out);
+        return get_bitmap(name, kernels, in + 1, subset, indices_out);
     default:
         return lac_fail(
             LAC_ERR_CORRUPT, "%s: mode of the indices is %u, expected 0 to 2",

@@ -326,7 +326,7 @@ static size_t top_k_put_indices(
         const search s = lay_out(state, call, NULL);
         bitmap = s.found->mapped ? s.bitmap : NULL;
     }
-    return laci_indices_put(indices, subset, bitmap, out);
+    return laci_indices_put(call->kernels, indices, subset, bitmap, out);
 }
 
 static lac_status top_k_get_indices(
@@ -334,8 +334,8 @@ static lac_status top_k_get_indices(
     uint32_t *indices_out, size_t *used_out)
 {
     return laci_indices_get(
-        "top-k", call->kernels->select, in, len, subset_of(state, call),
-        indices_out, used_out);
+        "top-k", call->kernels, in, len, subset_of(state, call), indices_out,
+        used_out);
 }
 
 static const lac_sparsifier_ops sparsifier = {

@@ -18,8 +18,8 @@ static lac_status get(
     size_t *used_out)
 {
     return laci_indices_get(
-        "x", laci_kernels_best()->select, in, len, (laci_subset){k, n},
-        indices_out, used_out);
+        "x", laci_kernels_best(), in, len, (laci_subset){k, n}, indices_out,
+        used_out);
 }
 
 // Codes the indices, reads them back and returns the length of the code.
@@ -28,8 +28,8 @@ static size_t pass(const uint32_t *indices, size_t k, size_t n)
     static uint32_t back[MOST];
     const size_t bound = laci_indices_bound(n, k);
     memset(payload, 0x5a, sizeof(payload));
-    const size_t len =
-        laci_indices_put(indices, (laci_subset){k, n}, NULL, payload);
+    const size_t len = laci_indices_put(
+        laci_kernels_best(), indices, (laci_subset){k, n}, NULL, payload);
     assert_true(len <= bound);
     assert_int_equal(payload[len], 0x5a);
     size_t used = 0;
