@@ -11,6 +11,15 @@
 #include "compress/indices_code.h"
 #include "kernels/select.h"
 
+enum {
+    STEP_BITS = 11, // looked up at once
+    STEP_VALUES = 1 << STEP_BITS,
+    STEP_CODES = 4,
+    STEPS = 5,      // in the 56 bits that wait
+    SHORT_RICE = 3, // the largest parameter for which codes are short
+    MANY = 1 << 16, // codes
+};
+
 static lac_status fail_range(const char *name, uint64_t index, size_t n)
 {
     return lac_fail(
@@ -129,17 +138,23 @@ static inline unsigned code_length(uint64_t bits, unsigned b)
     return (unsigned)__builtin_ctzll(bits) + 1 + b;
 }
 
-// Eight codes mostly lie in the waiting bits when their parameter is small,
-// four when it is not.
+// How far reading has come: `found` indices, the next is `expected` or more.
+typedef struct progress {
+    size_t found;
+    uint64_t expected;
+} progress;
+
+// Reads codes until there are `stop` indices. Eight codes mostly lie in the
+// waiting bits when their parameter is small, four when it is not.
 static lac_status get_gaps(
-    const char *name, bit_reader *r, unsigned b, size_t k, size_t n,
-    uint32_t *indices_out)
+    const char *name, bit_reader *r, unsigned b, laci_subset subset,
+    size_t stop, progress *p, uint32_t *indices_out)
 {
     bit_reader local = *r;
     const uint64_t mask = (1u << b) - 1;
     const size_t refill_mask = b <= 2 ? 7 : 3;
-    uint64_t expected = 0;
-    for (size_t i = 0; i < k; i++) {
+    uint64_t expected = p->expected;
+    for (size_t i = p->found; i < stop; i++) {
         if ((i & refill_mask) == 0) {
             refill(&local);
         }
@@ -153,20 +168,110 @@ static lac_status get_gaps(
         } else if (!get_long_gap(&local, b, &gap)) {
             return lac_fail(
                 LAC_ERR_CORRUPT,
-                "%s: payload ends after %zu indices, expected %zu", name, i, k);
+                "%s: payload ends after %zu indices, expected %zu", name, i,
+                subset.k);
         }
-        if (gap >= n - expected) {
-            return fail_range(name, expected + gap, n);
+        if (gap >= subset.n - expected) {
+            return fail_range(name, expected + gap, subset.n);
         }
         indices_out[i] = (uint32_t)(expected + gap);
         expected += gap + 1;
     }
     *r = local;
+    *p = (progress){stop, expected};
     return LAC_OK;
 }
 
+// What the next STEP_BITS bits begin with: `count` whole codes, at most
+// STEP_CODES, which are `used` bits. Index j is ends[j] - 1 beyond the one that
+// is expected; the ends after the last code repeat it.
+typedef struct step {
+    uint16_t used;
+    uint16_t count;
+    uint8_t ends[STEP_CODES];
+} step;
+
+static step step_of(unsigned bits, unsigned b)
+{
+    step s = {0};
+    unsigned end = 0, len = code_length(bits, b);
+    while (s.count < STEP_CODES && s.used + len <= STEP_BITS) {
+        const unsigned rest = bits >> (len - b) & ((1u << b) - 1);
+        end += ((len - 1 - b) << b | rest) + 1;
+        s.ends[s.count++] = (uint8_t)end;
+        s.used = (uint16_t)(s.used + len);
+        bits >>= len;
+        len = code_length(bits, b);
+    }
+    for (unsigned j = s.count; j < STEP_CODES; j++) {
+        s.ends[j] = (uint8_t)end;
+    }
+    return s;
+}
+
+// Takes one step, writing STEP_CODES indices whatever their number. Tells
+// whether there was a whole code in it, and no index beyond n.
+static inline bool take_step(
+    const step *steps, bit_reader *r, size_t n, progress *p,
+    uint32_t *indices_out)
+{
+    const step s = steps[r->bits % STEP_VALUES];
+    const uint64_t next = p->expected + s.ends[STEP_CODES - 1];
+    if (s.count == 0 || next > n) {
+        return false;
+    }
+    for (size_t j = 0; j < STEP_CODES; j++) {
+        indices_out[p->found + j] = (uint32_t)(p->expected + s.ends[j] - 1);
+    }
+    r->bits >>= s.used;
+    r->count -= s.used;
+    p->found += s.count;
+    p->expected = next;
+    return true;
+}
+
+// Takes as many steps as it can, until nearly the end.
+static void get_steps(
+    const step *steps, bit_reader *r, laci_subset subset, progress *p,
+    uint32_t *indices_out)
+{
+    bit_reader local = *r;
+    progress at = *p;
+    bool going = true;
+    while (going && at.found + STEPS * STEP_CODES <= subset.k &&
+           local.end - local.in >= 8) {
+        refill(&local);
+        for (int i = 0; i < STEPS && going; i++) {
+            going = take_step(steps, &local, subset.n, &at, indices_out);
+        }
+    }
+    *r = local;
+    *p = at;
+}
+
+// Many short codes are worth a table of all steps. What is not in it is read
+// one by one.
+static lac_status get_many_gaps(
+    const char *name, bit_reader *r, unsigned b, laci_subset subset,
+    uint32_t *indices_out)
+{
+    step steps[STEP_VALUES];
+    progress p = {0, 0};
+    for (unsigned i = 0; i < STEP_VALUES; i++) {
+        steps[i] = step_of(i, b);
+    }
+    for (;;) {
+        get_steps(steps, r, subset, &p, indices_out);
+        if (p.found == subset.k) {
+            return LAC_OK;
+        }
+        refill(r);
+        LAC_TRY(get_gaps(name, r, b, subset, p.found + 1, &p, indices_out));
+    }
+}
+
 static lac_status get_rice(
-    const char *name, const uint8_t *in, size_t len, size_t k, size_t n,
+    const char *name, const uint8_t *in, size_t len, laci_subset subset,
     uint32_t *indices_out, size_t *used_out)
 {
     LAC_TRY(check_size(name, len, 2));
@@ -177,7 +282,12 @@ static lac_status get_rice(
             (unsigned)in[1], LACI_RICE_MAX);
     }
     bit_reader r = {in + 2, in + len, 0, 0};
-    LAC_TRY(get_gaps(name, &r, in[1], k, n, indices_out));
+    if (in[1] <= SHORT_RICE && subset.k >= MANY) {
+        LAC_TRY(get_many_gaps(name, &r, in[1], subset, indices_out));
+    } else {
+        progress p = {0, 0};
+        LAC_TRY(get_gaps(name, &r, in[1], subset, subset.k, &p, indices_out));
+    }
     const size_t unused = r.count / 8;
     const size_t used = (size_t)(r.in - in) - unused;
     const unsigned padding = r.count % 8;
@@ -224,7 +334,7 @@ lac_status laci_indices_get(
         *used_out = laci_list_size(k);
         return get_list(name, in + 1, k, n, indices_out);
     case LACI_INDICES_GAPS:
-        return get_rice(name, in, len, k, n, indices_out, used_out);
+        return get_rice(name, in, len, subset, indices_out, used_out);
     case LACI_INDICES_BITMAP:
         LAC_TRY(check_size(name, len, laci_bitmap_size(n)));
         *used_out = laci_bitmap_size(n);

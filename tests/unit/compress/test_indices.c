@@ -138,6 +138,52 @@ static void any_indices_survive(void **state)
     }
 }
 
+// One in `part` of the values below `dense`, but now and then none for a while.
+static size_t spread(uint32_t part, uint32_t dense, uint32_t *indices)
+{
+    const lac_key key =
+        lac_key_make(part, LAC_PURPOSE_DATA, 0, lac_scope_shared(), 0);
+    size_t k = 0;
+    for (uint32_t i = 0; i < dense; i++) {
+        if (i / 1000 % 97 != 50 && lac_key_draw(&key, i) % part == 0) {
+            indices[k++] = i;
+        }
+    }
+    return k;
+}
+
+// Short codes are read by a table when they are many. A parameter of 0 needs
+// an empty end.
+static void many_indices_survive(void **state)
+{
+    (void)state;
+    enum { LARGE = 1000000 };
+    static uint32_t indices[LARGE], back[LARGE];
+    static uint8_t out[LARGE];
+    static const uint32_t parts[] = {2, 3, 6, 11};
+    for (uint32_t b = 0; b < COUNT(parts); b++) {
+        const size_t n = LARGE, k = spread(parts[b], LARGE / 10 * 9, indices);
+        size_t used = 0;
+        const size_t len = laci_indices_put(
+            laci_kernels_best(), indices, (laci_subset){k, n}, NULL, out);
+        assert_true(k > 70000 && len <= laci_indices_bound(n, k));
+        assert_int_equal(out[0], 1);
+        assert_int_equal(out[1], b);
+        assert_ok(get(out, len, k, n, back, &used));
+        assert_int_equal(used, len);
+        assert_memory_equal(back, indices, k * sizeof(*indices));
+        assert_ok(get(out, len, k, indices[k - 1] + 1, back, &used));
+        for (size_t i = 1; i < k; i += k / 7) {
+            assert_status(
+                get(out, len, k, indices[i], back, &used), LAC_ERR_CORRUPT);
+        }
+        for (size_t cut = 1; cut < len; cut += len / 7) {
+            assert_status(
+                get(out, len - cut, k, n, back, &used), LAC_ERR_CORRUPT);
+        }
+    }
+}
+
 // Indices spread at random have an entropy of n H(k/n) bits; a Rice code is
 // known to stay within 4 % of it, plus half a bit at high densities.
 static void the_code_is_near_the_entropy(void **state)
@@ -286,6 +332,7 @@ int main(void)
         cmocka_unit_test(of_equal_lengths_the_first_mode_is_taken),
         cmocka_unit_test(long_runs_of_zeros_survive),
         cmocka_unit_test(any_indices_survive),
+        cmocka_unit_test(many_indices_survive),
         cmocka_unit_test(the_code_is_near_the_entropy),
         cmocka_unit_test(the_bound_is_the_cheapest_worst_case),
         cmocka_unit_test(bad_modes_and_lengths_are_refused),
