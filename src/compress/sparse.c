@@ -141,7 +141,7 @@ size_t laci_sparse_encode(
 {
     const workspace w = lay_out(c, call);
     const float scale = (float)scale_of(c, call->shape);
-    lac_call choice = *call;
+    lac_call choice = *call; // and its scratch, for both steps
     choice.scratch = w.inner.scratch;
     c->ops->sparsifier->choose(c->state, &choice, x, w.indices);
     const size_t head =
