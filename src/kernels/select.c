@@ -45,25 +45,31 @@ static size_t collect(
     return found;
 }
 
+// The only branch is on being within, which few are.
 static laci_census survey(
     const float *x, size_t n, laci_band band, size_t cap, uint8_t *above_out,
     float *values_out, uint32_t *indices_out)
 {
+    const uint32_t width = band.high - band.low;
     laci_census census = {0, 0};
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t magnitude = laci_magnitude(x[i]);
-        const unsigned above = magnitude >= band.high;
-        above_out[i / 8] =
-            (uint8_t)((i % 8 == 0 ? 0 : above_out[i / 8]) | above << i % 8);
-        census.above += above;
-        if (magnitude < band.low || above != 0) {
-            continue;
+    for (size_t start = 0; start < n; start += 8) {
+        const size_t end = n - start < 8 ? n : start + 8;
+        unsigned bits = 0;
+        for (size_t i = start; i < end; i++) {
+            const uint32_t magnitude = laci_magnitude(x[i]);
+            const unsigned above = magnitude >= band.high;
+            bits |= above << (i - start);
+            census.above += above;
+            if (magnitude - band.low >= width) {
+                continue;
+            }
+            if (census.within < cap) {
+                values_out[census.within] = x[i];
+                indices_out[census.within] = (uint32_t)i;
+            }
+            census.within++;
         }
-        if (census.within < cap) {
-            values_out[census.within] = x[i];
-            indices_out[census.within] = (uint32_t)i;
-        }
-        census.within++;
+        above_out[start / 8] = (uint8_t)bits;
     }
     return census;
 }
