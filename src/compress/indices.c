@@ -37,6 +37,16 @@ static uint64_t gaps_cost(
     return zeros + (uint64_t)k * (b + 1);
 }
 
+// What the parameter `next`, one more or less than b, costs at least, given the
+// cost of b: a gap has twice as many zeros with one less, and half as many
+// with one more, but for the zero or one that is rounded away.
+static uint64_t least_cost(size_t k, unsigned b, uint64_t cost, unsigned next)
+{
+    const uint64_t zeros = cost - (uint64_t)k * (b + 1);
+    const uint64_t fewer = zeros > k ? (zeros - k) / 2 : 0;
+    return (uint64_t)k * (next + 1) + (next < b ? 2 * zeros : fewer);
+}
+
 // The cost falls and then rises with b, so that walking downhill ends at the
 // best. Indices spread at random begin there or one beside it: their gaps are
 // geometric, of mean g, and the best 2^b is near g * ln 2.
@@ -53,8 +63,8 @@ static unsigned best_parameter(
     for (int step = -1; step <= 1; step += 2) {
         while ((step < 0 && b > 0) || (step > 0 && b < LACI_RICE_MAX)) {
             const unsigned next = step < 0 ? b - 1 : b + 1;
-            if ((uint64_t)k * (next + 1) >= cost) {
-                break; // without any quotients it is no better
+            if (least_cost(k, b, cost, next) >= cost) {
+                break;
             }
             const uint64_t other = gaps_cost(kernels, indices, k, next);
             if (other >= cost) {

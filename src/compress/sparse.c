@@ -8,7 +8,7 @@
 #include "base/bytes.h"
 #include "base/fail.h"
 
-enum { AHEAD = 64 }; // indices
+enum { AHEAD = 256 }; // indices
 
 // The scratch of one call: how many bytes of the payload tell the indices, the
 // indices, the values if there is an inner compressor, and what is left for the
