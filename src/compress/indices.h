@@ -21,19 +21,28 @@
 
 #include <laconic/status.h>
 
+#include "kernels/kernels.h"
+
+typedef struct laci_subset {
+    size_t k;
+    size_t n;
+} laci_subset;
+
 // laci_indices_bound returns the most bytes that any k indices below n take.
 size_t laci_indices_bound(size_t n, size_t k);
 
 // laci_indices_put writes a code and returns its length. It touches nothing
-// beyond.
+// beyond. `bitmap` is that of the indices, as above, or NULL if the caller has
+// none.
 size_t laci_indices_put(
-    const uint32_t *indices, size_t k, size_t n, uint8_t *out);
+    const laci_kernels *kernels, const uint32_t *indices, laci_subset subset,
+    const uint8_t *bitmap, uint8_t *out);
 
 // laci_indices_get reads the code at the start of in[0..len): writes k indices
 // and the number of bytes it used. `name` begins the sentence on failure.
 // Fails with LAC_ERR_CORRUPT.
 lac_status laci_indices_get(
-    const char *name, const uint8_t *in, size_t len, size_t k, size_t n,
-    uint32_t *indices_out, size_t *used_out);
+    const char *name, const laci_kernels *kernels, const uint8_t *in,
+    size_t len, laci_subset subset, uint32_t *indices_out, size_t *used_out);
 
 #endif

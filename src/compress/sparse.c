@@ -8,9 +8,13 @@
 #include "base/bytes.h"
 #include "base/fail.h"
 
-// The scratch of one call: the indices, the values, and what is left for the
-// choice or for the inner compressor, which never work at the same time.
+enum { AHEAD = 256 }; // indices
+
+// The scratch of one call: how many bytes of the payload tell the indices, the
+// indices, the values if there is an inner compressor, and what is left for the
+// choice or for that compressor, which never work at the same time.
 typedef struct workspace {
+    size_t *head;
     uint32_t *indices;
     float *values;
     size_t kept;
@@ -22,14 +26,19 @@ lac_shape laci_sparse_kept(const lac_compressor *c, lac_shape shape)
     return (lac_shape){c->ops->sparsifier->keep(c->state, shape), 1};
 }
 
+static size_t head_size(void)
+{
+    return laci_aligned(sizeof(size_t));
+}
+
 static size_t indices_size(size_t kept)
 {
     return laci_aligned(kept * sizeof(uint32_t));
 }
 
-static size_t values_size(size_t kept)
+static size_t values_size(const lac_compressor *c, size_t kept)
 {
-    return laci_aligned(kept * sizeof(float));
+    return c->inner == NULL ? 0 : laci_aligned(kept * sizeof(float));
 }
 
 // The inner compressor has draws of its own.
@@ -45,15 +54,17 @@ static workspace lay_out(const lac_compressor *c, const lac_call *call)
 {
     const lac_shape shape = laci_sparse_kept(c, call->shape);
     unsigned char *const scratch = call->scratch;
+    unsigned char *const indices = scratch + head_size();
+    unsigned char *const values = indices + indices_size(shape.rows);
     workspace w = {
-        .indices = (void *)scratch,
-        .values = (void *)(scratch + indices_size(shape.rows)),
+        .head = (void *)scratch,
+        .indices = (void *)indices,
+        .values = (void *)values,
         .kept = shape.rows,
         .inner = *call,
     };
     w.inner.shape = shape;
-    w.inner.scratch =
-        scratch + indices_size(shape.rows) + values_size(shape.rows);
+    w.inner.scratch = values + values_size(c, shape.rows);
     if (c->inner != NULL) {
         w.inner.key = inner_key(&call->key);
     }
@@ -67,7 +78,7 @@ size_t laci_sparse_scratch(const lac_compressor *c, lac_shape shape)
         c->ops->scratch == NULL ? 0 : c->ops->scratch(c->state, shape);
     const size_t inner =
         c->inner == NULL ? 0 : laci_payload_scratch(c->inner, kept);
-    return indices_size(kept.rows) + values_size(kept.rows) +
+    return head_size() + indices_size(kept.rows) + values_size(c, kept.rows) +
            (choice > inner ? choice : inner);
 }
 
@@ -125,26 +136,24 @@ size_t laci_sparse_bound(
                              : laci_payload_bound(c->inner, kept, scope));
 }
 
-static void gather(const workspace *w, const float *x, float scale)
-{
-    for (size_t i = 0; i < w->kept; i++) {
-        w->values[i] = x[w->indices[i]] * scale;
-    }
-}
-
 size_t laci_sparse_encode(
     const lac_compressor *c, const lac_call *call, const float *x, uint8_t *out)
 {
     const workspace w = lay_out(c, call);
-    lac_call choice = *call;
+    const float scale = (float)scale_of(c, call->shape);
+    lac_call choice = *call; // and its scratch, for both steps
     choice.scratch = w.inner.scratch;
     c->ops->sparsifier->choose(c->state, &choice, x, w.indices);
     const size_t head =
         c->ops->sparsifier->put_indices(c->state, &choice, w.indices, out);
-    gather(&w, x, (float)scale_of(c, call->shape));
     if (c->inner == NULL) {
-        laci_put_floats(out + head, w.values, w.kept);
+        for (size_t i = 0; i < w.kept; i++) {
+            laci_put_f32(out + head + 4 * i, x[w.indices[i]] * scale);
+        }
         return head + w.kept * sizeof(float);
+    }
+    for (size_t i = 0; i < w.kept; i++) {
+        w.values[i] = x[w.indices[i]] * scale;
     }
     return head + laci_payload_encode(c->inner, &w.inner, w.values, out + head);
 }
@@ -157,47 +166,60 @@ lac_status laci_sparse_check(
     size_t head = 0;
     LAC_TRY(c->ops->sparsifier->get_indices(
         c->state, call, in, len, w.indices, &head));
+    *w.head = head;
     if (c->inner == NULL) {
         return laci_check_length(c->name, len, head + w.kept * sizeof(float));
     }
     return laci_payload_check(c->inner, &w.inner, in + head, len - head);
 }
 
-// Reads indices and values of a payload that was checked.
-static workspace unpack(
-    const lac_compressor *c, const lac_call *call, const uint8_t *in,
-    size_t len)
+// Value i of a payload that was checked, from its bytes or, where these are
+// NULL, from what the inner compressor made of them.
+static inline float value_of(const workspace *w, const uint8_t *plain, size_t i)
 {
-    const workspace w = lay_out(c, call);
-    size_t head = 0;
-    (void)!c->ops->sparsifier->get_indices(
-        c->state, call, in, len, w.indices, &head);
+    return plain == NULL ? w->values[i] : laci_get_f32(plain + 4 * i);
+}
+
+// Returns the bytes of the values, or decodes them and returns NULL.
+static const uint8_t *unpack(
+    const lac_compressor *c, const workspace *w, const uint8_t *in, size_t len)
+{
+    const uint8_t *const values = in + *w->head;
     if (c->inner == NULL) {
-        laci_get_floats(in + head, w.values, w.kept);
-    } else {
-        laci_payload_decode(
-            c->inner, &w.inner, in + head, len - head, w.values);
+        return values;
     }
-    return w;
+    laci_payload_decode(c->inner, &w->inner, values, len - *w->head, w->values);
+    return NULL;
 }
 
 void laci_sparse_decode(
     const lac_compressor *c, const lac_call *call, const uint8_t *in,
     size_t len, float *x)
 {
-    const workspace w = unpack(c, call, in, len);
+    const workspace w = lay_out(c, call);
+    const uint8_t *const plain = unpack(c, &w, in, len);
     memset(x, 0, laci_shape_values(call->shape) * sizeof(*x));
     for (size_t i = 0; i < w.kept; i++) {
-        x[w.indices[i]] = w.values[i];
+        x[w.indices[i]] = value_of(&w, plain, i);
     }
+}
+
+// Asks for a value that is changed soon. The processor does so by itself, but
+// not beyond a page, and not when indices come in no order.
+static inline void ask_ahead(const workspace *w, size_t i, const float *y)
+{
+    const size_t next = i + AHEAD < w->kept ? i + AHEAD : i;
+    __builtin_prefetch(y + w->indices[next], 1);
 }
 
 void laci_sparse_decode_add(
     const lac_compressor *c, const lac_call *call, const uint8_t *in,
     size_t len, float a, float *y)
 {
-    const workspace w = unpack(c, call, in, len);
+    const workspace w = lay_out(c, call);
+    const uint8_t *const plain = unpack(c, &w, in, len);
     for (size_t i = 0; i < w.kept; i++) {
-        y[w.indices[i]] += a * w.values[i];
+        ask_ahead(&w, i, y);
+        y[w.indices[i]] += a * value_of(&w, plain, i);
     }
 }

@@ -19,6 +19,10 @@ size_t laci_sparse_scratch(const lac_compressor *c, lac_shape shape);
 size_t laci_sparse_encode(
     const lac_compressor *c, const lac_call *call, const float *x,
     uint8_t *out);
+
+// laci_sparse_check leaves the indices in the scratch. Decoding, which must
+// follow a check with the same call and payload, finds them there: reading them
+// once more would take as long as all the rest.
 lac_status laci_sparse_check(
     const lac_compressor *c, const lac_call *call, const uint8_t *in,
     size_t len);

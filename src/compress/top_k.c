@@ -4,16 +4,20 @@
 // as larger than an infinity, and of equal magnitudes those of lower index are
 // kept. What is dropped is the least that can be: at most 1 - k/n of |x|^2.
 //
-// A sample of the values gives a magnitude that a few more than k of them
-// should reach. One pass over the tensor collects these candidates, and the
-// k-th largest is looked for among them. Where the sample misleads, there are
-// too few or too many of them, and it is looked for among all values instead.
-// Either way the result is the same.
+// A sample of the values tells about where the k-th largest magnitude lies.
+// When k is small, one pass over the tensor collects the candidates, those
+// that reach the lower end of that band, and the k-th largest is looked for
+// among them. Otherwise one pass makes a bitmap of the values above the band
+// and collects those within; the largest of these complete the bitmap. Where
+// the sample misleads, the k-th largest is looked for among all values. Either
+// way the result is the same.
 //
 // Payload: the indices, as in indices.h; then the values by ascending index.
 #include <laconic/compress.h>
 
+#include <assert.h>
 #include <math.h>
+#include <stdbool.h>
 
 #include "base/alloc.h"
 #include "compress/choice.h"
@@ -24,7 +28,7 @@
 enum {
     SAMPLE = 32768,
     SAMPLED_VALUES = 4 * SAMPLE, // fewer are not worth a sample
-    SAMPLED_PART = 4,            // nor is keeping more than a 4th of them
+    FEW_PART = 64,               // k is small up to a 64th of the values
     DIGIT_COUNT = 3,
 };
 
@@ -66,24 +70,69 @@ static lac_guarantee top_k_guarantee(
 
 static bool worth_a_sample(size_t n, size_t k)
 {
-    return n >= SAMPLED_VALUES && k <= n / SAMPLED_PART;
+    return n >= SAMPLED_VALUES && k < n;
 }
 
-// How many values of the sample should reach the threshold: the share of k,
-// and four standard deviations so that the candidates are rarely too few.
-static size_t sample_share(size_t n, size_t k)
+static bool are_few(size_t n, size_t k)
 {
-    const double share = (double)SAMPLE * (double)k / (double)n;
-    return (size_t)(share + 4 * sqrt(share) + 4);
+    return k <= n / FEW_PART;
 }
 
-// Room for candidates, six standard deviations more than are expected.
-static size_t candidates_cap(size_t n, size_t k)
+// How many values of the sample should reach the k-th largest of all: `mean`,
+// and rarely more or less than `margin` off, four standard deviations.
+typedef struct share {
+    double mean;
+    double margin;
+} share;
+
+static share sample_share(size_t n, size_t k)
 {
-    const double share = (double)sample_share(n, k);
-    const double most = share + 6 * sqrt(share) + 6;
+    const double part = (double)k / (double)n;
+    return (share){
+        .mean = SAMPLE * part,
+        .margin = 4 * sqrt(SAMPLE * part * (1 - part)) + 4,
+    };
+}
+
+// Room for the candidates, or for the values within the band: six standard
+// deviations more than are expected. Equal values at an end of the band, which
+// are all within, can widen it; there is room for twice as many.
+static size_t room_for(size_t n, size_t k)
+{
+    const share s = sample_share(n, k);
+    const double mean = 4 * s.margin + (are_few(n, k) ? s.mean : 0);
+    const double most = mean + 6 * sqrt(mean) + 6;
     const size_t cap = (size_t)(most * (double)n / SAMPLE);
     return cap > SAMPLE ? cap : SAMPLE;
+}
+
+// What a search for the k largest leaves in the scratch, in front of the rest.
+typedef struct findings {
+    bool mapped; // the bitmap is that of the indices
+} findings;
+
+// What a search works with.
+typedef struct search {
+    const laci_select_kernels *select;
+    const float *x;
+    size_t n;
+    size_t k;
+    findings *found;
+    size_t cap;        // room in the next two
+    float *values;     // the sample, then candidates or values within the band
+    uint32_t *indices; // of these
+    uint8_t *bitmap;
+} search;
+
+static size_t head_size(void)
+{
+    return laci_aligned(sizeof(findings));
+}
+
+static size_t list_size(size_t cap)
+{
+    static_assert(sizeof(float) == sizeof(uint32_t), "for both lists");
+    return laci_aligned(cap * sizeof(float));
 }
 
 static size_t top_k_scratch(const void *state, lac_shape shape)
@@ -93,9 +142,28 @@ static size_t top_k_scratch(const void *state, lac_shape shape)
     if (!worth_a_sample(n, k)) {
         return 0;
     }
-    const size_t cap = candidates_cap(n, k);
-    return laci_aligned(cap * sizeof(float)) +
-           laci_aligned(cap * sizeof(uint32_t));
+    return head_size() + 2 * list_size(room_for(n, k)) +
+           laci_aligned(n / 8 + 1);
+}
+
+// Lays out a search that is worth a sample.
+static search lay_out(const void *state, const lac_call *call, const float *x)
+{
+    const size_t n = laci_shape_values(call->shape);
+    const size_t k = top_k_keep(state, call->shape);
+    const size_t cap = room_for(n, k);
+    unsigned char *const values = (unsigned char *)call->scratch + head_size();
+    return (search){
+        .select = call->kernels->select,
+        .x = x,
+        .n = n,
+        .k = k,
+        .found = call->scratch,
+        .cap = cap,
+        .values = (void *)values,
+        .indices = (void *)(values + list_size(cap)),
+        .bitmap = values + 2 * list_size(cap),
+    };
 }
 
 // What the k largest of n values have in common: digit by digit, from the
@@ -123,56 +191,120 @@ static laci_limit limit_of(
     return limit;
 }
 
+// An odd stride does not keep step with rows of an even length.
+static void take_sample(const search *s)
+{
+    const size_t stride = (s->n / SAMPLE - 1) | 1;
+    for (size_t i = 0; i < SAMPLE; i++) {
+        s->values[i] = s->x[i * stride];
+    }
+}
+
+// The magnitude that about `rank` values of the sample reach.
+static uint32_t sampled(const search *s, double rank)
+{
+    if (rank >= SAMPLE) {
+        return 0;
+    }
+    return limit_of(s->select, s->values, SAMPLE, (size_t)rank).magnitude;
+}
+
+// Looks for the k largest among candidates. Tells whether these are neither
+// too few nor too many.
+static bool choose_of_candidates(const search *s, uint32_t *indices_out)
+{
+    const share part = sample_share(s->n, s->k);
+    take_sample(s);
+    const laci_limit wide = {sampled(s, part.mean + part.margin), SIZE_MAX};
+    const size_t found =
+        s->select->collect(s->x, s->n, wide, s->cap, s->indices, s->values);
+    if (found < s->k || found > s->cap) {
+        return false;
+    }
+    const laci_limit limit = limit_of(s->select, s->values, found, s->k);
+    s->select->collect(s->values, found, limit, s->k, indices_out, NULL);
+    for (size_t i = 0; i < s->k; i++) {
+        indices_out[i] = s->indices[indices_out[i]];
+    }
+    return true;
+}
+
+// Adds to the bitmap the `count` largest of those within the band.
+static void complete_bitmap(
+    const search *s, size_t within, size_t count, uint32_t *places)
+{
+    const laci_limit limit = limit_of(s->select, s->values, within, count);
+    s->select->collect(s->values, within, limit, count, places, NULL);
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t index = s->indices[places[i]];
+        s->bitmap[index / 8] |= (uint8_t)(1u << index % 8);
+    }
+}
+
+// Looks for the k largest with a band that the k-th largest should be in. Tells
+// whether it is there, and not among more values than there is room for. If so
+// many are all equal, the first of them are among the k largest.
+static bool choose_with_band(const search *s, uint32_t *indices_out)
+{
+    const share part = sample_share(s->n, s->k);
+    const double least = part.mean - part.margin;
+    take_sample(s);
+    const laci_band band = {
+        .low = sampled(s, part.mean + part.margin),
+        .high = least < 1 ? UINT32_C(1) << 31 : sampled(s, least) + 1,
+    };
+    const laci_census census = s->select->survey(
+        s->x, s->n, band, s->cap, s->bitmap, s->values, s->indices);
+    if (census.above >= s->k || census.above + census.within < s->k) {
+        return false;
+    }
+    const size_t ties = s->k - census.above;
+    if (census.within <= s->cap) {
+        complete_bitmap(s, census.within, ties, indices_out);
+        s->select->expand(s->bitmap, s->n, s->k, indices_out);
+        s->found->mapped = true;
+        return true;
+    }
+    if (band.high - band.low == 1) {
+        const laci_limit limit = {band.low, ties};
+        s->select->collect(s->x, s->n, limit, s->k, indices_out, NULL);
+        return true;
+    }
+    return false;
+}
+
 static void choose_of_all(
     const laci_select_kernels *select, const float *x, size_t n, size_t k,
     uint32_t *indices_out)
 {
-    const laci_limit limit = limit_of(select, x, n, k);
+    const laci_limit limit = k == n ? (laci_limit){.magnitude = 0, .ties = n}
+                                    : limit_of(select, x, n, k);
     select->collect(x, n, limit, k, indices_out, NULL);
-}
-
-// An odd stride does not keep step with rows of an even length.
-static uint32_t sampled_threshold(
-    const laci_select_kernels *select, const float *x, size_t n, size_t k,
-    float *sample)
-{
-    const size_t stride = (n / SAMPLE - 1) | 1;
-    for (size_t i = 0; i < SAMPLE; i++) {
-        sample[i] = x[i * stride];
-    }
-    return limit_of(select, sample, SAMPLE, sample_share(n, k)).magnitude;
 }
 
 static void top_k_choose(
     const void *state, const lac_call *call, const float *x,
     uint32_t *indices_out)
 {
-    const laci_select_kernels *const select = call->kernels->select;
     const size_t n = laci_shape_values(call->shape);
     const size_t k = top_k_keep(state, call->shape);
-    if (!worth_a_sample(n, k)) {
-        choose_of_all(select, x, n, k, indices_out);
-        return;
+    if (worth_a_sample(n, k)) {
+        const search s = lay_out(state, call, x);
+        s.found->mapped = false;
+        if ((are_few(n, k) && choose_of_candidates(&s, indices_out)) ||
+            choose_with_band(&s, indices_out)) {
+            return;
+        }
     }
-    const size_t cap = candidates_cap(n, k);
-    unsigned char *const scratch = call->scratch;
-    float *const values = (void *)scratch;
-    uint32_t *const indices =
-        (void *)(scratch + laci_aligned(cap * sizeof(float)));
-    const laci_limit wide = {
-        .magnitude = sampled_threshold(select, x, n, k, values),
-        .ties = SIZE_MAX,
+    choose_of_all(call->kernels->select, x, n, k, indices_out);
+}
+
+static laci_subset subset_of(const void *state, const lac_call *call)
+{
+    return (laci_subset){
+        .k = top_k_keep(state, call->shape),
+        .n = laci_shape_values(call->shape),
     };
-    const size_t found = select->collect(x, n, wide, cap, indices, values);
-    if (found < k || found > cap) {
-        choose_of_all(select, x, n, k, indices_out);
-        return;
-    }
-    const laci_limit limit = limit_of(select, values, found, k);
-    select->collect(values, found, limit, k, indices_out, NULL);
-    for (size_t i = 0; i < k; i++) {
-        indices_out[i] = indices[indices_out[i]];
-    }
 }
 
 static size_t top_k_indices_bound(
@@ -183,13 +315,18 @@ static size_t top_k_indices_bound(
         laci_shape_values(shape), top_k_keep(state, shape));
 }
 
+// The scratch is as the choice left it.
 static size_t top_k_put_indices(
     const void *state, const lac_call *call, const uint32_t *indices,
     uint8_t *out)
 {
-    return laci_indices_put(
-        indices, top_k_keep(state, call->shape), laci_shape_values(call->shape),
-        out);
+    const laci_subset subset = subset_of(state, call);
+    const uint8_t *bitmap = NULL;
+    if (worth_a_sample(subset.n, subset.k)) {
+        const search s = lay_out(state, call, NULL);
+        bitmap = s.found->mapped ? s.bitmap : NULL;
+    }
+    return laci_indices_put(call->kernels, indices, subset, bitmap, out);
 }
 
 static lac_status top_k_get_indices(
@@ -197,8 +334,8 @@ static lac_status top_k_get_indices(
     uint32_t *indices_out, size_t *used_out)
 {
     return laci_indices_get(
-        "top-k", in, len, top_k_keep(state, call->shape),
-        laci_shape_values(call->shape), indices_out, used_out);
+        "top-k", call->kernels, in, len, subset_of(state, call), indices_out,
+        used_out);
 }
 
 static const lac_sparsifier_ops sparsifier = {

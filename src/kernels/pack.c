@@ -2,6 +2,7 @@
 #include "kernels/pack.h"
 
 #include "base/bytes.h"
+#include "kernels/pack_gaps.h"
 
 // The bits of a stream that are not yet, or no longer, in its bytes.
 typedef struct pool {
@@ -91,9 +92,28 @@ static void unpack_words(
     }
 }
 
+static void pack_gaps(
+    unsigned b, const uint32_t *indices, size_t k, uint8_t *out)
+{
+    laci_bit_writer w = {out, 0, 0};
+    uint32_t expected = 0;
+    for (size_t i = 0; i < k; i++) {
+        laci_rice_put(&w, indices[i] - expected, b);
+        expected = indices[i] + 1;
+    }
+    laci_bits_end(&w);
+}
+
+static uint32_t gaps_zeros(unsigned b, const uint32_t *indices, size_t k)
+{
+    return laci_gaps_sum(b, indices, k);
+}
+
 const laci_pack_kernels laci_pack_portable = {
     .pack_bytes = pack_bytes,
     .unpack_bytes = unpack_bytes,
     .pack_words = pack_words,
     .unpack_words = unpack_words,
+    .pack_gaps = pack_gaps,
+    .gaps_zeros = gaps_zeros,
 };

@@ -24,6 +24,16 @@ typedef struct laci_pack_kernels {
         unsigned bits, const uint32_t *codes, size_t n, uint8_t *out);
     void (*unpack_words)(
         unsigned bits, const uint8_t *in, size_t n, uint32_t *codes);
+
+    // Rice codes, with a parameter b of at most 31, of the gaps before k
+    // ascending indices: gap >> b zeros, a one, then the b low bits of the gap.
+    // The first gap is the first index, any other is the index minus the one
+    // before it minus 1.
+    void (*pack_gaps)(
+        unsigned b, const uint32_t *indices, size_t k, uint8_t *out);
+
+    // The number of zeros that these codes begin with, all together.
+    uint32_t (*gaps_zeros)(unsigned b, const uint32_t *indices, size_t k);
 } laci_pack_kernels;
 
 extern const laci_pack_kernels laci_pack_portable;

@@ -5,7 +5,12 @@
 #include "kernels/pack.h"
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <string.h>
+
+#include "kernels/pack_gaps.h"
+
+enum { LANES = 8, SHORT = 15, BITS_KEPT = 64 };
 
 static inline uint64_t load(const void *from)
 {
@@ -102,9 +107,100 @@ static void unpack_words(
     laci_pack_portable.unpack_words(bits, in, n - stop, codes + stop);
 }
 
+// Codes that are joined: two of up to 60 bits, and their lengths.
+typedef struct joined {
+    uint64_t bits[2];
+    unsigned lens[2];
+} joined;
+
+// Puts each code behind the one before it: those of odd lanes in front of even
+// ones, then pairs in front of pairs. Tells whether all are short enough.
+static inline bool join(__m256i gaps, unsigned b, joined *out)
+{
+    const __m256i low = _mm256_set1_epi64x(0xffffffff);
+    const __m256i most = _mm256_set1_epi32(SHORT);
+    const __m256i rest =
+        _mm256_and_si256(gaps, _mm256_set1_epi32((int)((1u << b) - 1)));
+    const __m256i zeros = _mm256_srl_epi32(gaps, _mm_cvtsi32_si128((int)b));
+    const __m256i lens = _mm256_add_epi32(zeros, _mm256_set1_epi32((int)b + 1));
+    const __m256i fits = _mm256_cmpeq_epi32(_mm256_max_epu32(lens, most), most);
+    if (_mm256_movemask_epi8(fits) != -1) {
+        return false;
+    }
+    const __m256i codes = _mm256_sllv_epi32(
+        _mm256_or_si256(_mm256_slli_epi32(rest, 1), _mm256_set1_epi32(1)),
+        zeros);
+    const __m256i len = _mm256_and_si256(lens, low);
+    const __m256i pairs = _mm256_or_si256(
+        _mm256_and_si256(codes, low),
+        _mm256_sllv_epi64(_mm256_srli_epi64(codes, 32), len));
+    const __m256i pair_lens =
+        _mm256_add_epi64(len, _mm256_srli_epi64(lens, 32));
+    const __m256i fours = _mm256_or_si256(
+        pairs,
+        _mm256_sllv_epi64(_mm256_unpackhi_epi64(pairs, pairs), pair_lens));
+    const __m256i four_lens = _mm256_add_epi64(
+        pair_lens, _mm256_unpackhi_epi64(pair_lens, pair_lens));
+    out->bits[0] = (uint64_t)_mm256_extract_epi64(fours, 0);
+    out->bits[1] = (uint64_t)_mm256_extract_epi64(fours, 2);
+    out->lens[0] = (unsigned)_mm256_extract_epi32(four_lens, 0);
+    out->lens[1] = (unsigned)_mm256_extract_epi32(four_lens, 4);
+    return true;
+}
+
+// laci_bits_put without a branch, which nobody could foresee. It writes the
+// bits that wait in any case, 8 bytes.
+static inline void put(laci_bit_writer *w, uint64_t bits, unsigned len)
+{
+    const uint64_t word = w->bits | bits << w->count;
+    const uint64_t carry = bits >> 1 >> (63 - w->count);
+    const unsigned count = w->count + len;
+    store(w->out, word);
+    w->out += count / 64 * 8;
+    w->bits = count >= 64 ? carry : word;
+    w->count = count % 64;
+}
+
+// The last 64 codes are 8 bytes at least, which are there to be written.
+static void pack_gaps(
+    unsigned b, const uint32_t *indices, size_t k, uint8_t *out)
+{
+    laci_bit_writer w = {out, 0, 0};
+    size_t i = 1;
+    laci_rice_put(&w, indices[0], b);
+    for (; i + LANES + BITS_KEPT <= k; i += LANES) {
+        const __m256i gaps = _mm256_sub_epi32(
+            _mm256_sub_epi32(
+                _mm256_loadu_si256((const void *)(indices + i)),
+                _mm256_loadu_si256((const void *)(indices + i - 1))),
+            _mm256_set1_epi32(1));
+        joined four;
+        if (join(gaps, b, &four)) {
+            put(&w, four.bits[0], four.lens[0]);
+            put(&w, four.bits[1], four.lens[1]);
+            continue;
+        }
+        for (size_t j = i; j < i + LANES; j++) {
+            laci_rice_put(&w, indices[j] - indices[j - 1] - 1, b);
+        }
+    }
+    for (; i < k; i++) {
+        laci_rice_put(&w, indices[i] - indices[i - 1] - 1, b);
+    }
+    laci_bits_end(&w);
+}
+
+// The compiler turns the sum into vectors by itself.
+static uint32_t gaps_zeros(unsigned b, const uint32_t *indices, size_t k)
+{
+    return laci_gaps_sum(b, indices, k);
+}
+
 const laci_pack_kernels laci_pack_avx2 = {
     .pack_bytes = pack_bytes,
     .unpack_bytes = unpack_bytes,
     .pack_words = pack_words,
     .unpack_words = unpack_words,
+    .pack_gaps = pack_gaps,
+    .gaps_zeros = gaps_zeros,
 };

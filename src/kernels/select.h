@@ -2,7 +2,8 @@
 // Choosing values: by magnitude, and at random.
 //
 // A magnitude is the bits of |x| as a whole number. They are ordered like the
-// values they stand for, with NaN above the infinity.
+// values they stand for, with NaN above the infinity. Bits fill a byte
+// from the lowest up; those left over in the last are zero.
 #ifndef LACONIC_KERNELS_SELECT_H
 #define LACONIC_KERNELS_SELECT_H
 
@@ -29,6 +30,18 @@ typedef struct laci_digit {
     uint32_t higher;
 } laci_digit;
 
+// The magnitudes of [low, high). `high` may be 2^31, above all magnitudes.
+typedef struct laci_band {
+    uint32_t low;
+    uint32_t high;
+} laci_band;
+
+// How many values have magnitudes within a band, and above it.
+typedef struct laci_census {
+    size_t within;
+    size_t above;
+} laci_census;
+
 // A permutation of [0, 2^b), b = high + low bits: a Feistel network of eight
 // rounds on two halves, each at most 16 bits wide. Round t changes the low
 // half when t is even, the high half when it is odd:
@@ -52,6 +65,19 @@ typedef struct laci_select_kernels {
     size_t (*collect)(
         const float *x, size_t n, laci_limit limit, size_t cap,
         uint32_t *indices_out, float *values_out);
+
+    // Counts the values within a band and above it. Writes which are above, a
+    // bit for each value, and those within, in their order, with their indices
+    // unless they are more than `cap`. It may write anything to the rest of the
+    // first `cap` places, to all of them in the latter case.
+    laci_census (*survey)(
+        const float *x, size_t n, laci_band band, size_t cap,
+        uint8_t *above_out, float *values_out, uint32_t *indices_out);
+
+    // Returns how many of n bits are ones, and writes where the first `cap` of
+    // them are. It may write anything to the rest of these places.
+    size_t (*expand)(
+        const uint8_t *bits, size_t n, size_t cap, uint32_t *indices_out);
 
     // Replaces each value, which is below 2^b, by what it is permuted to.
     void (*permute)(const laci_permutation *p, uint32_t *values, size_t n);

@@ -8,7 +8,7 @@
 
 #include "kernels/ahead_avx2.h"
 
-enum { LANES = 8, GROUP = 32, BLOCK = 256, MANY = 8 };
+enum { LANES = 8, GROUP = 32, BLOCK = 256, MANY = 8, FEW = 16 };
 
 static inline __m256i magnitudes(const float *x)
 {
@@ -84,13 +84,20 @@ typedef struct collection {
     float *values; // or NULL
 } collection;
 
+// Which lanes a mask of eight bits names, the lowest first.
+static inline __m256i named_lanes(uint32_t mask)
+{
+    const uint64_t ones = _pdep_u64(mask, 0x0101010101010101);
+    const uint64_t bytes = (ones << 8) - ones;
+    return _mm256_cvtepu8_epi32(
+        _mm_cvtsi64_si128((long long)_pext_u64(0x0706050403020100, bytes)));
+}
+
 // Writes those of eight values that a mask names. It may write seven more.
 static inline void take_lanes(
     collection *c, const float *x, size_t start, uint32_t mask)
 {
-    const uint64_t bytes = _pdep_u64(mask, 0x0101010101010101) * 0xff;
-    const __m256i lanes = _mm256_cvtepu8_epi32(
-        _mm_cvtsi64_si128((long long)_pext_u64(0x0706050403020100, bytes)));
+    const __m256i lanes = named_lanes(mask);
     _mm256_storeu_si256(
         (void *)(c->indices + c->found),
         _mm256_add_epi32(lanes, _mm256_set1_epi32((int)(uint32_t)start)));
@@ -100,33 +107,6 @@ static inline void take_lanes(
             _mm256_permutevar8x32_ps(_mm256_loadu_ps(x + start), lanes));
     }
     c->found += (size_t)_mm_popcnt_u32(mask);
-}
-
-// Writes those of 32 values that a mask names: many of them eight at a time,
-// few of them, or the last there is room for, one by one. Tells whether there
-// was room.
-static inline bool take(
-    collection *c, const float *x, size_t start, uint32_t mask)
-{
-    const size_t count = (size_t)_mm_popcnt_u32(mask);
-    if (count > MANY && c->cap - c->found >= GROUP) {
-        for (size_t j = 0; j < GROUP; j += LANES) {
-            take_lanes(c, x, start + j, mask >> j & 0xff);
-        }
-        return true;
-    }
-    if (count > c->cap - c->found) {
-        return false;
-    }
-    for (; mask != 0; mask &= mask - 1) {
-        const size_t i = start + (uint32_t)__builtin_ctz(mask);
-        c->indices[c->found] = (uint32_t)i;
-        if (c->values != NULL) {
-            c->values[c->found] = x[i];
-        }
-        c->found++;
-    }
-    return true;
 }
 
 // The lowest `count` of the bits set.
@@ -141,6 +121,17 @@ typedef struct finds {
     uint32_t groups[BLOCK / GROUP];
     uint32_t masks[BLOCK / GROUP];
 } finds;
+
+static inline size_t sum_of(__m256i counts)
+{
+    uint32_t lanes[LANES];
+    size_t sum = 0;
+    _mm256_storeu_si256((void *)lanes, counts);
+    for (size_t j = 0; j < LANES; j++) {
+        sum += lanes[j];
+    }
+    return sum;
+}
 
 // Nothing here branches on the values, so that reading them never waits.
 static inline void find(const float *x, __m256i floor, finds *f)
@@ -157,8 +148,66 @@ static inline void find(const float *x, __m256i floor, finds *f)
     f->count = count;
 }
 
-// While ties are left, values equal to the limit are found as well, and those
-// beyond the last tie are dropped from the mask of their group.
+static inline size_t ties_of(const float *x, __m256i limit)
+{
+    __m256i ties = _mm256_setzero_si256();
+    for (size_t j = 0; j < BLOCK; j += LANES) {
+        ties = _mm256_sub_epi32(
+            ties, _mm256_cmpeq_epi32(magnitudes(x + j), limit));
+    }
+    return sum_of(ties);
+}
+
+// Drops values that equal the limit from the masks of a block, all but the
+// first `ties`.
+static void drop_ties(const float *x, __m256i limit, size_t ties, finds *f)
+{
+    for (size_t g = 0; g < f->count; g++) {
+        const uint32_t larger = above(x + GROUP * (size_t)f->groups[g], limit);
+        const uint32_t equal = lowest(f->masks[g] & ~larger, ties);
+        ties -= (size_t)_mm_popcnt_u32(equal);
+        f->masks[g] = larger | equal;
+    }
+}
+
+// Writes those of a block that were found: many of them eight at a time, few
+// of them, or the last there is room for, one by one. Tells whether there was
+// room.
+static inline bool take(
+    collection *c, const float *x, size_t start, const finds *f)
+{
+    const size_t room = c->cap - c->found;
+    size_t total = 0;
+    for (size_t g = 0; g < f->count; g++) {
+        total += (size_t)_mm_popcnt_u32(f->masks[g]);
+    }
+    if (total > MANY && room >= BLOCK) {
+        for (size_t g = 0; g < f->count; g++) {
+            const size_t i = start + GROUP * (size_t)f->groups[g];
+            for (size_t j = 0; j < GROUP; j += LANES) {
+                take_lanes(c, x, i + j, f->masks[g] >> j & 0xff);
+            }
+        }
+        return true;
+    }
+    if (total > room) {
+        return false;
+    }
+    for (size_t g = 0; g < f->count; g++) {
+        for (uint32_t mask = f->masks[g]; mask != 0; mask &= mask - 1) {
+            const size_t i = start + GROUP * (size_t)f->groups[g] +
+                             (uint32_t)__builtin_ctz(mask);
+            c->indices[c->found] = (uint32_t)i;
+            if (c->values != NULL) {
+                c->values[c->found] = x[i];
+            }
+            c->found++;
+        }
+    }
+    return true;
+}
+
+// While ties are left, values equal to the limit are found as well.
 static size_t collect(
     const float *x, size_t n, laci_limit limit, size_t cap,
     uint32_t *indices_out, float *values_out)
@@ -170,20 +219,16 @@ static size_t collect(
     size_t start = 0;
     for (; start + BLOCK <= n; start += BLOCK) {
         finds f;
-        const bool some_ties = limit.ties > 0 && !all_ties;
         find(x + start, limit.ties > 0 ? wide : strict, &f);
-        for (size_t g = 0; g < f.count; g++) {
-            const size_t i = start + GROUP * (size_t)f.groups[g];
-            uint32_t mask = f.masks[g];
-            if (some_ties) {
-                const uint32_t larger = above(x + i, strict);
-                const uint32_t equal = lowest(mask & ~larger, limit.ties);
-                limit.ties -= (size_t)_mm_popcnt_u32(equal);
-                mask = larger | equal;
+        if (limit.ties > 0 && !all_ties) {
+            const size_t ties = ties_of(x + start, strict);
+            if (ties > limit.ties) {
+                drop_ties(x + start, strict, limit.ties, &f);
             }
-            if (!take(&c, x, i, mask)) {
-                return cap + 1;
-            }
+            limit.ties -= ties < limit.ties ? ties : limit.ties;
+        }
+        if (!take(&c, x, start, &f)) {
+            return cap + 1;
         }
     }
     const size_t rest = laci_select_portable.collect(
@@ -193,6 +238,104 @@ static size_t collect(
         indices_out[c.found + j] += (uint32_t)start;
     }
     return c.found + rest;
+}
+
+// Finds the values of a block that are above one floor and not above another,
+// and writes which are above both. Returns how many these are.
+static inline size_t find_between(
+    const float *x, __m256i floor, __m256i other, uint8_t *above_out, finds *f)
+{
+    size_t count = 0, both = 0;
+    for (uint32_t g = 0; g < BLOCK / GROUP; g++) {
+        const float *const group = x + GROUP * (size_t)g;
+        const uint32_t high = above(group, other);
+        const uint32_t between = above(group, floor) & ~high;
+        laci_ask_ahead(group);
+        laci_put_u32(above_out + GROUP / 8 * (size_t)g, high);
+        both += (size_t)_mm_popcnt_u32(high);
+        f->groups[count] = g;
+        f->masks[count] = between;
+        count += between != 0;
+    }
+    f->count = count;
+    return both;
+}
+
+static laci_census survey(
+    const float *x, size_t n, laci_band band, size_t cap, uint8_t *above_out,
+    float *values_out, uint32_t *indices_out)
+{
+    const __m256i below_low = _mm256_set1_epi32((int)band.low - 1);
+    const __m256i below_high = _mm256_set1_epi32((int)(band.high - 1));
+    collection c = {0, cap, indices_out, values_out};
+    laci_census census = {0, 0};
+    size_t start = 0;
+    for (; start + BLOCK <= n; start += BLOCK) {
+        finds f;
+        census.above += find_between(
+            x + start, below_low, below_high, above_out + start / 8, &f);
+        for (size_t g = 0; g < f.count; g++) {
+            census.within += (size_t)_mm_popcnt_u32(f.masks[g]);
+        }
+        (void)take(&c, x, start, &f);
+    }
+    const laci_census rest = laci_select_portable.survey(
+        x + start, n - start, band, cap - c.found, above_out + start / 8,
+        values_out + c.found, indices_out + c.found);
+    for (size_t j = 0; j < rest.within && j < cap - c.found; j++) {
+        indices_out[c.found + j] += (uint32_t)start;
+    }
+    return (laci_census){
+        .within = census.within + rest.within,
+        .above = census.above + rest.above,
+    };
+}
+
+// Writes where the ones of a word are, the first eight of them at least: it
+// may write eight places even if there are fewer.
+static inline void take_few(uint64_t word, uint32_t start, uint32_t *indices)
+{
+    do {
+        for (size_t j = 0; j < LANES; j++) {
+            indices[j] = start + (uint32_t)_tzcnt_u64(word);
+            word = _blsr_u64(word);
+        }
+        indices += LANES;
+    } while (word != 0);
+}
+
+static inline void take_many(uint64_t word, uint32_t start, uint32_t *indices)
+{
+    for (uint32_t j = 0; j < 64; j += LANES) {
+        const uint32_t mask = (uint32_t)(word >> j & 0xff);
+        _mm256_storeu_si256(
+            (void *)indices,
+            _mm256_add_epi32(
+                named_lanes(mask), _mm256_set1_epi32((int)(start + j))));
+        indices += _mm_popcnt_u32(mask);
+    }
+}
+
+static size_t expand(
+    const uint8_t *bits, size_t n, size_t cap, uint32_t *indices_out)
+{
+    size_t start = 0, found = 0;
+    for (; n - start >= 64 && cap - found >= 64 + LANES; start += 64) {
+        const uint64_t word = laci_get_u64(bits + start / 8);
+        const size_t count = (size_t)_mm_popcnt_u64(word);
+        if (count <= FEW) {
+            take_few(word, (uint32_t)start, indices_out + found);
+        } else {
+            take_many(word, (uint32_t)start, indices_out + found);
+        }
+        found += count;
+    }
+    const size_t rest = laci_select_portable.expand(
+        bits + start / 8, n - start, cap - found, indices_out + found);
+    for (size_t j = 0; j < rest && j < cap - found; j++) {
+        indices_out[found + j] += (uint32_t)start;
+    }
+    return found + rest;
 }
 
 // The compiler turns the rounds into vectors by itself.
@@ -207,5 +350,7 @@ static void permute(const laci_permutation *p, uint32_t *values, size_t n)
 const laci_select_kernels laci_select_avx2 = {
     .count = count,
     .collect = collect,
+    .survey = survey,
+    .expand = expand,
     .permute = permute,
 };

@@ -2,9 +2,11 @@
 // The code for indices: bytes of each mode, the bound, and what is refused.
 #include "lac_test.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "compress/indices.h"
+#include "kernels/kernels.h"
 
 enum { MOST = 4096, CAP = 4 * MOST + 64 };
 
@@ -12,26 +14,35 @@ enum { MOST = 4096, CAP = 4 * MOST + 64 };
 
 static uint8_t payload[CAP];
 
+static lac_status get(
+    const uint8_t *in, size_t len, size_t k, size_t n, uint32_t *indices_out,
+    size_t *used_out)
+{
+    return laci_indices_get(
+        "x", laci_kernels_best(), in, len, (laci_subset){k, n}, indices_out,
+        used_out);
+}
+
 // Codes the indices, reads them back and returns the length of the code.
 static size_t pass(const uint32_t *indices, size_t k, size_t n)
 {
     static uint32_t back[MOST];
     const size_t bound = laci_indices_bound(n, k);
     memset(payload, 0x5a, sizeof(payload));
-    const size_t len = laci_indices_put(indices, k, n, payload);
+    const size_t len = laci_indices_put(
+        laci_kernels_best(), indices, (laci_subset){k, n}, NULL, payload);
     assert_true(len <= bound);
     assert_int_equal(payload[len], 0x5a);
     size_t used = 0;
-    assert_ok(laci_indices_get("x", payload, CAP, k, n, back, &used));
+    assert_ok(get(payload, CAP, k, n, back, &used));
     assert_int_equal(used, len);
     assert_memory_equal(back, indices, k * sizeof(*indices));
     used = 0;
-    assert_ok(laci_indices_get("x", payload, len, k, n, back, &used));
+    assert_ok(get(payload, len, k, n, back, &used));
     assert_memory_equal(back, indices, k * sizeof(*indices));
     for (size_t cut = 0; cut < len && cut < 64; cut++) {
         assert_status(
-            laci_indices_get("x", payload, len - 1 - cut, k, n, back, &used),
-            LAC_ERR_CORRUPT);
+            get(payload, len - 1 - cut, k, n, back, &used), LAC_ERR_CORRUPT);
     }
     return len;
 }
@@ -41,9 +52,7 @@ static void assert_refused(
 {
     uint32_t indices[16];
     size_t used;
-    assert_fails(
-        laci_indices_get("x", in, len, k, n, indices, &used), LAC_ERR_CORRUPT,
-        sentence);
+    assert_fails(get(in, len, k, n, indices, &used), LAC_ERR_CORRUPT, sentence);
 }
 
 static void all_indices_take_no_bytes(void **state)
@@ -126,6 +135,69 @@ static void any_indices_survive(void **state)
         }
         if (k > 0) {
             pass(indices, k, n);
+        }
+    }
+}
+
+// One in `part` of the values below `dense`, but now and then none for a while.
+static size_t spread(uint32_t part, uint32_t dense, uint32_t *indices)
+{
+    const lac_key key =
+        lac_key_make(part, LAC_PURPOSE_DATA, 0, lac_scope_shared(), 0);
+    size_t k = 0;
+    for (uint32_t i = 0; i < dense; i++) {
+        if (i / 1000 % 97 != 50 && lac_key_draw(&key, i) % part == 0) {
+            indices[k++] = i;
+        }
+    }
+    return k;
+}
+
+// How many codes lie in the first bits of those of the indices.
+static size_t whole_codes(const uint32_t *indices, unsigned b, size_t bits)
+{
+    size_t i = 0, used = (indices[0] >> b) + 1 + b;
+    while (used <= bits) {
+        i++;
+        used += ((indices[i] - indices[i - 1] - 1) >> b) + 1 + b;
+    }
+    return i;
+}
+
+// Short codes are read by a table when they are many. A parameter of 0 needs
+// an empty end.
+static void many_indices_survive(void **state)
+{
+    (void)state;
+    enum { LARGE = 1000000 };
+    static uint32_t indices[LARGE], back[LARGE];
+    static uint8_t out[LARGE];
+    static const uint32_t parts[] = {2, 3, 6, 11};
+    for (uint32_t b = 0; b < COUNT(parts); b++) {
+        const size_t n = LARGE, k = spread(parts[b], LARGE / 10 * 9, indices);
+        size_t used = 0;
+        const size_t len = laci_indices_put(
+            laci_kernels_best(), indices, (laci_subset){k, n}, NULL, out);
+        assert_true(k > 70000 && len <= laci_indices_bound(n, k));
+        assert_int_equal(out[0], 1);
+        assert_int_equal(out[1], b);
+        assert_ok(get(out, len, k, n, back, &used));
+        assert_int_equal(used, len);
+        assert_memory_equal(back, indices, k * sizeof(*indices));
+        assert_ok(get(out, len, k, indices[k - 1] + 1, back, &used));
+        for (size_t i = 1; i < k; i += k / 7) {
+            assert_status(
+                get(out, len, k, indices[i], back, &used), LAC_ERR_CORRUPT);
+        }
+        for (size_t cut = 1; cut < len - 2; cut += len / 53) {
+            char sentence[80];
+            (void)snprintf(
+                sentence, sizeof(sentence),
+                "x: payload ends after %zu indices, expected %zu",
+                whole_codes(indices, b, 8 * (len - 2 - cut)), k);
+            assert_fails(
+                get(out, len - cut, k, n, back, &used), LAC_ERR_CORRUPT,
+                sentence);
         }
     }
 }
@@ -237,8 +309,7 @@ static void endless_zeros_are_refused(void **state)
     payload[CAP - 1] = 0x80;
     payload[1] = 31;
     assert_status(
-        laci_indices_get(
-            "x", payload, CAP, 2, 9, (uint32_t[2]){0}, &(size_t){0}),
+        get(payload, CAP, 2, 9, (uint32_t[2]){0}, &(size_t){0}),
         LAC_ERR_CORRUPT);
 }
 
@@ -258,7 +329,7 @@ static void noise_gives_valid_indices_or_none(void **state)
         in[1] %= 8;
         const size_t len = trial % (sizeof(in) + 1), n = 9 + trial % 120;
         size_t used = 0;
-        if (laci_indices_get("x", in, len, 8, n, indices, &used) != LAC_OK) {
+        if (get(in, len, 8, n, indices, &used) != LAC_OK) {
             continue;
         }
         assert_true(used <= len);
@@ -279,6 +350,7 @@ int main(void)
         cmocka_unit_test(of_equal_lengths_the_first_mode_is_taken),
         cmocka_unit_test(long_runs_of_zeros_survive),
         cmocka_unit_test(any_indices_survive),
+        cmocka_unit_test(many_indices_survive),
         cmocka_unit_test(the_code_is_near_the_entropy),
         cmocka_unit_test(the_bound_is_the_cheapest_worst_case),
         cmocka_unit_test(bad_modes_and_lengths_are_refused),

@@ -154,6 +154,68 @@ static void bits_fill_bytes_from_the_lowest(void **state)
     assert_int_equal(out[1], 0x51);
 }
 
+// Mostly gaps that suit the parameter, some of many times its 2^b. The last
+// index stays below 2^32.
+static uint32_t gap_at(size_t i, unsigned b)
+{
+    const uint32_t draw = code_at(i, 32);
+    const uint32_t most = b < 20 ? 3u << b : 1u << 22;
+    return draw % 61 == 0 && b < 20 ? draw % (400u << (b < 14 ? b : 14))
+                                    : draw % most;
+}
+
+static uint32_t bit_at(const uint8_t *in, size_t at)
+{
+    return in[at / 8] >> at % 8 & 1;
+}
+
+// Reads the codes a bit at a time. The block ends with them.
+static void check_gaps(unsigned b, size_t k, size_t shift)
+{
+    uint32_t *const indices = block_of(k * sizeof(*indices));
+    uint64_t zeros = 0;
+    for (size_t i = 0; i < k; i++) {
+        const uint32_t before = i == 0 ? UINT32_MAX : indices[i - 1];
+        indices[i] = before + 1 + gap_at(i, b);
+        zeros += gap_at(i, b) >> b;
+    }
+    const size_t len = (zeros + k * (b + 1) + 7) / 8;
+    uint8_t *const block = block_of(len + shift);
+    const uint8_t *const out = block + shift;
+    size_t at = 0;
+    assert_int_equal(pack->gaps_zeros(b, indices, k), zeros);
+    pack->pack_gaps(b, indices, k, block + shift);
+    for (size_t i = 0; i < k; i++) {
+        uint32_t gap = 0;
+        for (; bit_at(out, at) == 0; at++) {
+            gap += 1u << b;
+        }
+        at++;
+        for (unsigned j = 0; j < b; j++) {
+            gap |= bit_at(out, at++) << j;
+        }
+        assert_int_equal(gap, gap_at(i, b));
+    }
+    for (; at % 8 != 0; at++) {
+        assert_int_equal(bit_at(out, at), 0);
+    }
+    assert_int_equal(at / 8, len);
+    assert_int_equal(out[len], GUARD);
+    free(block);
+    free(indices);
+}
+
+static void gaps_are_where_the_format_says(void **state)
+{
+    (void)state;
+    skip_without_kernels();
+    for (unsigned b = 0; b <= 31; b++) {
+        for (size_t k = 1; k <= SIZE_MAX_TESTED; k++) {
+            check_gaps(b, k, k % 5);
+        }
+    }
+}
+
 #define BOTH(test)                                                             \
     cmocka_unit_test_setup(test, use_portable),                                \
         cmocka_unit_test_setup(test, use_avx2)
@@ -164,6 +226,7 @@ int main(void)
         BOTH(bytes_are_where_the_format_says),
         BOTH(words_are_where_the_format_says),
         BOTH(bits_fill_bytes_from_the_lowest),
+        BOTH(gaps_are_where_the_format_says),
     };
     return cmocka_run_group_tests_name("kernels.pack", tests, NULL, NULL);
 }

@@ -96,6 +96,36 @@ static void digits_are_counted_below_a_prefix(void **state)
     assert_int_equal(counts[1], 2);
 }
 
+static void a_survey_tells_above_from_within(void **state)
+{
+    (void)state;
+    const float x[] = {3, -1, 0.5f, 2, -NAN, 1.5f, 0, -2, -4};
+    const laci_band band = {laci_magnitude(1.0f), laci_magnitude(3.0f)};
+    uint8_t above[2] = {0xff, 0xff};
+    float values[4];
+    uint32_t indices[4];
+    const laci_census census =
+        laci_select_portable.survey(x, 9, band, 4, above, values, indices);
+    const uint32_t expected[] = {1, 3, 5, 7};
+    assert_int_equal(census.within, 4);
+    assert_int_equal(census.above, 3);
+    assert_int_equal(above[0], 0x11);
+    assert_int_equal(above[1], 0x01);
+    assert_memory_equal(indices, expected, sizeof(expected));
+    assert_true(values[0] == -1 && values[1] == 2 && values[3] == -2);
+}
+
+static void ones_of_a_bitmap_are_counted_beyond_the_room(void **state)
+{
+    (void)state;
+    const uint8_t bits[] = {0x81, 0x00, 0x05};
+    uint32_t indices[3] = {0, 0, GUARD};
+    assert_int_equal(laci_select_portable.expand(bits, 20, 2, indices), 4);
+    assert_int_equal(indices[0], 0);
+    assert_int_equal(indices[1], 7);
+    assert_int_equal(indices[2], GUARD);
+}
+
 static void a_permutation_permutes(void **state)
 {
     (void)state;
@@ -166,6 +196,82 @@ static void same_collection_for_every_size(void **state)
     }
 }
 
+static void compare_surveys(
+    const float *x, size_t n, laci_band band, size_t cap)
+{
+    uint32_t a[MOST + 1], b[MOST + 1];
+    float u[MOST + 1], v[MOST + 1];
+    uint8_t s[MOST / 8 + 2], t[MOST / 8 + 2];
+    const size_t bytes = (n + 7) / 8;
+    memset(b, 0x5a, sizeof(b));
+    memset(v, 0x5a, sizeof(v));
+    memset(t, 0x5a, sizeof(t));
+    const laci_census one =
+        laci_select_portable.survey(x, n, band, cap, s, u, a);
+    const laci_census two = best()->select->survey(x, n, band, cap, t, v, b);
+    assert_int_equal(one.above, two.above);
+    assert_int_equal(one.within, two.within);
+    assert_memory_equal(s, t, bytes);
+    assert_int_equal(t[bytes], 0x5a);
+    assert_int_equal(b[cap], GUARD);
+    assert_int_equal(laci_bits_of(v[cap]), GUARD);
+    if (one.within <= cap) {
+        assert_memory_equal(a, b, one.within * sizeof(*a));
+        assert_memory_equal(u, v, one.within * sizeof(*u));
+    }
+}
+
+static void same_survey_for_every_size(void **state)
+{
+    (void)state;
+    const laci_band bands[] = {
+        {0, 0},
+        {0, UINT32_C(1) << 31},
+        {laci_magnitude(0.5f), laci_magnitude(1.0f)},
+        {laci_magnitude(1.0f), laci_magnitude(1.0f) + 1},
+        {laci_magnitude(1.25f), UINT32_C(1) << 31},
+    };
+    for (size_t n = 0; n <= MOST; n++) {
+        for (size_t i = 0; i < sizeof(bands) / sizeof(bands[0]); i++) {
+            compare_surveys(data + n % OFFSETS, n, bands[i], MOST);
+            compare_surveys(data + n % OFFSETS, n, bands[i], n / 4);
+        }
+    }
+}
+
+// One in `part` bits, and words with none and with all.
+static void fill_bits(uint8_t *bits, size_t n, uint32_t part)
+{
+    const lac_key key =
+        lac_key_make(part, LAC_PURPOSE_DATA, 0, lac_scope_shared(), 0);
+    memset(bits, 0, n / 8 + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        const unsigned one = i / 64 % 5 == 2
+                                 ? i / 64 % 2 == 0
+                                 : lac_key_draw(&key, i) % part == 0;
+        bits[i / 8] |= (uint8_t)(one << i % 8);
+    }
+}
+
+static void same_expansion_for_every_size(void **state)
+{
+    (void)state;
+    uint8_t bits[MOST / 8 + 2];
+    uint32_t a[MOST + 1], b[MOST + 1];
+    for (size_t n = 0; n <= MOST; n++) {
+        for (uint32_t part = 1; part < 40; part += part) {
+            const size_t cap = n % 3 == 0 ? n / 4 : n;
+            uint8_t *const in = bits + n % 2;
+            fill_bits(in, n, part);
+            memset(b, 0x5a, sizeof(b));
+            const size_t found = laci_select_portable.expand(in, n, cap, a);
+            assert_int_equal(best()->select->expand(in, n, cap, b), found);
+            assert_int_equal(b[cap], GUARD);
+            assert_memory_equal(a, b, (found < cap ? found : cap) * sizeof(*a));
+        }
+    }
+}
+
 static void same_permutation_for_every_size(void **state)
 {
     (void)state;
@@ -194,9 +300,13 @@ int main(void)
         cmocka_unit_test(ties_go_to_the_lower_index),
         cmocka_unit_test(too_many_are_reported_and_not_written),
         cmocka_unit_test(digits_are_counted_below_a_prefix),
+        cmocka_unit_test(a_survey_tells_above_from_within),
+        cmocka_unit_test(ones_of_a_bitmap_are_counted_beyond_the_room),
         cmocka_unit_test(a_permutation_permutes),
         cmocka_unit_test(same_counts_for_every_size),
         cmocka_unit_test(same_collection_for_every_size),
+        cmocka_unit_test(same_survey_for_every_size),
+        cmocka_unit_test(same_expansion_for_every_size),
         cmocka_unit_test(same_permutation_for_every_size),
     };
     return cmocka_run_group_tests_name("kernels/select", tests, setup, NULL);

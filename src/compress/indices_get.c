@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: MIT
+// Reading indices. Their bytes may come from anywhere: nothing in them is
+// believed before it is checked.
+#include "compress/indices.h"
+
+#include <assert.h>
+#include <stdbool.h>
+
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "compress/indices_code.h"
+#include "kernels/select.h"
+
+enum {
+    STEP_BITS = 11, // looked up at once
+    STEP_VALUES = 1 << STEP_BITS,
+    STEP_CODES = 4,
+    STEPS = 5,      // in the 56 bits that wait
+    SHORT_RICE = 3, // the largest parameter for which codes are short
+    MANY = 1 << 16, // codes
+};
+
+static lac_status fail_range(const char *name, uint64_t index, size_t n)
+{
+    return lac_fail(
+        LAC_ERR_CORRUPT, "%s: an index is %llu, expected below %zu", name,
+        (unsigned long long)index, n);
+}
+
+static lac_status fail_padding(const char *name)
+{
+    return lac_fail(
+        LAC_ERR_CORRUPT, "%s: padding of the indices is not zero", name);
+}
+
+static lac_status check_size(const char *name, size_t len, size_t needed)
+{
+    if (len < needed) {
+        return lac_fail(
+            LAC_ERR_CORRUPT,
+            "%s: payload has %zu bytes, expected at least %zu for the indices",
+            name, len, needed);
+    }
+    return LAC_OK;
+}
+
+static lac_status get_list(
+    const char *name, const uint8_t *in, size_t k, size_t n,
+    uint32_t *indices_out)
+{
+    for (size_t i = 0; i < k; i++) {
+        const uint32_t index = laci_get_u32(in + 4 * i);
+        if (index >= n) {
+            return fail_range(name, index, n);
+        }
+        if (i > 0 && index <= indices_out[i - 1]) {
+            return lac_fail(
+                LAC_ERR_CORRUPT,
+                "%s: index %u follows index %u, expected them ascending", name,
+                (unsigned)index, (unsigned)indices_out[i - 1]);
+        }
+        indices_out[i] = index;
+    }
+    return LAC_OK;
+}
+
+// Bits on their way in: at least `count` of `bits`, all of them before `in`,
+// wait to be used. Bits above are zero or those that come next.
+typedef struct bit_reader {
+    const uint8_t *in;
+    const uint8_t *end;
+    uint64_t bits;
+    unsigned count;
+} bit_reader;
+
+// Makes at least 56 bits wait, fewer only at the end.
+static inline void refill(bit_reader *r)
+{
+    if (r->end - r->in >= 8) {
+        r->bits |= laci_get_u64(r->in) << r->count;
+        r->in += (63 - r->count) / 8;
+        r->count |= 56;
+        return;
+    }
+    for (; r->count < 56 && r->in < r->end; r->count += 8) {
+        r->bits |= (uint64_t)*r->in++ << r->count;
+    }
+}
+
+static inline void skip(bit_reader *r, unsigned len)
+{
+    assert(len < 64);
+    r->bits >>= len;
+    r->count -= len;
+}
+
+// How many zeros come before a one, or 63, which is as many as can wait.
+static inline unsigned zeros_of(uint64_t bits)
+{
+    return bits == 0 ? 63 : (unsigned)__builtin_ctzll(bits);
+}
+
+// Reads a code that does not lie in the waiting bits as a whole. Tells whether
+// there is one.
+static bool get_long_gap(bit_reader *r, unsigned b, uint64_t *gap_out)
+{
+    uint64_t quotient = 0;
+    unsigned zeros = zeros_of(r->bits);
+    while (zeros >= r->count) {
+        quotient += r->count;
+        skip(r, r->count);
+        refill(r);
+        if (r->count == 0) {
+            return false;
+        }
+        zeros = zeros_of(r->bits);
+    }
+    quotient += zeros;
+    skip(r, zeros);
+    skip(r, 1);
+    refill(r);
+    if (r->count < b || quotient > UINT32_MAX) {
+        *gap_out = UINT64_MAX >> 1;
+        return r->count >= b;
+    }
+    *gap_out = quotient << b | (r->bits & ((1u << b) - 1));
+    skip(r, b);
+    return true;
+}
+
+// How long the code is that the bits begin with, more than 63 if it does not
+// lie in them as a whole.
+static inline unsigned code_length(uint64_t bits, unsigned b)
+{
+    if (bits == 0) {
+        return 64;
+    }
+    return (unsigned)__builtin_ctzll(bits) + 1 + b;
+}
+
+// How far reading has come: `found` indices, the next is `expected` or more.
+typedef struct progress {
+    size_t found;
+    uint64_t expected;
+} progress;
+
+// Reads codes until there are `stop` indices. Eight codes mostly lie in the
+// waiting bits when their parameter is small, four when it is not.
+static lac_status get_gaps(
+    const char *name, bit_reader *r, unsigned b, laci_subset subset,
+    size_t stop, progress *p, uint32_t *indices_out)
+{
+    bit_reader local = *r;
+    const uint64_t mask = (1u << b) - 1;
+    const size_t refill_mask = b <= 2 ? 7 : 3;
+    uint64_t expected = p->expected;
+    for (size_t i = p->found; i < stop; i++) {
+        if ((i & refill_mask) == 0) {
+            refill(&local);
+        }
+        const unsigned used = code_length(local.bits, b);
+        uint64_t gap;
+        if (used <= local.count) {
+            gap = (uint64_t)(used - 1 - b) << b |
+                  (local.bits >> (used - b) & mask);
+            local.bits >>= used;
+            local.count -= used;
+        } else if (!get_long_gap(&local, b, &gap)) {
+            return lac_fail(
+                LAC_ERR_CORRUPT,
+                "%s: payload ends after %zu indices, expected %zu", name, i,
+                subset.k);
+        }
+        if (gap >= subset.n - expected) {
+            return fail_range(name, expected + gap, subset.n);
+        }
+        indices_out[i] = (uint32_t)(expected + gap);
+        expected += gap + 1;
+    }
+    *r = local;
+    *p = (progress){stop, expected};
+    return LAC_OK;
+}
+
+// What the next STEP_BITS bits begin with: `count` whole codes, at most
+// STEP_CODES, which are `used` bits. Index j is ends[j] - 1 beyond the one that
+// is expected; the ends after the last code repeat it.
+typedef struct step {
+    uint16_t used;
+    uint16_t count;
+    uint8_t ends[STEP_CODES];
+} step;
+
+static step step_of(unsigned bits, unsigned b)
+{
+    step s = {0};
+    unsigned end = 0, len = code_length(bits, b);
+    while (s.count < STEP_CODES && s.used + len <= STEP_BITS) {
+        const unsigned rest = bits >> (len - b) & ((1u << b) - 1);
+        end += ((len - 1 - b) << b | rest) + 1;
+        s.ends[s.count++] = (uint8_t)end;
+        s.used = (uint16_t)(s.used + len);
+        bits >>= len;
+        len = code_length(bits, b);
+    }
+    for (unsigned j = s.count; j < STEP_CODES; j++) {
+        s.ends[j] = (uint8_t)end;
+    }
+    return s;
+}
+
+// Takes one step, writing STEP_CODES indices whatever their number. Tells
+// whether there was a whole code in it, and no index beyond n.
+static inline bool take_step(
+    const step *steps, bit_reader *r, size_t n, progress *p,
+    uint32_t *indices_out)
+{
+    const step s = steps[r->bits % STEP_VALUES];
+    const uint64_t next = p->expected + s.ends[STEP_CODES - 1];
+    if (s.count == 0 || next > n) {
+        return false;
+    }
+    for (size_t j = 0; j < STEP_CODES; j++) {
+        indices_out[p->found + j] = (uint32_t)(p->expected + s.ends[j] - 1);
+    }
+    r->bits >>= s.used;
+    r->count -= s.used;
+    p->found += s.count;
+    p->expected = next;
+    return true;
+}
+
+// Takes as many steps as it can, until nearly the end.
+static void get_steps(
+    const step *steps, bit_reader *r, laci_subset subset, progress *p,
+    uint32_t *indices_out)
+{
+    bit_reader local = *r;
+    progress at = *p;
+    bool going = true;
+    while (going && at.found + STEPS * STEP_CODES <= subset.k &&
+           local.end - local.in >= 8) {
+        refill(&local);
+        for (int i = 0; i < STEPS && going; i++) {
+            going = take_step(steps, &local, subset.n, &at, indices_out);
+        }
+    }
+    *r = local;
+    *p = at;
+}
+
+// Many short codes are worth a table of all steps. What is not in it is read
+// one by one.
+static lac_status get_many_gaps(
+    const char *name, bit_reader *r, unsigned b, laci_subset subset,
+    uint32_t *indices_out)
+{
+    step steps[STEP_VALUES];
+    progress p = {0, 0};
+    for (unsigned i = 0; i < STEP_VALUES; i++) {
+        steps[i] = step_of(i, b);
+    }
+    for (;;) {
+        get_steps(steps, r, subset, &p, indices_out);
+        if (p.found == subset.k) {
+            return LAC_OK;
+        }
+        refill(r);
+        LAC_TRY(get_gaps(name, r, b, subset, p.found + 1, &p, indices_out));
+    }
+}
+
+static lac_status get_rice(
+    const char *name, const uint8_t *in, size_t len, laci_subset subset,
+    uint32_t *indices_out, size_t *used_out)
+{
+    LAC_TRY(check_size(name, len, 2));
+    if (in[1] > LACI_RICE_MAX) {
+        return lac_fail(
+            LAC_ERR_CORRUPT,
+            "%s: parameter of the gaps is %u, expected at most %d", name,
+            (unsigned)in[1], LACI_RICE_MAX);
+    }
+    bit_reader r = {in + 2, in + len, 0, 0};
+    if (in[1] <= SHORT_RICE && subset.k >= MANY) {
+        LAC_TRY(get_many_gaps(name, &r, in[1], subset, indices_out));
+    } else {
+        progress p = {0, 0};
+        LAC_TRY(get_gaps(name, &r, in[1], subset, subset.k, &p, indices_out));
+    }
+    const size_t unused = r.count / 8;
+    const size_t used = (size_t)(r.in - in) - unused;
+    const unsigned padding = r.count % 8;
+    if (in[used - 1] >> (8 - padding) != 0) {
+        return fail_padding(name);
+    }
+    *used_out = used;
+    return LAC_OK;
+}
+
+static lac_status get_bitmap(
+    const char *name, const laci_kernels *kernels, const uint8_t *in,
+    laci_subset subset, uint32_t *indices_out)
+{
+    const size_t n = subset.n;
+    if (n % 8 != 0 && in[n / 8] >> n % 8 != 0) {
+        return fail_padding(name);
+    }
+    const size_t found = kernels->select->expand(in, n, subset.k, indices_out);
+    if (found != subset.k) {
+        return lac_fail(
+            LAC_ERR_CORRUPT, "%s: bitmap has %zu indices, expected %zu", name,
+            found, subset.k);
+    }
+    return LAC_OK;
+}
+
+lac_status laci_indices_get(
+    const char *name, const laci_kernels *kernels, const uint8_t *in,
+    size_t len, laci_subset subset, uint32_t *indices_out, size_t *used_out)
+{
+    const size_t k = subset.k, n = subset.n;
+    if (k == n) {
+        for (size_t i = 0; i < n; i++) {
+            indices_out[i] = (uint32_t)i;
+        }
+        *used_out = 0;
+        return LAC_OK;
+    }
+    LAC_TRY(check_size(name, len, 1));
+    switch (in[0]) {
+    case LACI_INDICES_LIST:
+        LAC_TRY(check_size(name, len, laci_list_size(k)));
+        *used_out = laci_list_size(k);
+        return get_list(name, in + 1, k, n, indices_out);
+    case LACI_INDICES_GAPS:
+        return get_rice(name, in, len, subset, indices_out, used_out);
+    case LACI_INDICES_BITMAP:
+        LAC_TRY(check_size(name, len, laci_bitmap_size(n)));
+        *used_out = laci_bitmap_size(n);
+        return get_bitmap(name, kernels, in + 1, subset, indices_out);
+    default:
+        return lac_fail(
+            LAC_ERR_CORRUPT, "%s: mode of the indices is %u, expected 0 to 2",
+            name, (unsigned)in[0]);
+    }
+}
