@@ -15,6 +15,7 @@ typedef enum input {
     EQUAL,  // one value everywhere, the worst case of natural compression
     POWERS, // powers of two, and that worst case at many sizes
     RANK_1, // a matrix of rank 1
+    UNITS,  // the unit matrix, where no direction is better than another
     // The worst case of rounding to 0 or the largest magnitude M: with all
     // other values a M, the error is to |x|^2 as (n - 1) a (1 - a) to
     // 1 + (n - 1) a^2. At a = 1 / (1 + sqrt(n)) that is largest,
@@ -40,6 +41,9 @@ static void fill_input(float *x, lac_shape shape, input kind)
             break;
         case RANK_1:
             x[i] = (float)(i / shape.cols + 1) * ((float)(i % shape.cols) - 2);
+            break;
+        case UNITS:
+            x[i] = i / shape.cols == i % shape.cols ? 1 : 0;
             break;
         case MAXIMUM:
             x[i] = i == n / 2 ? 3 : 3 / (1 + sqrtf((float)n));
