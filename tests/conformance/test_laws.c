@@ -116,8 +116,8 @@ static double reach(
            0x1p-22 * (1 + claim.error) * got.norm;
 }
 
-// Rounding to 0 or M has its largest error at MAXIMUM, and the variance of the
-// square of a draw is there (1 - 2a)^2 / (a (1 - a) (n - 1)) times the square
+// Rounding to 0 or M has its largest error at MAXIMUM. There |C(x) - x|^2 of
+// one draw has a variance of (1 - 2a)^2 / (a (1 - a) (n - 1)) times the square
 // of its mean: 0.04 at n = 600. Five standard errors of DRAWS draws are 5 % of
 // the mean, those of MANY_DRAWS 1.2 %, and a claim that is 2 % too good is
 // seen. So many are taken only where a few leave it open.
