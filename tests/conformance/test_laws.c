@@ -6,36 +6,54 @@
 #include <float.h>
 #include <math.h>
 
-enum { DRAWS = 400 };
+enum { DRAWS = 400, MANY_DRAWS = 16 * DRAWS };
 
-// Inputs that look different to a compressor: bell-shaped, one value that
-// towers over the rest, all equal, powers of two and the worst case of natural
-// compression, and a matrix of rank 1.
-static void fill_input(float *x, lac_shape shape, int kind)
+// Inputs that look different to a compressor.
+typedef enum input {
+    BELL,   // normal numbers
+    TOWER,  // one value that towers over the rest
+    EQUAL,  // one value everywhere, the worst case of natural compression
+    POWERS, // powers of two, and that worst case at many sizes
+    RANK_1, // a matrix of rank 1
+    UNITS,  // the unit matrix, where no direction is better than another
+    // The worst case of rounding to 0 or the largest magnitude M: with all
+    // other values a M, the error is to |x|^2 as (n - 1) a (1 - a) to
+    // 1 + (n - 1) a^2. At a = 1 / (1 + sqrt(n)) that is largest,
+    // (sqrt(n) - 1) / 2.
+    MAXIMUM,
+    INPUTS
+} input;
+
+static void fill_input(float *x, lac_shape shape, input kind)
 {
     const size_t n = values_of(shape);
     fill_normal(x, n, 5);
     for (size_t i = 0; i < n; i++) {
         switch (kind) {
-        case 1:
+        case TOWER:
             x[i] = i == n / 2 ? 100.0f : 0.01f * x[i];
             break;
-        case 2:
-            x[i] = -0.75f;
+        case EQUAL:
+            x[i] = -2.0f / 3;
             break;
-        case 3:
+        case POWERS:
             x[i] = (i % 2 == 0 ? 1.0f : 4.0f / 3) * ldexpf(1, (int)(i % 9) - 4);
             break;
-        case 4:
+        case RANK_1:
             x[i] = (float)(i / shape.cols + 1) * ((float)(i % shape.cols) - 2);
+            break;
+        case UNITS:
+            x[i] = i / shape.cols == i % shape.cols ? 1 : 0;
+            break;
+        case MAXIMUM:
+            x[i] = i == n / 2 ? 3 : 3 / (1 + sqrtf((float)n));
+            x[i] = i % 2 == 0 ? x[i] : -x[i];
             break;
         default:
             break;
         }
     }
 }
-
-enum { INPUT_KINDS = 5 };
 
 typedef struct error_stats {
     double mean;   // of |C(x) - x|^2 over the draws
@@ -45,13 +63,15 @@ typedef struct error_stats {
     double norm;   // |x|^2
 } error_stats;
 
-static error_stats measure(subject *s, lac_shape shape, const float *x)
+static error_stats measure(
+    subject *s, lac_shape shape, const float *x, uint64_t draws)
 {
     const size_t n = values_of(shape);
+    const double count = (double)draws;
     double sum = 0, squares = 0, fourth = 0;
-    double deviation[VALUES_MAX] = {0}, variance[VALUES_MAX] = {0};
+    double deviation[VALUES_MAX] = {0}, square[VALUES_MAX] = {0};
     error_stats stats = {0};
-    for (uint64_t k = 0; k < DRAWS; k++) {
+    for (uint64_t k = 0; k < draws; k++) {
         const lac_key key = test_key(k, lac_scope_worker(0));
         uint8_t payload[BYTES_MAX];
         float y[VALUES_MAX];
@@ -61,34 +81,93 @@ static error_stats measure(subject *s, lac_shape shape, const float *x)
         for (size_t i = 0; i < n; i++) {
             const double d = (double)y[i] - (double)x[i];
             error += d * d;
-            deviation[i] += d / DRAWS;
-            variance[i] += d * d / DRAWS;
+            deviation[i] += d;
+            square[i] += d * d;
         }
         sum += error;
         squares += error * error;
     }
-    stats.mean = sum / DRAWS;
+    stats.mean = sum / count;
     stats.spread =
-        sqrt(fmax(0, squares / DRAWS - stats.mean * stats.mean) / DRAWS);
+        sqrt(fmax(0, squares / count - stats.mean * stats.mean) / count);
     for (size_t i = 0; i < n; i++) {
-        stats.bias += deviation[i] * deviation[i];
+        const double bias = deviation[i] / count;
+        const double variance = square[i] / count;
+        stats.bias += bias * bias;
         stats.norm += (double)x[i] * (double)x[i];
-        fourth += variance[i] * variance[i];
+        fourth += variance * variance;
     }
-    stats.chance = (stats.mean + 8 * sqrt(2 * fourth)) / DRAWS;
+    stats.chance = draws > 1 ? (stats.mean + 8 * sqrt(2 * fourth)) / count : 0;
     return stats;
 }
 
-// The mean over the draws lies within five standard errors of the truth, and
-// rounding to float moves it by less than 2^-22. Where a value is kept
-// so seldom that the draws may not show it, the spread is that of a coin.
-//
+// How far the mean of so many draws may lie above the truth: five standard
+// errors, and rounding to float moves it by less than 2^-22. Where a value is
+// kept so seldom that the draws may not show it, the spread is that of a coin;
+// among equals it is no matter which is kept.
+static double reach(
+    const subject *s, lac_guarantee claim, input kind, error_stats got,
+    uint64_t draws)
+{
+    const double coin = fmax(0, claim.error * (1 - claim.error));
+    const bool hidden = leaves_out_by_chance(s->spec) && kind != EQUAL;
+    const double unseen = hidden ? sqrt(coin / (double)draws) * got.norm : 0;
+    return 5 * fmax(got.spread, unseen) +
+           0x1p-22 * (1 + claim.error) * got.norm;
+}
+
+// Rounding to 0 or M has its largest error at MAXIMUM. There |C(x) - x|^2 of
+// one draw has a variance of (1 - 2a)^2 / (a (1 - a) (n - 1)) times the square
+// of its mean: 0.04 at n = 600. Five standard errors of DRAWS draws are 5 % of
+// the mean, those of MANY_DRAWS 1.2 %, and a claim that is 2 % too good is
+// seen. So many are taken only where a few leave it open.
+static void keep_to_their_error(
+    subject *s, lac_shape shape, input kind, const float *x, error_stats got)
+{
+    const lac_guarantee claim = lac_compressor_guarantee(s->c, shape);
+    const double claimed = claim.error * got.norm;
+    double slack = reach(s, claim, kind, got, DRAWS);
+    if (kind == MAXIMUM && !leaves_out_by_chance(s->spec) &&
+        fabs(got.mean - claimed) <= slack && 5 * got.spread > claimed / 80) {
+        got = measure(s, shape, x, MANY_DRAWS);
+        slack = reach(s, claim, kind, got, MANY_DRAWS);
+    }
+    if (got.mean > claimed + slack) {
+        print_error(
+            "%s: %zu x %zu, input %u: error %g, claimed %g\n", s->spec,
+            shape.rows, shape.cols, kind, got.mean / got.norm, claim.error);
+        fail();
+    }
+}
+
 // Where nothing but chance moves the mean of C(x) - x, its square has mean
 // sum v_i / DRAWS and variance 2 sum v_i^2 / DRAWS^2, with v_i the variance of
 // value i. Eight standard deviations: where one value carries all the error and
 // is seldom kept, the tail is longer than a normal one.
+static void be_unbiased_if_claimed(
+    subject *s, lac_shape shape, input kind, error_stats got)
+{
+    const lac_guarantee claim = lac_compressor_guarantee(s->c, shape);
+    // An error this large comes from values too seldom kept to be
+    // measured; the claim itself says what chance can do.
+    const double unseen =
+        claim.error > DRAWS / 50.0
+            ? (1 + 8 * sqrt(2)) * claim.error * got.norm / DRAWS
+            : 0;
+    const double slack = reach(s, claim, kind, got, DRAWS) / DRAWS;
+    if (claim.unbiased && got.bias > got.chance + unseen + slack) {
+        print_error(
+            "%s: %zu x %zu, input %u: bias %g, error %g\n", s->spec, shape.rows,
+            shape.cols, kind, got.bias, got.mean);
+        fail();
+    }
+}
+
+// Where nothing is left to chance, one draw tells all.
 static void keep_their_law(subject *s)
 {
+    const unsigned traits = lac_compressor_traits(s->c, LAC_SCOPE_WORKER);
+    const uint64_t draws = traits & LAC_TRAIT_DETERMINISTIC ? 1 : DRAWS;
     for (size_t i = 0; i < SHAPE_COUNT; i++) {
         const lac_shape shape = test_shapes[i];
         const lac_guarantee claim = lac_compressor_guarantee(s->c, shape);
@@ -96,35 +175,12 @@ static void keep_their_law(subject *s)
         assert_true(
             s->form != LAC_FORM_CONTRACTIVE || claim.error < 1 ||
             values_of(shape) == 1);
-        for (int kind = 0; kind < INPUT_KINDS; kind++) {
+        for (input kind = BELL; kind < INPUTS; kind++) {
             float x[VALUES_MAX];
             fill_input(x, shape, kind);
-            const error_stats got = measure(s, shape, x);
-            const double rare = fmax(0, claim.error * (1 - claim.error));
-            const double spread =
-                fmax(got.spread, sqrt(rare / DRAWS) * got.norm);
-            const double slack =
-                5 * spread + 0x1p-22 * (1 + claim.error) * got.norm;
-            if (got.mean > claim.error * got.norm + slack) {
-                print_error(
-                    "%s: %zu x %zu, input %d: error %g, claimed %g\n", s->spec,
-                    shape.rows, shape.cols, kind, got.mean / got.norm,
-                    claim.error);
-                fail();
-            }
-            // An error this large comes from values too seldom kept to be
-            // measured; the claim itself says what chance can do.
-            const double unseen =
-                claim.error > DRAWS / 50.0
-                    ? (1 + 8 * sqrt(2)) * claim.error * got.norm / DRAWS
-                    : 0;
-            if (claim.unbiased &&
-                got.bias > got.chance + unseen + slack / DRAWS) {
-                print_error(
-                    "%s: %zu x %zu, input %d: bias %g, error %g\n", s->spec,
-                    shape.rows, shape.cols, kind, got.bias, got.mean);
-                fail();
-            }
+            const error_stats got = measure(s, shape, x, draws);
+            keep_to_their_error(s, shape, kind, x, got);
+            be_unbiased_if_claimed(s, shape, kind, got);
         }
     }
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Memory and limits of every compressor: who allocates when, what happens when
-// there is no memory, and which calls are refused.
+// there is no memory, what is read and written, and which calls are refused.
 #include "subjects.h"
+
+#include <stdlib.h>
 
 static float sample[VALUES_MAX];
 
@@ -28,6 +30,56 @@ static void allocate_only_to_open(subject *s)
     assert_ok(lac_memory_settle(m, &key, payload, len));
     assert_int_equal(test_allocations, before);
     lac_memory_close(m);
+}
+
+// A block that holds `size` bytes and nothing after them, not even where there
+// are none: the sanitizer sees what touches the byte that follows. It begins a
+// float before them, to stay aligned for floats.
+static void *exact_copy(const void *bytes, size_t size)
+{
+    unsigned char *const block = malloc(sizeof(float) + size);
+    assert_non_null(block);
+    memcpy(block + sizeof(float), bytes, size);
+    return block + sizeof(float);
+}
+
+static void free_exact(void *copy)
+{
+    free((unsigned char *)copy - sizeof(float));
+}
+
+static void touch_what_they_are_given_only(subject *s)
+{
+    for (size_t i = 0; i < 2 * SHAPE_COUNT; i++) {
+        const lac_shape shape = test_shapes[i / 2];
+        const size_t size = values_of(shape) * sizeof(float);
+        const lac_key key =
+            test_key(i, i % 2 ? lac_scope_shared() : lac_scope_worker(0));
+        const size_t bound = lac_compressor_bound(s->c, shape, key.scope);
+        const uint8_t zeros[BYTES_MAX] = {0};
+        float *const x = exact_copy(sample, size);
+        float *const y = exact_copy(sample, size);
+        uint8_t *const out = exact_copy(zeros, bound);
+        lac_memory *m;
+        size_t len = 0;
+        assert_ok(
+            lac_compressor_encode(s->c, &key, shape, x, out, bound, &len));
+        uint8_t *const in = exact_copy(out, len);
+        assert_ok(lac_compressor_check(s->c, &key, shape, in, len));
+        assert_ok(lac_compressor_decode(s->c, &key, shape, in, len, y));
+        assert_ok(lac_compressor_decode_add(s->c, &key, shape, in, len, 2, y));
+        assert_ok(lac_memory_open(&m, s->c, shape));
+        assert_ok(lac_memory_encode(m, &key, x, out, bound, &len));
+        uint8_t *const sent = exact_copy(out, len);
+        assert_ok(lac_memory_settle(m, &key, sent, len));
+        assert_memory_equal(x, sample, size);
+        lac_memory_close(m);
+        free_exact(sent);
+        free_exact(in);
+        free_exact(out);
+        free_exact(y);
+        free_exact(x);
+    }
 }
 
 // Opens everything a caller opens; the allocation number `allowed` fails.
@@ -121,6 +173,7 @@ static void want_their_scratch_reserved(subject *s)
         for_all_subjects(run);                                                 \
     }
 TEST(allocate_only_to_open)
+TEST(touch_what_they_are_given_only)
 TEST(report_lack_of_memory)
 TEST(refuse_what_cannot_be)
 TEST(want_their_scratch_reserved)
@@ -130,9 +183,8 @@ int main(void)
 {
 #define TEST(run) cmocka_unit_test(compressors_##run)
     const struct CMUnitTest tests[] = {
-        TEST(allocate_only_to_open),
-        TEST(report_lack_of_memory),
-        TEST(refuse_what_cannot_be),
+        TEST(allocate_only_to_open),       TEST(touch_what_they_are_given_only),
+        TEST(report_lack_of_memory),       TEST(refuse_what_cannot_be),
         TEST(want_their_scratch_reserved),
     };
     return cmocka_run_group_tests_name("resources", tests, setup, NULL);
