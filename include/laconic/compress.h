@@ -137,8 +137,9 @@ LAC_FALLIBLE lac_status lac_compressor_decode(
     size_t len, float *x);
 
 /// lac_compressor_decode_add checks a payload and adds `a` times its values to
-/// `y`, with the bits of decoding first and adding then. On failure `y` is
-/// unchanged. Fails like lac_compressor_check.
+/// `y`, with the bits of decoding first and adding then; only what a sparsifier
+/// left out is not touched, so that not even a -0 becomes 0 there. On failure
+/// `y` is unchanged. Fails like lac_compressor_check.
 LAC_FALLIBLE lac_status lac_compressor_decode_add(
     lac_compressor *c, const lac_key *key, lac_shape shape, const uint8_t *in,
     size_t len, float a, float *y);
