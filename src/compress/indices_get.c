@@ -163,8 +163,7 @@ static lac_status get_gaps(
         if (used <= local.count) {
             gap = (uint64_t)(used - 1 - b) << b |
                   (local.bits >> (used - b) & mask);
-            local.bits >>= used;
-            local.count -= used;
+            skip(&local, used);
         } else if (!get_long_gap(&local, b, &gap)) {
             return lac_fail(
                 LAC_ERR_CORRUPT,
