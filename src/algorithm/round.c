@@ -35,8 +35,8 @@ static const char *name_of(const lac_algorithm *a, size_t tensor)
 }
 
 static lac_status check_slice(
-    const lac_algorithm *a, const lac_slice *slice, size_t index,
-    uint64_t round)
+    const lac_algorithm *a, const lac_slice *slice, const float *update,
+    size_t index, uint64_t round)
 {
     const char *const name = a->ops->plugin.name;
     if (slice->tensor >= lac_layout_count(a->worker.layout)) {
@@ -62,11 +62,13 @@ static lac_status check_slice(
             LAC_ERR_INVALID, "%s: the values of %s are NULL", name,
             name_of(a, slice->tensor));
     }
-    if (((uintptr_t)slice->in | (uintptr_t)slice->out) % alignof(float) != 0) {
+    const uintptr_t addresses =
+        (uintptr_t)slice->in | (uintptr_t)slice->out | (uintptr_t)update;
+    if (addresses % alignof(float) != 0) {
         return lac_fail(
             LAC_ERR_INVALID,
-            "%s: the values of %s are at an address that is no multiple of "
-            "%zu, as floats need",
+            "%s: the values of %s, or what is added to them, are at an address "
+            "that is no multiple of %zu, as floats need",
             name, name_of(a, slice->tensor), alignof(float));
     }
     if (a->progress[slice->tensor].next_round != round) {
@@ -86,7 +88,8 @@ static size_t fill_items(
 {
     *status_out = LAC_OK;
     for (size_t i = 0; i < count; i++) {
-        *status_out = check_slice(a, &slices[i], i, round);
+        const float *const update = updates == NULL ? NULL : updates[i];
+        *status_out = check_slice(a, &slices[i], update, i, round);
         if (*status_out != LAC_OK) {
             return i;
         }
@@ -100,7 +103,7 @@ static size_t fill_items(
             .n = shape.rows * shape.cols,
             .in = slices[i].in,
             .out = slices[i].out,
-            .update = updates == NULL ? NULL : updates[i],
+            .update = update,
         };
     }
     return count;

@@ -159,14 +159,16 @@ static void release(void *context, uint32_t rank)
 
 static const cli_crew crew = {prepare, work, release, STACK_SIZE};
 
+static lac_status hold(void *context)
+{
+    job *const j = context;
+    return cli_train_folder_take(
+        j->s.out, j->settings, j->s.resume, &j->folder_lock);
+}
+
 static lac_status ready(void *context, const train_facts *facts)
 {
     job *const j = context;
-    lac_status status = cli_train_folder_take(
-        j->s.out, j->settings, j->s.resume, &j->folder_lock);
-    if (status != LAC_OK) {
-        return status;
-    }
     if (facts->warning != NULL) {
         (void)fprintf(stderr, "laconic: %s\n", facts->warning);
     }
@@ -176,7 +178,7 @@ static lac_status ready(void *context, const train_facts *facts)
             (unsigned long long)facts->first_step);
     }
     cJSON *const object = cli_train_facts(facts);
-    status = cli_manifest_write(j->s.out, j->settings, object);
+    const lac_status status = cli_manifest_write(j->s.out, j->settings, object);
     cJSON_Delete(object);
     j->progress =
         cli_progress_begin((size_t)(j->s.epochs * facts->epoch_steps));
@@ -259,6 +261,7 @@ static int run(const void *given, size_t count, char *const *arguments)
     };
     j.run.hooks = (train_hooks){
         .context = &j,
+        .hold = hold,
         .ready = ready,
         .tell = tell,
         .epoch = tell_epoch,

@@ -237,6 +237,31 @@ static double uncompressed(const train_worker *w, uint64_t steps)
 }
 
 // All have taken up the same checkpoint, or none.
+// From here on nobody else changes the folder; but another run may have, since
+// this one has loaded its checkpoint.
+static lac_status hold_folder(const train_worker *w)
+{
+    const train_hooks *const hooks = &w->run->hooks;
+    const char *const folder = w->run->plan.folder;
+    uint64_t step = 0;
+    lac_status status =
+        hooks->hold == NULL ? LAC_OK : hooks->hold(hooks->context);
+    if (status != LAC_OK || !w->run->plan.resume) {
+        return status;
+    }
+    status = train_checkpoint_latest(folder, &step);
+    if (status != LAC_OK && status != LAC_ERR_NOTFOUND) {
+        return status;
+    }
+    return step == w->step ? LAC_OK
+                           : lac_fail(
+                                 LAC_ERR_INVALID,
+                                 "%s: another run has gone on to step %" PRIu64
+                                 " there since this one took up step %" PRIu64
+                                 "; resume once more",
+                                 folder, step, w->step);
+}
+
 static lac_status check_start(
     const train_worker *w, const train_report *reports)
 {
@@ -278,6 +303,9 @@ static lac_status ready(train_worker *w)
     train_report report = {0};
     const train_report *reports = NULL;
     lac_status status = train_worker_meet(w, &report, &reports);
+    if (status == LAC_OK && reports != NULL) {
+        status = hold_folder(w);
+    }
     if (status == LAC_OK && reports != NULL) {
         status = check_start(w, reports);
     }

@@ -76,8 +76,10 @@ typedef struct train_progress {
 // What worker 0 calls, in its own thread. Any may be NULL.
 typedef struct train_hooks {
     void *context;
-    // Once, before the first step and after all workers were opened. A failure
-    // ends the run.
+    // Once, after all workers were opened and before the folder is changed: it
+    // keeps other runs out of there. A failure ends the run.
+    lac_status (*hold)(void *context);
+    // Once, after that and before the first step. A failure ends the run.
     lac_status (*ready)(void *context, const train_facts *facts);
     void (*tell)(void *context, const train_progress *progress);
     void (*epoch)(void *context, const train_metrics *metrics);

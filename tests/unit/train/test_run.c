@@ -119,6 +119,31 @@ static void nothing_is_ready_before_all_workers_are(void **state)
     close_scene(&s);
 }
 
+// As if another run had written until this one could keep it out.
+static lac_status find_another(void *context)
+{
+    (void)context;
+    put_text("latest", "step-9");
+    return LAC_OK;
+}
+
+static void what_another_run_did_meanwhile_is_not_undone(void **state)
+{
+    (void)state;
+    scene s;
+    test_worker workers[WORKERS];
+    open_scene(&s, true);
+    s.run.hooks.hold = find_another;
+    run_workers(WORKERS, work, &s, workers);
+    assert_int_equal(workers[0].status, LAC_ERR_INVALID);
+    assert_string_equal(
+        workers[0].sentence,
+        ".: another run has gone on to step 9 there since this one took up "
+        "step 0; resume once more");
+    assert_int_equal(s.readied, 0);
+    close_scene(&s);
+}
+
 static void a_run_without_a_checkpoint_begins_its_metrics_again(void **state)
 {
     (void)state;
@@ -142,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(a_run_that_is_stopped_at_once_leaves_a_checkpoint),
         IN_FOLDER(nothing_is_ready_before_all_workers_are),
+        IN_FOLDER(what_another_run_did_meanwhile_is_not_undone),
         IN_FOLDER(a_run_without_a_checkpoint_begins_its_metrics_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
