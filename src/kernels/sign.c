@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "kernels/sign.h"
 
+#include <math.h>
+
 #include "base/bytes.h"
 #include "kernels/vector.h"
 
@@ -30,7 +32,7 @@ static inline float signed_scale(float scale, uint32_t negative)
 static void residual(float scale, const float *e, float *out, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        out[i] = e[i] - signed_scale(scale, e[i] < 0);
+        out[i] = e[i] - copysignf(scale, e[i]);
     }
 }
 

@@ -14,11 +14,13 @@ typedef struct laci_sign_kernels {
     double (*encode)(const float *x, size_t n, uint8_t *signs);
 
     // e = (e - scale * sign(e)) + x, then as encode of e: one pass for what an
-    // error memory does in two steps.
+    // error memory does in two steps. Afterwards e holds no -0, since a sum is
+    // -0 only if both of its terms are, and before it may hold one only if the
+    // scale is 0.
     double (*encode_add)(
         float scale, const float *x, float *e, size_t n, uint8_t *signs);
 
-    // out = e - scale * sign(e); out may be e.
+    // out = e - scale * sign(e), of such an e; out may be e.
     void (*residual)(float scale, const float *e, float *out, size_t n);
 
     // x = scale * sign

@@ -20,12 +20,11 @@ static inline __m256 negative(__m256 x)
     return _mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_LT_OQ);
 }
 
-// x - scale * sign(x)
-static inline __m256 without_scale(__m256 scale, __m256 x)
+// e - scale * sign(e); e is not -0, or the scale is 0.
+static inline __m256 without_scale(__m256 scale, __m256 e)
 {
     const __m256 top = _mm256_castsi256_ps(_mm256_set1_epi32(INT32_MIN));
-    return _mm256_sub_ps(
-        x, _mm256_xor_ps(scale, _mm256_and_ps(negative(x), top)));
+    return _mm256_sub_ps(e, _mm256_or_ps(scale, _mm256_and_ps(e, top)));
 }
 
 static inline __m256 magnitude(__m256 x)
@@ -57,6 +56,18 @@ static double encode(const float *x, size_t n, uint8_t *signs)
            laci_sign_portable.encode(x + start, n - start, signs + start / 8);
 }
 
+// Bit 8j + i of the result tells whether lane i of masks[j] is set.
+static inline uint32_t bits_of(const __m256 masks[4])
+{
+    const __m256i low = _mm256_packs_epi32(
+        _mm256_castps_si256(masks[0]), _mm256_castps_si256(masks[1]));
+    const __m256i high = _mm256_packs_epi32(
+        _mm256_castps_si256(masks[2]), _mm256_castps_si256(masks[3]));
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    return (uint32_t)_mm256_movemask_epi8(
+        _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), order));
+}
+
 static double encode_add(
     float scale, const float *x, float *e, size_t n, uint8_t *signs)
 {
@@ -67,7 +78,7 @@ static double encode_add(
         __m256 lanes[4] = {0};
         for (size_t i = start; i < start + LACI_SUM_BLOCK;
              i += LACI_SUM_LANES) {
-            uint8_t bytes[4];
+            __m256 below[4];
             laci_ask_beyond(x + i, AHEAD_X);
             laci_ask_beyond(e + i, AHEAD_E);
             laci_ask_soon(x + i, SOON);
@@ -78,9 +89,10 @@ static double encode_add(
                     without_scale(factor, old), _mm256_loadu_ps(x + i + 8 * j));
                 _mm256_storeu_ps(e + i + 8 * j, v);
                 lanes[j] = _mm256_add_ps(lanes[j], magnitude(v));
-                bytes[j] = (uint8_t)_mm256_movemask_ps(negative(v));
+                below[j] = negative(v);
             }
-            memcpy(signs + i / 8, bytes, sizeof(bytes));
+            const uint32_t bits = bits_of(below);
+            memcpy(signs + i / 8, &bits, sizeof(bits));
         }
         sum += (double)laci_sum_lanes(lanes);
     }

@@ -267,6 +267,44 @@ static void its_memory_equals_the_generic_one_bit_for_bit(void **state)
     }
 }
 
+// What is sent for -0 is positive, so what is left of it is negative.
+static void a_memory_that_is_given_minus_zeros_keeps_to_the_law(void **state)
+{
+    (void)state;
+    enum { N = 40 };
+    static const char *const kernels[] = {"portable", "best"};
+    const lac_shape shape = {N, 1};
+    float e[N], x[N], y[N], left[N];
+    uint8_t payload[4 + N / 8];
+    size_t len;
+    for (size_t k = 0; k < 2; k++) {
+        lac_compressor *c;
+        lac_memory *m;
+        assert_ok(lac_compressor_open(&c, "sign", LAC_FORM_PLAIN));
+        assert_ok(lac_compressor_use_kernels(c, kernels[k]));
+        assert_ok(lac_memory_open(&m, c, shape));
+        for (size_t i = 0; i < N; i++) {
+            e[i] = -0.0f;
+            x[i] = i % 4 == 0 ? 4.0f : -0.0f; // a mean of 1
+        }
+        lac_memory_write(m, e);
+        for (int round = 0; round < 2; round++) {
+            lac_memory_read(m, e);
+            assert_ok(
+                lac_memory_encode(m, &key, x, payload, sizeof(payload), &len));
+            assert_ok(lac_compressor_decode(c, &key, shape, payload, len, y));
+            assert_ok(lac_memory_settle(m, &key, payload, len));
+            for (size_t i = 0; i < N; i++) {
+                e[i] = e[i] + x[i] - y[i];
+            }
+            lac_memory_read(m, left);
+            assert_memory_equal(left, e, sizeof(e));
+        }
+        lac_memory_close(m);
+        lac_compressor_close(c);
+    }
+}
+
 static void a_bad_payload_does_not_touch_the_memory(void **state)
 {
     (void)state;
@@ -300,6 +338,7 @@ int main(void)
         cmocka_unit_test(bad_payloads_are_explained),
         cmocka_unit_test(decode_add_is_decoding_and_adding),
         cmocka_unit_test(its_memory_equals_the_generic_one_bit_for_bit),
+        cmocka_unit_test(a_memory_that_is_given_minus_zeros_keeps_to_the_law),
         cmocka_unit_test(a_bad_payload_does_not_touch_the_memory),
     };
     return cmocka_run_group_tests_name("compress.sign", tests, NULL, NULL);
