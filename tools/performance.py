@@ -141,8 +141,8 @@ def main():
     laconic = sys.argv[1]
     runs = int(sys.argv[2]) if len(sys.argv) > 2 else 7
     tables = {
-        "avx2": lambda: compressor_table(laconic, "avx2", runs, 9, []),
-        "steps": lambda: step_table(laconic, runs, 5),
+        "avx2": lambda: compressor_table(laconic, "avx2", runs, 5, []),
+        "steps": lambda: step_table(laconic, runs, 3),
         "slow": lambda: compressor_table(laconic, "avx2", runs, 3, SLOW),
         "portable": lambda: compressor_table(
             laconic, "portable", runs, 3, []),

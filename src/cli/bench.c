@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Measures compressors. An operation takes turns with a memcpy of the same
 // floats, so that a machine that slows down slows both; the medians of the runs
-// are the result. Each operation has runs of its own: what another leaves in
-// the caches, or has still to write back, is not in its time. One run before
-// the first makes every page present.
+// are the result. Both begin with caches that hold nothing of a large tensor:
+// how much of it would be left there is a matter of luck where a cache is
+// shared with strangers, and a model in training does not fit anyway. One run
+// before the first makes every page present.
 #include "cli/bench.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
     // Buffers that begin at the same place of a 2 MiB page, or of a 4 KiB page,
@@ -17,6 +19,9 @@ enum {
     // apart from the memory that the library gets, which begins a page.
     STAGGER = 4096 + 64,
     LARGE_PAGE = 2 << 20,
+    LINE = 64,
+    LARGE_TENSOR = 8 << 20,   // bytes; smaller ones may stay in the caches
+    CACHE_UNKNOWN = 64 << 20, // bytes, of a machine that does not tell
 };
 
 double cli_bench_now(void)
@@ -37,6 +42,35 @@ static void *place(
     return block + at;
 }
 
+// Twice what the largest cache holds.
+static size_t others_size(void)
+{
+    long cache = 0;
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+#endif
+    return 2 * (cache > 0 ? (size_t)cache : CACHE_UNKNOWN);
+}
+
+// Written to, since pages that nobody has written to are all one.
+static bool get_others(cli_bench *b)
+{
+    b->others_size = others_size();
+    b->others = malloc(b->others_size);
+    if (b->others != NULL) {
+        memset(b->others, 1, b->others_size);
+    }
+    return b->others != NULL;
+}
+
+void cli_bench_forget(const cli_bench *b)
+{
+    const volatile unsigned char *const others = b->others;
+    for (size_t i = 0; others != NULL && i < b->others_size; i += LINE) {
+        (void)others[i];
+    }
+}
+
 lac_status cli_bench_init(cli_bench *b, size_t n, size_t runs, uint64_t seed)
 {
     const size_t size = n * sizeof(float);
@@ -44,7 +78,8 @@ lac_status cli_bench_init(cli_bench *b, size_t n, size_t runs, uint64_t seed)
     b->times = calloc(2 * runs, sizeof(double));
     b->block =
         aligned_alloc(LARGE_PAGE, (2 * size / LARGE_PAGE + 6) * LARGE_PAGE);
-    if (b->times == NULL || b->block == NULL) {
+    if (b->times == NULL || b->block == NULL ||
+        (size >= LARGE_TENSOR && !get_others(b))) {
         cli_bench_fini(b);
         return lac_fail(LAC_ERR_NOMEM, "bench: no memory for %zu values", n);
     }
@@ -62,9 +97,18 @@ lac_status cli_bench_init(cli_bench *b, size_t n, size_t runs, uint64_t seed)
 
 void cli_bench_fini(cli_bench *b)
 {
+    free(b->others);
     free(b->block);
     free(b->times);
     *b = (cli_bench){0};
+}
+
+double cli_bench_memcpy(const cli_bench *b, size_t size)
+{
+    cli_bench_forget(b);
+    const double begun = cli_bench_now();
+    memcpy(b->y, b->x, size);
+    return cli_bench_now() - begun;
 }
 
 // What one compressor needs beside the buffers of all.
@@ -106,14 +150,12 @@ static lac_status run_once(
     const lac_key key = lac_key_make(
         b->seed, LAC_PURPOSE_COMPRESS, round, lac_scope_shared(),
         lac_name_hash("bench"));
-    const double start = cli_bench_now();
-    memcpy(b->y, b->x, s->shape.rows * s->shape.cols * sizeof(float));
-    const double copied = cli_bench_now();
+    out->memcpy =
+        cli_bench_memcpy(b, s->shape.rows * s->shape.cols * sizeof(float));
+    cli_bench_forget(b);
+    const double begun = cli_bench_now();
     const lac_status status = run(b, s, &key);
-    *out = (cli_bench_time){
-        .seconds = cli_bench_now() - copied,
-        .memcpy = copied - start,
-    };
+    out->seconds = cli_bench_now() - begun;
     return status;
 }
 

@@ -17,6 +17,8 @@ typedef struct cli_bench {
     float *y;      // what is added to, and where memcpy writes
     double *times; // of the runs and their memcpys, for the medians
     void *block;
+    unsigned char *others; // what fills the caches; NULL for small tensors
+    size_t others_size;
 } cli_bench;
 
 // Medians of one operation and of the memcpys of the same values that took
@@ -43,6 +45,14 @@ void cli_bench_fini(cli_bench *b);
 
 // cli_bench_now returns seconds on a clock that only counts up.
 double cli_bench_now(void);
+
+// cli_bench_forget makes the caches forget a large tensor, by way of other
+// memory; a small one is measured in the caches.
+void cli_bench_forget(const cli_bench *b);
+
+// cli_bench_memcpy returns the seconds that it takes to copy so many bytes of x
+// to y, from forgetful caches.
+double cli_bench_memcpy(const cli_bench *b, size_t size);
 
 // cli_bench_median returns the median of at least one number and leaves them
 // sorted.

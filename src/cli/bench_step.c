@@ -170,13 +170,11 @@ static lac_status run_once(
     worker *w, uint64_t round, double *memcpy_out, double *step_out)
 {
     const double waited = lac_algorithm_waited(w->a);
-    const double start = cli_bench_now();
-    memcpy(w->bench.y, w->bench.x, w->bench.n * sizeof(float));
-    const double copied = cli_bench_now();
+    *memcpy_out = cli_bench_memcpy(&w->bench, w->bench.n * sizeof(float));
+    cli_bench_forget(&w->bench);
+    const double begun = cli_bench_now();
     const lac_status status = run_round(w, round);
-    *memcpy_out = copied - start;
-    *step_out =
-        cli_bench_now() - copied - (lac_algorithm_waited(w->a) - waited);
+    *step_out = cli_bench_now() - begun - (lac_algorithm_waited(w->a) - waited);
     return status;
 }
 
