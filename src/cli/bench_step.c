@@ -116,8 +116,8 @@ static lac_status allocate(worker *w, const lac_layout *layout, bool is_model)
                : LAC_OK;
 }
 
-// Gradients are reduced from x to y. A model begins as x, and the local step
-// adds y to it, or some other worker's model would soon be the same.
+// Gradients are reduced from x to y. A model begins as x, and its local step is
+// y: both differ between the workers, so that there is always something to mix.
 static lac_status begin(worker *w, const lac_layout *layout)
 {
     const bool is_model = w->values != NULL;

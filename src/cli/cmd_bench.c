@@ -45,7 +45,7 @@ static const cli_option options[] = {
      .type = CLI_OPTION_U64,
      .offset = offsetof(settings, runs),
      .value = "R",
-     .fallback = "11",
+     .fallback = "7",
      .min = 1,
      .max = 10000,
      .help = "how often, for the median"},
@@ -217,7 +217,8 @@ const cli_command cmd_bench = {
         "Measure encoding, decoding with addition, and encoding with error\n"
         "memory, on one thread, on normal deviates. Without a SPEC the usual\n"
         "compressors are measured. Each takes turns with a memcpy of the same\n"
-        "floats, so that figures can be compared across machines.\n"
+        "floats, so that figures can be compared across machines; of large\n"
+        "tensors nothing is in the caches when either begins.\n"
         "Where SPEC is an algorithm, such as powersgd:rank=2, a whole step on\n"
         "the tensors of ResNet-50 is measured, without a network; models are\n"
         "mixed by two workers, each with a thread of its own.",

@@ -286,13 +286,12 @@ static lac_status announce(train_worker *w)
     gather_facts(w, &w->run->result.facts);
     w->begun = w->last_time = now(w);
     w->last_step = w->step;
-    const lac_status status =
-        hooks->ready == NULL
-            ? LAC_OK
-            : hooks->ready(hooks->context, &w->run->result.facts);
-    return status == LAC_OK && plan->resume
-               ? train_metrics_cut(plan->folder, w->step)
-               : status;
+    lac_status status =
+        plan->resume ? train_metrics_cut(plan->folder, w->step) : LAC_OK;
+    if (status == LAC_OK && hooks->ready != NULL) {
+        status = hooks->ready(hooks->context, &w->run->result.facts);
+    }
+    return status;
 }
 
 // The folder changes only after all workers could begin: until then another
