@@ -128,7 +128,7 @@ static void append_value(text *t, const lac_param *param, uint8_t pick)
         break;
     case LAC_PARAM_TEXT:
     case LAC_PARAM_SPEC:
-        append(t, "%s", param->fallback);
+        append(t, "%s", param->default_value);
         break;
     }
 }

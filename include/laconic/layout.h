@@ -32,6 +32,12 @@ typedef struct lac_shape {
     size_t cols;
 } lac_shape;
 
+/// lac_shape_values returns the number of values, rows times columns.
+static inline size_t lac_shape_values(lac_shape shape)
+{
+    return shape.rows * shape.cols;
+}
+
 /// One tensor of a layout.
 typedef struct lac_tensor {
     const char *name;

@@ -45,12 +45,12 @@ typedef struct lac_param {
     const char *aliases; ///< Other names for it, separated by spaces, or NULL.
     lac_param_type type;
     size_t offset;
-    const char *fallback; ///< The default, written as a user would.
-    double min;           ///< Smallest number accepted.
-    double max;           ///< Largest number accepted.
-    bool above_min;       ///< The number must be larger than `min`.
-    const char *choices;  ///< The words accepted, separated by '|', or NULL.
-    const char *help;     ///< A few words, lower case, no full stop.
+    const char *default_value; ///< The default, written as a user would.
+    double min;                ///< Smallest number accepted.
+    double max;                ///< Largest number accepted.
+    bool above_min;            ///< The number must be larger than `min`.
+    const char *choices; ///< The words accepted, separated by '|', or NULL.
+    const char *help;    ///< A few words, lower case, no full stop.
 } lac_param;
 
 /// What all plug-ins have in common: the first member of the ops of each kind.

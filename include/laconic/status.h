@@ -53,6 +53,16 @@ LAC_API const char *lac_error_message(void);
 LAC_FALLIBLE lac_status lac_fail(lac_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/// LAC_TRY forwards a failure from a function that has nothing to clean up. A
+/// function that holds resources uses `goto cleanup` instead.
+#define LAC_TRY(expression)                                                    \
+    do {                                                                       \
+        const lac_status lac_try_status_ = (expression);                       \
+        if (lac_try_status_ != LAC_OK) {                                       \
+            return lac_try_status_;                                            \
+        }                                                                      \
+    } while (0)
+
 #ifdef __cplusplus
 }
 #endif

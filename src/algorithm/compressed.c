@@ -34,7 +34,7 @@ static const lac_param compressed_params[] = {
     {.name = "server",
      .type = LAC_PARAM_SPEC,
      .offset = offsetof(compressed, server),
-     .fallback = "",
+     .default_value = "",
      .help = "compressor of the way back; the same if not given"},
     {0},
 };
@@ -158,10 +158,10 @@ static lac_status compressed_reduce(
     put_up(w, round);
     LAC_TRY(laci_group_scatter(w->group, round->number, 0, w->readers));
     LAC_TRY(laci_first_counts(w, round, w->readers, w->world));
-    LAC_TRY(laci_group_agree(w->group, check_up(w, round)));
+    LAC_TRY(laci_group_abort_on_failure(w->group, check_up(w, round)));
     put_back(w, round);
     LAC_TRY(laci_group_gather(w->group, round->number, PHASE_BACK, w->readers));
-    LAC_TRY(laci_group_agree(w->group, check_back(w, round)));
+    LAC_TRY(laci_group_abort_on_failure(w->group, check_back(w, round)));
     for (size_t i = 0; i < round->count; i++) {
         const laci_item *const item = &round->items[i];
         const laci_view *const view =

@@ -169,7 +169,7 @@ static lac_status find_out(
     *worker_out = w->world;
     for (uint32_t k = 0; k < w->world; k++) {
         const uint8_t *flags;
-        LAC_TRY(laci_group_agree(
+        LAC_TRY(laci_group_abort_on_failure(
             w->group, read_flags(&w->readers[k], count, &flags)));
         for (size_t i = 0; i < count; i++) {
             if (flags[i] != 0 && *worker_out == w->world) {
@@ -180,7 +180,7 @@ static lac_status find_out(
         }
     }
     if (*worker_out == w->world) {
-        return laci_group_agree(
+        return laci_group_abort_on_failure(
             w->group,
             lac_fail(
                 LAC_ERR_CORRUPT,

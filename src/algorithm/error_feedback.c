@@ -142,7 +142,7 @@ static lac_status reduce_by_sum(laci_worker *w, const laci_round *round)
         n += w->own[i].len / sizeof(float);
     }
     LAC_TRY(laci_first_sum(w, round, w->sums, n));
-    LAC_TRY(laci_group_agree(w->group, check_sums(w, round)));
+    LAC_TRY(laci_group_abort_on_failure(w->group, check_sums(w, round)));
     const uint8_t *next = (const uint8_t *)w->sums;
     for (size_t i = 0; i < round->count; i++) {
         const size_t len = w->own[i].len;
@@ -174,7 +174,7 @@ static lac_status reduce_by_gather(laci_worker *w, const laci_round *round)
         laci_writer_commit(message, encode(w, round, i, room));
     }
     LAC_TRY(laci_first_gather(w, round));
-    LAC_TRY(laci_group_agree(w->group, check_payloads(w, round)));
+    LAC_TRY(laci_group_abort_on_failure(w->group, check_payloads(w, round)));
     for (size_t i = 0; i < round->count; i++) {
         settle(w, round, i, *laci_gradient_view(w, round, w->rank, i));
         for (uint32_t k = 0; k < w->world; k++) {

@@ -288,7 +288,7 @@ lac_status laci_gamma_find(
 {
     double gamma = 0;
     if (w->rank == 0) {
-        LAC_TRY(laci_group_agree(w->group, find(w, kind, &gamma)));
+        LAC_TRY(laci_group_abort_on_failure(w->group, find(w, kind, &gamma)));
         gamma = w->training ? gamma / 2 : gamma;
     }
     uint64_t bits;
@@ -296,15 +296,15 @@ lac_status laci_gamma_find(
     memcpy(&bits, &gamma, sizeof(bits));
     laci_put_u64(bytes, bits);
     // The others wait as long as the search takes.
-    const double timeout = laci_group_patience(w->group, PATIENCE);
+    const double timeout = laci_group_set_timeout(w->group, PATIENCE);
     const lac_status status =
         laci_group_broadcast(w->group, 0, PHASE_GAMMA, 0, bytes, sizeof(bytes));
-    (void)laci_group_patience(w->group, timeout);
+    (void)laci_group_set_timeout(w->group, timeout);
     LAC_TRY(status);
     bits = laci_get_u64(bytes);
     memcpy(&gamma, &bits, sizeof(bits));
     if (!(gamma > 0 && gamma <= STEP_LIMIT)) {
-        return laci_group_agree(
+        return laci_group_abort_on_failure(
             w->group,
             lac_fail(
                 LAC_ERR_CORRUPT,

@@ -56,7 +56,8 @@ lac_status laci_first_counts(
     bool some = round->unfit > 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t theirs = 0;
-        LAC_TRY(laci_group_agree(w->group, take_count(&readers[i], &theirs)));
+        LAC_TRY(laci_group_abort_on_failure(
+            w->group, take_count(&readers[i], &theirs)));
         some = some || theirs > 0;
     }
     return expect_none(w, some);

@@ -33,14 +33,14 @@ static const lac_param powergossip_params[] = {
     {.name = "rank",
      .type = LAC_PARAM_U32,
      .offset = offsetof(laci_power_settings, rank),
-     .fallback = "1",
+     .default_value = "1",
      .min = 1,
      .max = RANK_MAX,
      .help = "columns of each factor"},
     {.name = "iterations",
      .type = LAC_PARAM_U32,
      .offset = offsetof(laci_power_settings, iterations),
-     .fallback = "1",
+     .default_value = "1",
      .min = 1,
      .max = ITERATIONS_MAX,
      .help = "half steps of the power method a round, with a message each"},
@@ -48,13 +48,13 @@ static const lac_param powergossip_params[] = {
      .aliases = "warm_start",
      .type = LAC_PARAM_BOOL,
      .offset = offsetof(laci_power_settings, warm_start),
-     .fallback = "yes",
+     .default_value = "yes",
      .help = "go on from the last factors; no: from random ones"},
     {.name = "rate",
      .aliases = "diffusion_rate",
      .type = LAC_PARAM_F64,
      .offset = offsetof(laci_power_settings, rate),
-     .fallback = "1",
+     .default_value = "1",
      .min = 0,
      .max = 2,
      .above_min = true,
@@ -204,7 +204,7 @@ static lac_status talk(
     if (status == LAC_OK) {
         status = meet_all(w, t, round);
     }
-    return laci_group_agree(w->group, status);
+    return laci_group_abort_on_failure(w->group, status);
 }
 
 static lac_status powergossip_begin(

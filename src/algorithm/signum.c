@@ -26,7 +26,7 @@ static const lac_param signum_params[] = {
     {.name = "momentum",
      .type = LAC_PARAM_F64,
      .offset = offsetof(signum, momentum),
-     .fallback = "0.9",
+     .default_value = "0.9",
      .min = 0,
      .max = 1,
      .help = "how much of the momentum stays in a round; below 1"},
@@ -141,7 +141,7 @@ static lac_status signum_reduce(
         laci_writer_commit(message, signs_size(item->n));
     }
     LAC_TRY(laci_first_gather(w, round));
-    LAC_TRY(laci_group_agree(w->group, take_all(w, round)));
+    LAC_TRY(laci_group_abort_on_failure(w->group, take_all(w, round)));
     for (size_t i = 0; i < round->count; i++) {
         const laci_item *const item = &round->items[i];
         if (item->n > 0) {

@@ -10,14 +10,4 @@
 #define lac_fail(status, ...) ((void)!lac_fail(status, __VA_ARGS__), (status))
 #endif
 
-// LAC_TRY forwards a failure from a function that has nothing to clean up. A
-// function that holds resources uses `goto cleanup` instead.
-#define LAC_TRY(expression)                                                    \
-    do {                                                                       \
-        const lac_status try_status_ = (expression);                           \
-        if (try_status_ != LAC_OK) {                                           \
-            return try_status_;                                                \
-        }                                                                      \
-    } while (0)
-
 #endif

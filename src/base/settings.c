@@ -293,7 +293,7 @@ size_t laci_settings_texts_size(const laci_spec *spec)
     const lac_param *param;
     size_t size = strlen(spec->preset) + spec->params_len + 2;
     for (size_t i = 0; (param = laci_param_at(spec->plugin, i)) != NULL; i++) {
-        size += strlen(param->fallback) + 1;
+        size += strlen(param->default_value) + 1;
     }
     return size;
 }
@@ -303,9 +303,10 @@ lac_status laci_settings_read(const laci_spec *spec, void *state, char *texts)
     const target to = {spec->name, state, &texts};
     const lac_param *param;
     for (size_t i = 0; (param = laci_param_at(spec->plugin, i)) != NULL; i++) {
-        const span fallback = {param->fallback, strlen(param->fallback)};
-        if (!read_value(&to, param, fallback)) {
-            return wrong_value(&to, param, fallback);
+        const span default_value = {
+            param->default_value, strlen(param->default_value)};
+        if (!read_value(&to, param, default_value)) {
+            return wrong_value(&to, param, default_value);
         }
     }
     LAC_TRY(read_items(spec, &to, (span){spec->preset, strlen(spec->preset)}));

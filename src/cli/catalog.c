@@ -77,8 +77,8 @@ const lac_param *cli_item_param(const cli_item *item, size_t index)
 }
 
 // Presets are the library's own and hold no parentheses.
-const char *cli_item_fallback(
-    const cli_item *item, const lac_param *param, char text[CLI_FALLBACK_SIZE])
+const char *cli_item_default(
+    const cli_item *item, const lac_param *param, char text[CLI_DEFAULT_SIZE])
 {
     const size_t name_len = strlen(param->name);
     const char *at = item->preset == NULL ? "" : item->preset;
@@ -87,13 +87,13 @@ const char *cli_item_fallback(
         if (len > name_len && at[name_len] == '=' &&
             memcmp(at, param->name, name_len) == 0) {
             (void)snprintf(
-                text, CLI_FALLBACK_SIZE, "%.*s", (int)(len - name_len - 1),
+                text, CLI_DEFAULT_SIZE, "%.*s", (int)(len - name_len - 1),
                 at + name_len + 1);
             return text;
         }
         at += at[len] == ',' ? len + 1 : len;
     }
-    (void)snprintf(text, CLI_FALLBACK_SIZE, "%s", param->fallback);
+    (void)snprintf(text, CLI_DEFAULT_SIZE, "%s", param->default_value);
     return text;
 }
 

@@ -33,11 +33,11 @@ bool cli_kind_item(const cli_kind *kind, size_t index, cli_item *out);
 // cli_item_param returns setting `index` of an item, or NULL beyond the last.
 const lac_param *cli_item_param(const cli_item *item, size_t index);
 
-// cli_item_fallback writes the default of a setting of this item, which for
+// cli_item_default writes the default of a setting of this item, which for
 // an alias may be preset.
-enum { CLI_FALLBACK_SIZE = 128 };
-const char *cli_item_fallback(
-    const cli_item *item, const lac_param *param, char text[CLI_FALLBACK_SIZE]);
+enum { CLI_DEFAULT_SIZE = 128 };
+const char *cli_item_default(
+    const cli_item *item, const lac_param *param, char text[CLI_DEFAULT_SIZE]);
 
 // cli_bad_spec reports what is wrong with a compressor's spec that the user
 // typed, after opening it failed, and returns CLI_USAGE.

@@ -17,7 +17,7 @@ static const cli_option options[] = {
      .type = CLI_OPTION_TEXT,
      .offset = offsetof(settings, cache),
      .value = "DIR",
-     .fallback = "",
+     .default_value = "",
      .help = "where fetched data sets are kept"},
     CLI_OPTION_JSON(settings),
     {0},

@@ -20,7 +20,7 @@ static const cli_option options[] = {
      .type = CLI_OPTION_U64,
      .offset = offsetof(settings, max_values),
      .value = "N",
-     .fallback = "1073741824",
+     .default_value = "1073741824",
      .max = UINT64_MAX,
      .help = "how many values to make at most; 0 for no limit"},
     CLI_OPTION_JSON(settings),

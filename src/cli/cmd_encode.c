@@ -31,7 +31,7 @@ static const cli_option options[] = {
      .type = CLI_OPTION_CHOICE,
      .offset = offsetof(settings, form),
      .value = "FORM",
-     .fallback = "plain",
+     .default_value = "plain",
      .choices = FORMS,
      .help = "how the values are scaled"},
     CLI_OPTION_SEED(settings),

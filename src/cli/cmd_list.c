@@ -57,7 +57,7 @@ static void write_summary(const cli_item *item, char *text, size_t size)
 }
 
 // A default as a value of its kind: a bool, a number, or else a text.
-static cJSON *fallback_json(const lac_param *param, const char *text)
+static cJSON *default_json(const lac_param *param, const char *text)
 {
     char *end = NULL;
     const double number = strtod(text, &end);
@@ -90,13 +90,12 @@ static cJSON *words_json(const char *text, char separator)
 
 static cJSON *param_json(const cli_item *item, const lac_param *param)
 {
-    char text[CLI_FALLBACK_SIZE];
+    char text[CLI_DEFAULT_SIZE];
     cJSON *const o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "name", param->name);
     cJSON_AddStringToObject(o, "type", type_name(param->type));
     cJSON_AddItemToObject(
-        o, "default",
-        fallback_json(param, cli_item_fallback(item, param, text)));
+        o, "default", default_json(param, cli_item_default(item, param, text)));
     if (has_range(param)) {
         cJSON_AddNumberToObject(o, "min", param->min);
         cJSON_AddNumberToObject(o, "max", param->max);
@@ -180,7 +179,7 @@ static void write_range(const lac_param *param, char *text, size_t size)
 static void add_item(cli_table *table, const cli_item *item)
 {
     char text[CLI_CELL_SIZE], range[CLI_CELL_SIZE];
-    char fallback[CLI_FALLBACK_SIZE];
+    char default_value[CLI_DEFAULT_SIZE];
     const lac_param *param;
     write_summary(item, text, sizeof(text));
     cli_table_add(table, "%s", item->name);
@@ -191,7 +190,7 @@ static void add_item(cli_table *table, const cli_item *item)
         write_range(param, range, sizeof(range));
         cli_table_add(
             table, "    %s=%s", param->name,
-            cli_item_fallback(item, param, fallback));
+            cli_item_default(item, param, default_value));
         cli_table_add(table, "  %s (%s)", param->help, range);
     }
 }

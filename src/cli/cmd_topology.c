@@ -30,7 +30,7 @@ static const cli_option options[] = {
      .type = CLI_OPTION_TEXT,
      .offset = offsetof(settings, matrix),
      .value = "W.npy",
-     .fallback = "",
+     .default_value = "",
      .help = "write the mixing matrix as float64"},
     CLI_OPTION_SEED(settings),
     CLI_OPTION_JSON(settings),

@@ -25,7 +25,7 @@ typedef struct cli_launch_options {
      .type = CLI_OPTION_U64,                                                   \
      .offset = offsetof(settings, launch.workers),                             \
      .value = "N",                                                             \
-     .fallback = "",                                                           \
+     .default_value = "",                                                           \
      .min = 1,                                                                 \
      .max = CLI_WORKERS_MAX,                                                   \
      .help = "how many take part (8, or the size of the MPI job)"},            \
@@ -33,13 +33,13 @@ typedef struct cli_launch_options {
      .type = CLI_OPTION_TEXT,                                                  \
      .offset = offsetof(settings, launch.transport),                           \
      .value = "SPEC",                                                          \
-     .fallback = "auto",                                                       \
+     .default_value = "auto",                                                       \
      .help = "auto: the MPI whose launcher started us, or threads"},           \
     {.name = "timeout",                                                        \
      .type = CLI_OPTION_F64,                                                   \
      .offset = offsetof(settings, launch.timeout),                             \
      .value = "SECONDS",                                                       \
-     .fallback = "60",                                                         \
+     .default_value = "60",                                                         \
      .low = 0.001,                                                             \
      .high = 1e8,                                                              \
      .help = "how long a worker may be silent"}

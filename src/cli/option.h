@@ -23,14 +23,14 @@ typedef struct cli_option {
     const char *name; // NULL ends the table
     cli_option_type type;
     size_t offset;
-    const char *value;    // what the help calls it: "SPEC"; NULL for a flag
-    const char *fallback; // the default as a user would write it; NULL for a
-                          // flag, and for an option that must be given; ""
-                          // for a number that is 0 unless it is given
-    uint64_t min, max;    // of CLI_OPTION_U64
-    double low, high;     // of CLI_OPTION_F64
-    const char *choices;  // of CLI_OPTION_CHOICE, separated by '|'
-    const char *help;     // a few words, lower case, no full stop
+    const char *value; // what the help calls it: "SPEC"; NULL for a flag
+    const char *default_value; // the default as a user would write it; NULL for
+                               // a flag, and for an option that must be given;
+                               // "" for a number that is 0 unless it is given
+    uint64_t min, max;   // of CLI_OPTION_U64
+    double low, high;    // of CLI_OPTION_F64
+    const char *choices; // of CLI_OPTION_CHOICE, separated by '|'
+    const char *help;    // a few words, lower case, no full stop
 } cli_option;
 
 // What the commands have in common; `settings` is the type they fill.
@@ -43,22 +43,23 @@ typedef struct cli_option {
 #define CLI_OPTION_SEED(settings)                                              \
     {                                                                          \
         .name = "seed", .type = CLI_OPTION_U64,                                \
-        .offset = offsetof(settings, seed), .value = "N", .fallback = "1",     \
-        .max = UINT64_MAX, .help = "where all random draws start",             \
+        .offset = offsetof(settings, seed), .value = "N",                      \
+        .default_value = "1", .max = UINT64_MAX,                               \
+        .help = "where all random draws start",                                \
     }
 
 #define CLI_OPTION_COMPRESSOR(settings)                                        \
     {                                                                          \
         .name = "compressor", .type = CLI_OPTION_TEXT,                         \
         .offset = offsetof(settings, compressor), .value = "SPEC",             \
-        .fallback = "",                                                        \
+        .default_value = "",                                                   \
         .help = "such as top-k:0.01, where the algorithm takes one",           \
     }
 #define CLI_OPTION_TOPOLOGY(settings)                                          \
     {                                                                          \
         .name = "topology", .type = CLI_OPTION_TEXT,                           \
         .offset = offsetof(settings, topology), .value = "SPEC",               \
-        .fallback = "ring", .help = "who talks to whom, for gossip",           \
+        .default_value = "ring", .help = "who talks to whom, for gossip",      \
     }
 
 // cli_given returns the text of an option, or NULL if it is empty.

@@ -74,7 +74,7 @@ static lac_status read_option(
 }
 
 // Puts the defaults in place, and tells which options must be given.
-static lac_status store_fallbacks(
+static lac_status store_defaults(
     const cli_command *command, void *settings, uint64_t *needed_out)
 {
     *needed_out = 0;
@@ -85,11 +85,12 @@ static lac_status store_fallbacks(
                 LAC_ERR_INVALID, "%s: more than %d options", command->name,
                 OPTIONS_MAX);
         }
-        const bool none = o->fallback != NULL && *o->fallback == '\0' &&
+        const bool none = o->default_value != NULL &&
+                          *o->default_value == '\0' &&
                           o->type != CLI_OPTION_TEXT;
-        if (o->fallback != NULL && !none) {
+        if (o->default_value != NULL && !none) {
             const lac_status status =
-                cli_option_store(o, o->fallback, settings);
+                cli_option_store(o, o->default_value, settings);
             if (status != LAC_OK) {
                 return status;
             }
@@ -140,7 +141,7 @@ lac_status cli_parse(
     size_t count = 0;
     bool options = true;
     memset(settings, 0, command->settings_size);
-    lac_status status = store_fallbacks(command, settings, &needed);
+    lac_status status = store_defaults(command, settings, &needed);
     for (int i = 0; i < argc && status == LAC_OK; i++) {
         if (options && strcmp(argv[i], "--") == 0) {
             options = false;
@@ -173,9 +174,9 @@ static void print_option(const cli_option *o, size_t width)
     if (o->choices != NULL) {
         printf(": %s", o->choices);
     }
-    if (o->fallback != NULL && *o->fallback != '\0') {
-        printf(" (%s)", o->fallback);
-    } else if (o->fallback == NULL && o->type != CLI_OPTION_FLAG) {
+    if (o->default_value != NULL && *o->default_value != '\0') {
+        printf(" (%s)", o->default_value);
+    } else if (o->default_value == NULL && o->type != CLI_OPTION_FLAG) {
         printf(" (must be given)");
     }
     printf("\n");
@@ -186,7 +187,7 @@ void cli_help(const cli_command *command)
     size_t width = strlen("help");
     printf("usage: laconic %s", command->name);
     for (const cli_option *o = command->options; o->name != NULL; o++) {
-        const bool needed = o->fallback == NULL && o->value != NULL;
+        const bool needed = o->default_value == NULL && o->value != NULL;
         printf(
             " %s--%s%s%s%s", needed ? "" : "[", o->name,
             o->value == NULL ? "" : " ", o->value == NULL ? "" : o->value,

@@ -14,19 +14,19 @@ enum { BATCH_MAX = 1 << 20 };
 #define TEXT(field, option, shown, otherwise, words)                           \
     {.name = (option), .type = CLI_OPTION_TEXT,                                \
      .offset = offsetof(settings, field), .value = (shown),                    \
-     .fallback = (otherwise), .help = (words)}
+     .default_value = (otherwise), .help = (words)}
 #define WHOLE(field, option, otherwise, least, most, words)                    \
     {.name = (option), .type = CLI_OPTION_U64,                                 \
      .offset = offsetof(settings, field), .value = "N",                        \
-     .fallback = (otherwise), .min = (least), .max = (most), .help = (words)}
+     .default_value = (otherwise), .min = (least), .max = (most), .help = (words)}
 #define NUMBER(field, option, otherwise, least, most, words)                   \
     {.name = (option), .type = CLI_OPTION_F64,                                 \
      .offset = offsetof(settings, field), .value = "X",                        \
-     .fallback = (otherwise), .low = (least), .high = (most), .help = (words)}
+     .default_value = (otherwise), .low = (least), .high = (most), .help = (words)}
 #define CHOICE(field, option, words, otherwise, about)                         \
     {.name = (option), .type = CLI_OPTION_CHOICE,                              \
      .offset = offsetof(settings, field), .value = (words),                    \
-     .fallback = (otherwise), .choices = (words), .help = (about)}
+     .default_value = (otherwise), .choices = (words), .help = (about)}
 #define FLAG(field, option, words)                                             \
     {.name = (option), .type = CLI_OPTION_FLAG,                                \
      .offset = offsetof(settings, field), .help = (words)}

@@ -161,7 +161,7 @@ void laci_group_subject(laci_group *g, uint64_t subject)
     g->moment.identity = XXH3_64bits(source, sizeof(source));
 }
 
-double laci_group_patience(laci_group *g, double seconds)
+double laci_group_set_timeout(laci_group *g, double seconds)
 {
     const double before = g->timeout;
     g->timeout = seconds;
@@ -195,7 +195,7 @@ const laci_counts *laci_group_counts(const laci_group *g)
     return &g->counts;
 }
 
-lac_status laci_group_agree(laci_group *g, lac_status status)
+lac_status laci_group_abort_on_failure(laci_group *g, lac_status status)
 {
     if (status != LAC_OK && g->failure == LAC_OK) {
         g->failure = status;

@@ -72,9 +72,9 @@ double laci_group_waited(const laci_group *g);
 // the tensors of a call: workers that speak of something else are refused.
 void laci_group_subject(laci_group *g, uint64_t subject);
 
-// laci_group_patience sets how many seconds an exchange may take, and returns
-// what it was.
-double laci_group_patience(laci_group *g, double seconds);
+// laci_group_set_timeout sets how many seconds an exchange may take, and
+// returns what it was.
+double laci_group_set_timeout(laci_group *g, double seconds);
 
 // A message being written: payloads one after the other, each with its length.
 // There is one for each peer of the next exchange, or one for all of them. The
@@ -152,10 +152,11 @@ LACI_CHECKED lac_status laci_group_broadcast(
     laci_group *g, uint64_t round, uint32_t phase, uint32_t root, void *bytes,
     size_t len);
 
-// laci_group_agree forwards `status`. When it is a failure, the other workers
-// are made to fail with its sentence too: what arrived but cannot be used is
-// refused by all.
-LACI_CHECKED lac_status laci_group_agree(laci_group *g, lac_status status);
+// laci_group_abort_on_failure forwards `status`. When it is a failure, the
+// other workers are made to fail with its sentence too: what arrived but cannot
+// be used is refused by all.
+LACI_CHECKED lac_status
+laci_group_abort_on_failure(laci_group *g, lac_status status);
 
 // laci_group_abort makes all workers fail with `why`. Any thread may call it.
 void laci_group_abort(laci_group *g, const char *why);

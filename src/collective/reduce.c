@@ -275,7 +275,7 @@ static lac_status meet(laci_group *g, size_t n)
         LAC_TRY(laci_wire_expect(g, 0, sizeof(uint64_t), &body));
         const uint64_t theirs = laci_get_u64(body);
         if (theirs != n) {
-            return laci_group_agree(
+            return laci_group_abort_on_failure(
                 g, lac_fail(
                        LAC_ERR_PEER,
                        "worker %" PRIu32 " sums %" PRIu64
@@ -295,7 +295,7 @@ static lac_status sum_all(laci_group *g, float *x, size_t n)
         const lac_status status =
             laci_transport_allreduce(g->transport, x, n, begun + g->timeout);
         laci_wire_waited(g, begun);
-        return laci_group_agree(g, status);
+        return laci_group_abort_on_failure(g, status);
     }
     const size_t most = g->piece / sizeof(*x);
     size_t done = 0;

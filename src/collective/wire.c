@@ -94,7 +94,7 @@ lac_status laci_wire_run(laci_group *g)
     if (status == LAC_OK) {
         status = check_frames(g);
     }
-    LAC_TRY(laci_group_agree(g, status));
+    LAC_TRY(laci_group_abort_on_failure(g, status));
     g->moment.step++;
     g->send_count = 0;
     g->receive_count = 0;
@@ -115,7 +115,7 @@ lac_status laci_wire_expect(
     if (found == len) {
         return LAC_OK;
     }
-    return laci_group_agree(
+    return laci_group_abort_on_failure(
         g, lac_fail(
                LAC_ERR_PEER,
                "frame from worker %" PRIu32

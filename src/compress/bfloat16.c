@@ -18,7 +18,7 @@ enum { VALUE_SIZE = 2 };
 static size_t bfloat16_bound(const void *state, lac_shape shape)
 {
     (void)state;
-    return VALUE_SIZE * laci_shape_values(shape);
+    return VALUE_SIZE * lac_shape_values(shape);
 }
 
 static lac_guarantee bfloat16_guarantee(
@@ -33,7 +33,7 @@ static lac_guarantee bfloat16_guarantee(
 static size_t bfloat16_encode(
     const void *state, const lac_call *call, const float *x, uint8_t *out)
 {
-    call->kernels->convert->to_bfloat16(x, out, laci_shape_values(call->shape));
+    call->kernels->convert->to_bfloat16(x, out, lac_shape_values(call->shape));
     return bfloat16_bound(state, call->shape);
 }
 
@@ -51,8 +51,7 @@ static void bfloat16_decode(
 {
     (void)state;
     (void)len;
-    call->kernels->convert->from_bfloat16(
-        in, x, laci_shape_values(call->shape));
+    call->kernels->convert->from_bfloat16(in, x, lac_shape_values(call->shape));
 }
 
 static void bfloat16_decode_add(
@@ -61,7 +60,7 @@ static void bfloat16_decode_add(
 {
     (void)state;
     (void)len;
-    const size_t n = laci_shape_values(call->shape);
+    const size_t n = lac_shape_values(call->shape);
     call->kernels->convert->add_bfloat16(in, a, y, n);
 }
 

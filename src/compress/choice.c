@@ -10,7 +10,7 @@ const lac_param laci_choice_params[] = {
         .name = "ratio",
         .type = LAC_PARAM_F64,
         .offset = offsetof(laci_choice, ratio),
-        .fallback = "0.01",
+        .default_value = "0.01",
         .min = 0,
         .max = 1,
         .above_min = true,
@@ -20,7 +20,7 @@ const lac_param laci_choice_params[] = {
         .name = "rank",
         .type = LAC_PARAM_U32,
         .offset = offsetof(laci_choice, rank),
-        .fallback = "0",
+        .default_value = "0",
         .min = 0,
         .max = UINT32_MAX,
         .help = "if above 0, keep rank * (rows + columns) values instead",
@@ -40,7 +40,7 @@ size_t laci_keep_ratio(double ratio, size_t n)
 size_t laci_choice_keep(const void *state, lac_shape shape)
 {
     const laci_choice *const choice = state;
-    const size_t n = laci_shape_values(shape);
+    const size_t n = lac_shape_values(shape);
     if (choice->rank == 0) {
         return laci_keep_ratio(choice->ratio, n);
     }
@@ -57,7 +57,7 @@ size_t laci_choice_keep(const void *state, lac_shape shape)
 lac_guarantee laci_choice_guarantee(
     const void *state, lac_shape shape, lac_form form)
 {
-    const double n = (double)laci_shape_values(shape);
+    const double n = (double)lac_shape_values(shape);
     const double kept = (double)laci_choice_keep(state, shape);
     const bool unbiased = form == LAC_FORM_UNBIASED || kept == n;
     return (lac_guarantee){
@@ -77,5 +77,5 @@ bool laci_choice_is_told(
     const void *state, lac_shape shape, lac_scope_kind scope)
 {
     return scope == LAC_SCOPE_WORKER &&
-           laci_choice_keep(state, shape) < laci_shape_values(shape);
+           laci_choice_keep(state, shape) < lac_shape_values(shape);
 }

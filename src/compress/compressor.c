@@ -271,7 +271,7 @@ lac_status laci_shape_check(const lac_compressor *c, lac_shape shape)
 lac_status lac_compressor_reserve(lac_compressor *c, lac_shape shape)
 {
     LAC_TRY(laci_shape_check(c, shape));
-    if (laci_shape_values(shape) == 0) {
+    if (lac_shape_values(shape) == 0) {
         return LAC_OK;
     }
     const size_t size = laci_payload_scratch(c, shape);
@@ -301,7 +301,7 @@ lac_guarantee lac_compressor_guarantee(const lac_compressor *c, lac_shape shape)
     if (laci_shape_check(c, shape) != LAC_OK) {
         return (lac_guarantee){.unbiased = false, .error = (double)INFINITY};
     }
-    if (laci_shape_values(shape) == 0) {
+    if (lac_shape_values(shape) == 0) {
         return (lac_guarantee){.unbiased = true, .error = 0};
     }
     return c->ops->sparsifier == NULL

@@ -21,11 +21,6 @@ struct lac_compressor {
     void *state; // the settings, in the same block as this struct
 };
 
-static inline size_t laci_shape_values(lac_shape shape)
-{
-    return shape.rows * shape.cols;
-}
-
 // laci_check_length fails with LAC_ERR_CORRUPT unless a payload of `name` has
 // the expected length.
 lac_status laci_check_length(const char *name, size_t len, size_t expected);

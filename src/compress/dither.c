@@ -38,7 +38,7 @@ static size_t least(size_t a, size_t b)
 
 static layout layout_of(const laci_dither_state *s, lac_shape shape)
 {
-    const size_t n = laci_shape_values(shape);
+    const size_t n = lac_shape_values(shape);
     const size_t bucket = s->bucket == 0 ? n : least(s->bucket, n);
     return (layout){n, bucket, (n - 1) / bucket + 1};
 }

@@ -20,7 +20,7 @@ enum { VALUE_SIZE = 2 };
 static size_t half_bound(const void *state, lac_shape shape)
 {
     (void)state;
-    return VALUE_SIZE * laci_shape_values(shape);
+    return VALUE_SIZE * lac_shape_values(shape);
 }
 
 static lac_guarantee half_guarantee(
@@ -35,7 +35,7 @@ static lac_guarantee half_guarantee(
 static size_t half_encode(
     const void *state, const lac_call *call, const float *x, uint8_t *out)
 {
-    call->kernels->convert->to_half(x, out, laci_shape_values(call->shape));
+    call->kernels->convert->to_half(x, out, lac_shape_values(call->shape));
     return half_bound(state, call->shape);
 }
 
@@ -52,7 +52,7 @@ static void half_decode(
 {
     (void)state;
     (void)len;
-    call->kernels->convert->from_half(in, x, laci_shape_values(call->shape));
+    call->kernels->convert->from_half(in, x, lac_shape_values(call->shape));
 }
 
 static void half_decode_add(
@@ -61,7 +61,7 @@ static void half_decode_add(
 {
     (void)state;
     (void)len;
-    const size_t n = laci_shape_values(call->shape);
+    const size_t n = lac_shape_values(call->shape);
     call->kernels->convert->add_half(in, a, y, n);
 }
 

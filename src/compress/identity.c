@@ -12,7 +12,7 @@
 static size_t identity_bound(const void *state, lac_shape shape)
 {
     (void)state;
-    return laci_shape_values(shape) * sizeof(float);
+    return lac_shape_values(shape) * sizeof(float);
 }
 
 static lac_guarantee identity_guarantee(
@@ -27,7 +27,7 @@ static lac_guarantee identity_guarantee(
 static size_t identity_encode(
     const void *state, const lac_call *call, const float *x, uint8_t *out)
 {
-    laci_put_floats(out, x, laci_shape_values(call->shape));
+    laci_put_floats(out, x, lac_shape_values(call->shape));
     return identity_bound(state, call->shape);
 }
 
@@ -45,7 +45,7 @@ static void identity_decode(
 {
     (void)state;
     (void)len;
-    laci_get_floats(in, x, laci_shape_values(call->shape));
+    laci_get_floats(in, x, lac_shape_values(call->shape));
 }
 
 static void identity_decode_add(
@@ -54,8 +54,7 @@ static void identity_decode_add(
 {
     (void)state;
     (void)len;
-    call->kernels->vector->add_payload(
-        a, in, y, laci_shape_values(call->shape));
+    call->kernels->vector->add_payload(a, in, y, lac_shape_values(call->shape));
 }
 
 const lac_compressor_ops laci_identity_ops = {

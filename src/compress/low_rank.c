@@ -35,7 +35,7 @@ static const lac_param params[] = {
         .name = "rank",
         .type = LAC_PARAM_U32,
         .offset = offsetof(low_rank_state, rank),
-        .fallback = "1",
+        .default_value = "1",
         .min = 1,
         .max = LACI_RANK_MAX,
         .help = "columns of each factor",
@@ -44,7 +44,7 @@ static const lac_param params[] = {
         .name = "iterations",
         .type = LAC_PARAM_U32,
         .offset = offsetof(low_rank_state, iterations),
-        .fallback = "1",
+        .default_value = "1",
         .min = 1,
         .max = 64,
         .help = "more come closer to the best factors, two passes each",
@@ -59,13 +59,13 @@ static size_t rank_of(const void *state, lac_shape shape)
     size_t rank = s->rank < shape.rows ? s->rank : shape.rows;
     rank = rank < shape.cols ? rank : shape.cols;
     const size_t factors = rank * (shape.rows + shape.cols);
-    return factors < laci_shape_values(shape) ? rank : 0;
+    return factors < lac_shape_values(shape) ? rank : 0;
 }
 
 static size_t floats_of(const void *state, lac_shape shape)
 {
     const size_t rank = rank_of(state, shape);
-    return rank == 0 ? laci_shape_values(shape)
+    return rank == 0 ? lac_shape_values(shape)
                      : rank * (shape.rows + shape.cols);
 }
 

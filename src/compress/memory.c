@@ -22,7 +22,7 @@ lac_status lac_memory_open(lac_memory **out, lac_compressor *c, lac_shape shape)
     LAC_TRY(lac_compressor_reserve(c, shape));
     lac_memory *const m = laci_zalloc(sizeof(*m));
     const size_t size =
-        laci_shape_values(shape) * sizeof(float) + c->ops->memory_tail;
+        lac_shape_values(shape) * sizeof(float) + c->ops->memory_tail;
     float *const block = m == NULL ? NULL : laci_zalloc_aligned(size);
     if (block == NULL) {
         laci_free(m);
@@ -48,7 +48,7 @@ lac_status lac_memory_encode(
     size_t *len_out)
 {
     lac_compressor *const c = m->c;
-    const size_t n = laci_shape_values(m->shape);
+    const size_t n = lac_shape_values(m->shape);
     LAC_TRY(laci_encode_check(c, key, m->shape, x, out, cap));
     if (n == 0) {
         *len_out = 0;
@@ -73,7 +73,7 @@ lac_status lac_memory_settle(
             c, key, m->shape, in, len, -1.0f, m->block);
     }
     LAC_TRY(lac_compressor_check(c, key, m->shape, in, len));
-    if (laci_shape_values(m->shape) > 0) {
+    if (lac_shape_values(m->shape) > 0) {
         const lac_call call = laci_call_make(c, key, m->shape);
         c->ops->settle(c->state, &call, in, len, m->block);
     }
@@ -82,7 +82,7 @@ lac_status lac_memory_settle(
 
 void lac_memory_read(const lac_memory *m, float *e)
 {
-    const size_t n = laci_shape_values(m->shape);
+    const size_t n = lac_shape_values(m->shape);
     if (n > 0 && m->c->ops->residual != NULL) {
         const lac_call call = laci_call_make(m->c, &(lac_key){0}, m->shape);
         m->c->ops->residual(m->c->state, &call, m->block, e);
@@ -93,7 +93,7 @@ void lac_memory_read(const lac_memory *m, float *e)
 
 void lac_memory_write(lac_memory *m, const float *e)
 {
-    const size_t n = laci_shape_values(m->shape);
+    const size_t n = lac_shape_values(m->shape);
     if (n > 0) {
         memcpy(m->block, e, n * sizeof(*e));
         memset(m->block + n, 0, m->size - n * sizeof(*e));
@@ -102,7 +102,7 @@ void lac_memory_write(lac_memory *m, const float *e)
 
 size_t laci_error_memory_size(const lac_compressor *c, lac_shape shape)
 {
-    return sizeof(lac_memory) + laci_shape_values(shape) * sizeof(float) +
+    return sizeof(lac_memory) + lac_shape_values(shape) * sizeof(float) +
            c->ops->memory_tail;
 }
 

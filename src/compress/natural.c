@@ -49,7 +49,7 @@ static const lac_param natural_params[] = {
         .name = "bits",
         .type = LAC_PARAM_CHOICE,
         .offset = offsetof(natural_state, window),
-        .fallback = "9",
+        .default_value = "9",
         .choices = "9|8",
         .help = "bits a value; 8 keeps a window of 127 exponents",
     },
@@ -63,7 +63,7 @@ static bool windowed(const void *state)
 
 static size_t natural_bound(const void *state, lac_shape shape)
 {
-    const size_t n = laci_shape_values(shape);
+    const size_t n = lac_shape_values(shape);
     return windowed(state) ? 1 + n : n + (n + 7) / 8;
 }
 
@@ -89,7 +89,7 @@ static uint32_t top_of(uint32_t magnitude)
 static size_t natural_encode(
     const void *state, const lac_call *call, const float *x, uint8_t *out)
 {
-    const size_t n = laci_shape_values(call->shape);
+    const size_t n = lac_shape_values(call->shape);
     const laci_natural_kernels *const natural = call->kernels->natural;
     const laci_stream stream = laci_stream_of(&call->key);
     if (windowed(state)) {
@@ -123,7 +123,7 @@ static lac_status check_codes(const lac_call *call, const uint8_t *in, size_t n)
 static lac_status natural_check(
     const void *state, const lac_call *call, const uint8_t *in, size_t len)
 {
-    const size_t n = laci_shape_values(call->shape);
+    const size_t n = lac_shape_values(call->shape);
     LAC_TRY(
         laci_check_length("natural", len, natural_bound(state, call->shape)));
     if (windowed(state)) {
@@ -142,7 +142,7 @@ static void natural_decode(
     float *x)
 {
     (void)len;
-    const size_t n = laci_shape_values(call->shape);
+    const size_t n = lac_shape_values(call->shape);
     if (windowed(state)) {
         call->kernels->natural->decode_window(in[0], in + 1, x, n);
     } else {
@@ -155,7 +155,7 @@ static void natural_decode_add(
     float a, float *y)
 {
     (void)len;
-    const size_t n = laci_shape_values(call->shape);
+    const size_t n = lac_shape_values(call->shape);
     if (windowed(state)) {
         call->kernels->natural->decode_window_add(in[0], in + 1, a, y, n);
     } else {

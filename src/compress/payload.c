@@ -45,7 +45,7 @@ size_t laci_payload_bound(
 // Room for a decoded tensor, for compressors without a decode_add.
 static size_t decoded_size(const lac_compressor *c, lac_shape shape)
 {
-    const size_t size = laci_shape_values(shape) * sizeof(float);
+    const size_t size = lac_shape_values(shape) * sizeof(float);
     return c->ops->decode_add != NULL ? 0 : laci_aligned(size);
 }
 
@@ -100,7 +100,7 @@ void laci_payload_decode_add(
             (unsigned char *)call->scratch + decoded_size(c, call->shape);
         c->ops->decode(c->state, &inner, in, len, values);
         c->kernels->vector->add_scaled(
-            a, values, y, laci_shape_values(call->shape));
+            a, values, y, lac_shape_values(call->shape));
     }
 }
 
@@ -109,7 +109,7 @@ static lac_status check_tensor(
     const void *bytes)
 {
     LAC_TRY(laci_shape_check(c, shape));
-    if (laci_shape_values(shape) == 0) {
+    if (lac_shape_values(shape) == 0) {
         return LAC_OK;
     }
     if (values == NULL || bytes == NULL) {
@@ -139,7 +139,7 @@ static lac_status check_tensor(
 size_t lac_compressor_bound(
     const lac_compressor *c, lac_shape shape, lac_scope_kind scope)
 {
-    if (laci_shape_check(c, shape) != LAC_OK || laci_shape_values(shape) == 0) {
+    if (laci_shape_check(c, shape) != LAC_OK || lac_shape_values(shape) == 0) {
         return 0;
     }
     return laci_payload_bound(c, shape, scope);
@@ -147,11 +147,11 @@ size_t lac_compressor_bound(
 
 size_t lac_compressor_kept(const lac_compressor *c, lac_shape shape)
 {
-    if (laci_shape_check(c, shape) != LAC_OK || laci_shape_values(shape) == 0) {
+    if (laci_shape_check(c, shape) != LAC_OK || lac_shape_values(shape) == 0) {
         return 0;
     }
     if (c->ops->sparsifier == NULL) {
-        return laci_shape_values(shape);
+        return lac_shape_values(shape);
     }
     const lac_shape kept = laci_sparse_kept(c, shape);
     return c->inner == NULL ? kept.rows : lac_compressor_kept(c->inner, kept);
@@ -182,7 +182,7 @@ lac_status lac_compressor_encode(
     uint8_t *out, size_t cap, size_t *len_out)
 {
     LAC_TRY(laci_encode_check(c, key, shape, x, out, cap));
-    if (laci_shape_values(shape) == 0) {
+    if (lac_shape_values(shape) == 0) {
         *len_out = 0;
         return LAC_OK;
     }
@@ -200,7 +200,7 @@ static lac_status check_payload(
     static const uint8_t nothing = 0;
     LAC_TRY(check_tensor(
         c, call->shape, values, len == 0 && in == NULL ? &nothing : in));
-    if (laci_shape_values(call->shape) > 0) {
+    if (lac_shape_values(call->shape) > 0) {
         return laci_payload_check(c, call, in == NULL ? &nothing : in, len);
     }
     if (len != 0) {
@@ -226,7 +226,7 @@ lac_status lac_compressor_decode(
 {
     const lac_call call = laci_call_make(c, key, shape);
     LAC_TRY(check_payload(c, &call, in, len, x));
-    if (laci_shape_values(shape) > 0) {
+    if (lac_shape_values(shape) > 0) {
         laci_payload_decode(c, &call, in, len, x);
     }
     return LAC_OK;
@@ -238,7 +238,7 @@ lac_status lac_compressor_decode_add(
 {
     const lac_call call = laci_call_make(c, key, shape);
     LAC_TRY(check_payload(c, &call, in, len, y));
-    if (laci_shape_values(shape) > 0) {
+    if (lac_shape_values(shape) > 0) {
         laci_payload_decode_add(c, &call, in, len, a, y);
     }
     return LAC_OK;

@@ -20,7 +20,7 @@ enum { START_SIZE = 4 };
 
 static uint32_t start_of(const void *state, const lac_call *call)
 {
-    const size_t n = laci_shape_values(call->shape);
+    const size_t n = lac_shape_values(call->shape);
     if (laci_choice_keep(state, call->shape) == n) {
         return 0;
     }
@@ -32,7 +32,7 @@ static void fill(
     const void *state, const lac_call *call, uint32_t start,
     uint32_t *indices_out)
 {
-    const size_t n = laci_shape_values(call->shape);
+    const size_t n = lac_shape_values(call->shape);
     const size_t k = laci_choice_keep(state, call->shape);
     const size_t straight = n - start < k ? n - start : k;
     for (size_t j = 0; j < straight; j++) {
@@ -84,10 +84,10 @@ static lac_status random_block_get_indices(
             START_SIZE);
     }
     const uint32_t start = laci_get_u32(in);
-    if (start >= laci_shape_values(call->shape)) {
+    if (start >= lac_shape_values(call->shape)) {
         return lac_fail(
             LAC_ERR_CORRUPT, "random-block: start is %u, expected below %zu",
-            (unsigned)start, laci_shape_values(call->shape));
+            (unsigned)start, lac_shape_values(call->shape));
     }
     fill(state, call, start, indices_out);
     *used_out = START_SIZE;

@@ -62,7 +62,7 @@ static void permute_block(
 static void derive(
     const lac_call *call, uint64_t nonce, size_t k, uint32_t *indices_out)
 {
-    const size_t n = laci_shape_values(call->shape);
+    const size_t n = lac_shape_values(call->shape);
     for (size_t j = 0; j < k; j++) {
         indices_out[j] = (uint32_t)j;
     }

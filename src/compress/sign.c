@@ -36,7 +36,7 @@ enum { SCALE_SIZE = sizeof(float) };
 static size_t sign_bound(const void *state, lac_shape shape)
 {
     (void)state;
-    return SCALE_SIZE + (laci_shape_values(shape) + 7) / 8;
+    return SCALE_SIZE + (lac_shape_values(shape) + 7) / 8;
 }
 
 static lac_guarantee sign_guarantee(
@@ -44,7 +44,7 @@ static lac_guarantee sign_guarantee(
 {
     (void)state;
     (void)form;
-    const double n = (double)laci_shape_values(shape);
+    const double n = (double)lac_shape_values(shape);
     return (lac_guarantee){.unbiased = false, .error = 1 - 1 / n};
 }
 
@@ -68,7 +68,7 @@ static float scale_of(double sum, const float *x, size_t n)
 static size_t sign_encode(
     const void *state, const lac_call *call, const float *x, uint8_t *out)
 {
-    const size_t n = laci_shape_values(call->shape);
+    const size_t n = lac_shape_values(call->shape);
     const double sum = call->kernels->sign->encode(x, n, out + SCALE_SIZE);
     laci_put_f32(out, scale_of(sum, x, n));
     return sign_bound(state, call->shape);
@@ -77,7 +77,7 @@ static size_t sign_encode(
 static lac_status sign_check(
     const void *state, const lac_call *call, const uint8_t *in, size_t len)
 {
-    const size_t n = laci_shape_values(call->shape);
+    const size_t n = lac_shape_values(call->shape);
     LAC_TRY(laci_check_length("sign", len, sign_bound(state, call->shape)));
     const float scale = laci_get_f32(in);
     if (signbit(scale) || isinf(scale)) {
@@ -101,7 +101,7 @@ static void sign_decode(
     (void)state;
     (void)len;
     call->kernels->sign->decode(
-        laci_get_f32(in), in + SCALE_SIZE, x, laci_shape_values(call->shape));
+        laci_get_f32(in), in + SCALE_SIZE, x, lac_shape_values(call->shape));
 }
 
 static void sign_decode_add(
@@ -110,7 +110,7 @@ static void sign_decode_add(
 {
     (void)state;
     (void)len;
-    const size_t n = laci_shape_values(call->shape);
+    const size_t n = lac_shape_values(call->shape);
     call->kernels->sign->decode_add(laci_get_f32(in), in + SCALE_SIZE, a, y, n);
 }
 
@@ -118,7 +118,7 @@ static size_t sign_encode_add(
     const void *state, const lac_call *call, const float *x, void *memory,
     uint8_t *out)
 {
-    const size_t n = laci_shape_values(call->shape);
+    const size_t n = lac_shape_values(call->shape);
     float *const e = memory;
     float *const noted = e + n;
     const double sum =
@@ -132,7 +132,7 @@ static void sign_settle(
     const void *state, const lac_call *call, const uint8_t *in, size_t len,
     void *memory)
 {
-    const size_t n = laci_shape_values(call->shape);
+    const size_t n = lac_shape_values(call->shape);
     float *const e = memory;
     if (e[n] == 0) {
         e[n] = laci_get_f32(in);
@@ -148,7 +148,7 @@ static void sign_residual(
     const void *state, const lac_call *call, const void *memory, float *out)
 {
     (void)state;
-    const size_t n = laci_shape_values(call->shape);
+    const size_t n = lac_shape_values(call->shape);
     const float *const e = memory;
     call->kernels->sign->residual(e[n], e, out, n);
 }

@@ -97,7 +97,7 @@ static double scale_of(const lac_compressor *c, lac_shape shape)
 {
     const size_t kept = laci_sparse_kept(c, shape).rows;
     return c->ops->sparsifier->random && c->form == LAC_FORM_UNBIASED
-               ? (double)laci_shape_values(shape) / (double)kept
+               ? (double)lac_shape_values(shape) / (double)kept
                : 1;
 }
 
@@ -198,7 +198,7 @@ void laci_sparse_decode(
 {
     const workspace w = lay_out(c, call);
     const uint8_t *const plain = unpack(c, &w, in, len);
-    memset(x, 0, laci_shape_values(call->shape) * sizeof(*x));
+    memset(x, 0, lac_shape_values(call->shape) * sizeof(*x));
     for (size_t i = 0; i < w.kept; i++) {
         x[w.indices[i]] = value_of(&w, plain, i);
     }

@@ -41,7 +41,7 @@ static const lac_param params[] = {
         .name = "ratio",
         .type = LAC_PARAM_F64,
         .offset = offsetof(top_k_state, ratio),
-        .fallback = "0.01",
+        .default_value = "0.01",
         .min = 0,
         .max = 1,
         .above_min = true,
@@ -53,14 +53,14 @@ static const lac_param params[] = {
 static size_t top_k_keep(const void *state, lac_shape shape)
 {
     const top_k_state *const s = state;
-    return laci_keep_ratio(s->ratio, laci_shape_values(shape));
+    return laci_keep_ratio(s->ratio, lac_shape_values(shape));
 }
 
 static lac_guarantee top_k_guarantee(
     const void *state, lac_shape shape, lac_form form)
 {
     (void)form;
-    const size_t n = laci_shape_values(shape);
+    const size_t n = lac_shape_values(shape);
     const size_t k = top_k_keep(state, shape);
     return (lac_guarantee){
         .unbiased = k == n,
@@ -137,7 +137,7 @@ static size_t list_size(size_t cap)
 
 static size_t top_k_scratch(const void *state, lac_shape shape)
 {
-    const size_t n = laci_shape_values(shape);
+    const size_t n = lac_shape_values(shape);
     const size_t k = top_k_keep(state, shape);
     if (!worth_a_sample(n, k)) {
         return 0;
@@ -149,7 +149,7 @@ static size_t top_k_scratch(const void *state, lac_shape shape)
 // Lays out a search that is worth a sample.
 static search lay_out(const void *state, const lac_call *call, const float *x)
 {
-    const size_t n = laci_shape_values(call->shape);
+    const size_t n = lac_shape_values(call->shape);
     const size_t k = top_k_keep(state, call->shape);
     const size_t cap = room_for(n, k);
     unsigned char *const values = (unsigned char *)call->scratch + head_size();
@@ -286,7 +286,7 @@ static void top_k_choose(
     const void *state, const lac_call *call, const float *x,
     uint32_t *indices_out)
 {
-    const size_t n = laci_shape_values(call->shape);
+    const size_t n = lac_shape_values(call->shape);
     const size_t k = top_k_keep(state, call->shape);
     if (worth_a_sample(n, k)) {
         const search s = lay_out(state, call, x);
@@ -303,7 +303,7 @@ static laci_subset subset_of(const void *state, const lac_call *call)
 {
     return (laci_subset){
         .k = top_k_keep(state, call->shape),
-        .n = laci_shape_values(call->shape),
+        .n = lac_shape_values(call->shape),
     };
 }
 
@@ -312,7 +312,7 @@ static size_t top_k_indices_bound(
 {
     (void)scope;
     return laci_indices_bound(
-        laci_shape_values(shape), top_k_keep(state, shape));
+        lac_shape_values(shape), top_k_keep(state, shape));
 }
 
 // The scratch is as the choice left it.

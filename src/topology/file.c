@@ -19,7 +19,7 @@ static const lac_param params[] = {
     {.name = "path",
      .type = LAC_PARAM_TEXT,
      .offset = offsetof(file, path),
-     .fallback = "",
+     .default_value = "",
      .help = "text: a line an edge, such as 0 1; # begins a comment"},
     LACI_WEIGHTS_PARAM,
     {0},

@@ -98,7 +98,7 @@ static void clear(lac_topology *t)
 {
     for (uint32_t r = 0; r < t->period; r++) {
         if (t->rounds != NULL) {
-            laci_round_fini(&t->rounds[r]);
+            laci_round_graph_fini(&t->rounds[r]);
         }
         if (t->varying != NULL) {
             laci_rows_fini(&t->varying[r]);
@@ -114,7 +114,7 @@ static lac_status build(lac_topology *t, const attempt *a)
     for (uint32_t r = 0; r < t->period; r++) {
         laci_rows *const rows = t->varying == NULL ? &t->peers : &t->varying[r];
         LAC_TRY(build_rows(t, a, r, rows));
-        LAC_TRY(laci_round_init(
+        LAC_TRY(laci_round_graph_init(
             &t->rounds[r], rows, (laci_weights)weighting->kind,
             t->ops->plugin.name));
         raise_max_degree(t, rows);
@@ -269,7 +269,7 @@ uint32_t lac_topology_edges(
     const lac_topology *t, uint32_t rank, uint64_t round,
     const lac_edge **edges_out)
 {
-    const laci_round *const r = &t->rounds[round % t->period];
+    const laci_round_graph *const r = &t->rounds[round % t->period];
     *edges_out = r->edges + r->start[rank];
     return (uint32_t)(r->start[rank + 1] - r->start[rank]);
 }

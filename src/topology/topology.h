@@ -74,7 +74,7 @@ typedef enum laci_weights {
 #define LACI_WEIGHTS_PARAM                                                     \
     {                                                                          \
         .name = "weights", .type = LAC_PARAM_CHOICE, .offset = 0,              \
-        .fallback = "metropolis", .choices = "metropolis|max-degree",          \
+        .default_value = "metropolis", .choices = "metropolis|max-degree",     \
         .help = "1/(1 + larger degree of the two ends), or 1/larger degree",   \
     }
 
@@ -82,18 +82,19 @@ typedef enum laci_weights {
 extern const lac_param laci_weights_params[];
 
 // One round: the edges of worker i are edges[start[i]..start[i + 1]).
-typedef struct laci_round {
+typedef struct laci_round_graph {
     const size_t *start;
     lac_edge *edges;
     double *self;
-} laci_round;
+} laci_round_graph;
 
-// laci_round_init gives weights to rows. `round` owns one block of memory,
-// which begins with `self`. Fails with LAC_ERR_NOMEM; `round` is then empty.
-lac_status laci_round_init(
-    laci_round *round, const laci_rows *rows, laci_weights weights,
+// laci_round_graph_init gives weights to rows. `round` owns one block of
+// memory, which begins with `self`. Fails with LAC_ERR_NOMEM; `round` is then
+// empty.
+lac_status laci_round_graph_init(
+    laci_round_graph *round, const laci_rows *rows, laci_weights weights,
     const char *name);
-void laci_round_fini(laci_round *round);
+void laci_round_graph_fini(laci_round_graph *round);
 
 // Random numbers for a plug-in, one after the other.
 typedef struct laci_dice {
@@ -134,7 +135,7 @@ struct lac_topology {
     uint64_t hash;
     laci_rows peers;    // over all rounds
     laci_rows *varying; // the rows of each round if there are several
-    laci_round *rounds;
+    laci_round_graph *rounds;
     void *state; // the settings, in the same block as this struct
 };
 

@@ -50,8 +50,8 @@ static double weigh(
     return all ? 0 : 1 - given;
 }
 
-lac_status laci_round_init(
-    laci_round *round, const laci_rows *rows, laci_weights weights,
+lac_status laci_round_graph_init(
+    laci_round_graph *round, const laci_rows *rows, laci_weights weights,
     const char *name)
 {
     const uint32_t n = rows->workers;
@@ -59,7 +59,7 @@ lac_status laci_round_init(
     uint32_t *const degree = laci_zalloc(n * sizeof(*degree));
     double *const self =
         laci_zalloc(n * sizeof(*self) + edges * sizeof(lac_edge));
-    *round = (laci_round){0};
+    *round = (laci_round_graph){0};
     if (degree == NULL || self == NULL) {
         laci_free(self);
         laci_free(degree);
@@ -67,7 +67,8 @@ lac_status laci_round_init(
             LAC_ERR_NOMEM, "%s: no memory for the weights of %zu edges", name,
             edges / 2);
     }
-    *round = (laci_round){rows->start, (lac_edge *)(void *)(self + n), self};
+    *round =
+        (laci_round_graph){rows->start, (lac_edge *)(void *)(self + n), self};
     count_degrees(rows, degree);
     const uint32_t extra = weights == LACI_WEIGHTS_METROPOLIS;
     for (uint32_t a = 0; a < n; a++) {
@@ -77,8 +78,8 @@ lac_status laci_round_init(
     return LAC_OK;
 }
 
-void laci_round_fini(laci_round *round)
+void laci_round_graph_fini(laci_round_graph *round)
 {
     laci_free(round->self);
-    *round = (laci_round){0};
+    *round = (laci_round_graph){0};
 }

@@ -164,7 +164,7 @@ static void another_length_fails_on_every_worker(void **state)
 static lac_status judge(worker *w)
 {
     if (w->rank == 1) {
-        return laci_group_agree(
+        return laci_group_abort_on_failure(
             w->group,
             lac_fail(LAC_ERR_CORRUPT, "sign: payload has 4 bytes, expected 9"));
     }
