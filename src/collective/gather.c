@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Messages with neighbours, with everybody, and from one to everybody.
+// Messages with neighbours, with all workers, and from one worker to all.
 //
-// What all peers are told is one buffer, framed and hashed once, that each of
-// them may read where it is. A broadcast goes down a binomial tree: counted
-// from the root, worker v hears from v without its highest bit and tells those
+// A message to several peers is one buffer, framed and hashed once, which each
+// of them may read in place. A broadcast uses a binomial tree: counted from the
+// root, worker v receives from v without its highest bit and sends to those
 // that have one higher bit more.
 #include <assert.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static laci_reader read_body(const uint8_t *body, size_t len, uint32_t peer)
     return (laci_reader){.next = body, .end = body + len, .peer = peer};
 }
 
-// The reader of what receive number i of the last run brought.
+// Returns a reader of receive number i of the last run.
 static laci_reader read_arrived(const laci_group *g, uint32_t i)
 {
     const uint8_t *body;
@@ -76,7 +76,7 @@ lac_status laci_group_gather(
     LAC_TRY(laci_wire_start(g, round, phase));
     laci_wire_frame(g, own.message, own.len, LAC_RANK_ANY);
     for (uint32_t distance = 1; distance < g->world; distance++) {
-        // Everybody begins with another one, so that nobody is flooded.
+        // Every worker begins with another peer, so that none is flooded.
         const uint32_t to = (g->rank + distance) % g->world;
         laci_wire_send(g, to, own.message, own.len);
     }
@@ -145,13 +145,13 @@ static uint32_t after_root(const laci_group *g, uint32_t root, uint32_t v)
     return (uint32_t)(((uint64_t)root + v) % g->world);
 }
 
-// Both ends of an edge of the tree name the message by its piece: they come to
+// The step of a message is its piece: the two ends of an edge of the tree reach
 // it after different numbers of exchanges.
-static lac_status hear(
+static lac_status receive_piece(
     laci_group *g, uint32_t parent, uint16_t piece, uint8_t *bytes, size_t len)
 {
     const uint8_t *body;
-    g->moment.step = piece;
+    g->frame.step = piece;
     laci_wire_receive(g, parent);
     LAC_TRY(laci_wire_run(g));
     LAC_TRY(laci_wire_expect(g, 0, len, &body));
@@ -167,7 +167,8 @@ static lac_status broadcast_piece(
     const uint32_t v = after_root(g, g->world - root, g->rank);
     const uint32_t bit = highest_bit(v);
     if (v > 0) {
-        LAC_TRY(hear(g, after_root(g, root, v - bit), piece, bytes, len));
+        LAC_TRY(
+            receive_piece(g, after_root(g, root, v - bit), piece, bytes, len));
     }
     const uint64_t first = v == 0 ? 1 : (uint64_t)bit << 1;
     if (v + first >= g->world) {
@@ -177,7 +178,7 @@ static lac_status broadcast_piece(
     if (len > 0) {
         memcpy(message + LACI_FRAME_SIZE, bytes, len);
     }
-    g->moment.step = piece;
+    g->frame.step = piece;
     laci_wire_frame(g, message, len, LAC_RANK_ANY);
     for (uint64_t next = first; v + next < g->world; next <<= 1) {
         const uint32_t child = after_root(g, root, v + (uint32_t)next);

@@ -156,10 +156,12 @@ static lac_status write_own(train_worker *w)
         .compress = bits_of(u.compress_seconds),
         .wait = bits_of(u.wait_seconds),
     };
-    lac_algorithm_save(w->algorithm, w->state);
-    const train_place place = place_of(w, w->step);
-    const train_record record = record_of(&c);
-    status = train_checkpoint_write(&place, &record);
+    status = lac_algorithm_save(w->algorithm, w->state, w->state_len);
+    if (status == LAC_OK) {
+        const train_place place = place_of(w, w->step);
+        const train_record record = record_of(&c);
+        status = train_checkpoint_write(&place, &record);
+    }
     free(c.tensors);
     return status;
 }

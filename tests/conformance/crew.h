@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "algorithm/handle.h"
+#include "algorithm/framework/handle.h"
 #include "base/fail.h"
 
 enum { WORLD_MAX = 8, TENSORS = 5, VALUES = 7 * 5 + 13 + 1 + 9 };
@@ -59,8 +59,7 @@ static inline lac_status save_state(
     s->lens[rank] = lac_algorithm_state_size(a);
     s->states[rank] = malloc(s->lens[rank]);
     EXPECT(s->states[rank] != NULL);
-    lac_algorithm_save(a, s->states[rank]);
-    return LAC_OK;
+    return lac_algorithm_save(a, s->states[rank], s->lens[rank]);
 }
 
 static inline void free_saves(saves *s)

@@ -42,8 +42,8 @@ static inline lac_status expect_refusal(
     if (exact != NULL && after != NULL) {
         memcpy(exact, bytes, len);
         status = lac_algorithm_load(h->a, exact, len);
-        lac_algorithm_save(h->a, after);
-        kept = memcmp(after, h->saved, h->len) == 0;
+        kept = lac_algorithm_save(h->a, after, h->len) == LAC_OK &&
+               memcmp(after, h->saved, h->len) == 0;
     }
     free(after);
     free(exact);

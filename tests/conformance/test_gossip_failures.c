@@ -177,12 +177,12 @@ static lac_status misuse(player *p)
     slices[2].in = (const char *)slices[2].out + 1;
     REFUSED(
         lac_algorithm_mix(a, 0, slices, NULL, 3),
-        ": the values of bias, or what is added to them, are at an address");
+        ": the values of bias, or its update, are at an address");
     slices[2].in = slices[2].out;
     const float *odd[3] = {NULL, NULL, (void *)((char *)slices[2].out + 2)};
     REFUSED(
         lac_algorithm_mix(a, 0, slices, odd, 3),
-        ": the values of bias, or what is added to them, are at an address");
+        ": the values of bias, or its update, are at an address");
     slices[2].dtype = (lac_dtype)7;
     REFUSED(
         lac_algorithm_mix(a, 0, slices, NULL, 3),

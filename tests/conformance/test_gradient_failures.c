@@ -70,7 +70,7 @@ typedef struct snapshot {
 
 static lac_status take_snapshot(const crewman *m, snapshot *out)
 {
-    const laci_memory *const memory = &m->a->memory;
+    const laci_field_table *const memory = &m->a->fields;
     memset(out, 0, sizeof(*out));
     for (size_t t = 0; t < TENSORS; t++) {
         for (size_t f = memory->first[t]; f < memory->first[t + 1]; f++) {
@@ -107,7 +107,7 @@ static lac_status compare_field(
 static lac_status compare(
     const crewman *m, const snapshot *before, const snapshot *after)
 {
-    const laci_memory *const memory = &m->a->memory;
+    const laci_field_table *const memory = &m->a->fields;
     for (size_t t = 0; t < TENSORS; t++) {
         for (size_t f = memory->first[t]; f < memory->first[t + 1]; f++) {
             const size_t i = f - memory->first[t];
@@ -201,7 +201,7 @@ static lac_status send_raw(crewman *m)
     infect(m);
     TRY(reduce_given(m, SICK_ROUND));
     TRY(take_snapshot(m, &after));
-    const laci_memory *const memory = &m->a->memory;
+    const laci_field_table *const memory = &m->a->fields;
     for (size_t t = 0; t < TENSORS; t++) {
         for (size_t f = memory->first[t];
              is_sick(m->v, t) && f < memory->first[t + 1]; f++) {

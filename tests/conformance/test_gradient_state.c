@@ -48,7 +48,7 @@ static lac_status refuse_poison(crewman *m)
 {
     TRY(save_after_two_rounds(m));
     const holder h = holder_of(m->a, &m->v->saved, m->rank);
-    const laci_memory *const memory = &m->a->memory;
+    const laci_field_table *const memory = &m->a->fields;
     uint8_t state[STATE_MAX];
     size_t floats = 0, refused = 0;
     EXPECT(h.len <= sizeof(state));

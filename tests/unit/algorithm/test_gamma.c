@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "algorithm/rehearsal.h"
+#include "algorithm/shared/rehearsal.h"
 
 static float x[8 * 500];
 
@@ -124,8 +124,9 @@ static lac_status search_and_load(test_worker *w)
     }
     if (status == LAC_OK) {
         const size_t len = lac_algorithm_state_size(a[0]);
-        lac_algorithm_save(a[0], bytes);
-        status = lac_algorithm_load(a[1], bytes, len);
+        status = lac_algorithm_save(a[0], bytes, len);
+        status =
+            status == LAC_OK ? lac_algorithm_load(a[1], bytes, len) : status;
         f->refused |= lac_algorithm_load(a[3], bytes, len) == LAC_ERR_INVALID;
         f->gamma[w->rank] = lac_algorithm_gamma(a[0]);
         f->loaded[w->rank] = lac_algorithm_gamma(a[1]);

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "algorithm/rehearsal.h"
+#include "algorithm/shared/rehearsal.h"
 
 enum { VALUES = 2000, WORKERS_MAX = 25 };
 

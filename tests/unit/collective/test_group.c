@@ -292,7 +292,7 @@ static lac_status a_bit_of_everything(worker *w)
     for (uint64_t round = 10; round < 20; round++) {
         write_payload(laci_group_message(w->group, 0), w->rank, 0, round);
         TRY(laci_group_gather(w->group, round, 0, readers));
-        TRY(laci_group_sum(w->group, round, 1, x, 6000));
+        TRY(laci_group_sum(w->group, round, 1, x, 6000, 0));
         TRY(laci_group_sum_f64(w->group, round, 2, y, 2));
         TRY(laci_group_broadcast(w->group, round, 3, 1, x, sizeof(x)));
     }

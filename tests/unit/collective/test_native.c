@@ -48,7 +48,7 @@ static lac_status sum_both(worker *w)
         for (size_t i = 0; i < n; i++) {
             x[i] = (float)(w->rank + i);
         }
-        TRY(laci_group_sum(w->group, n, 0, x, n));
+        TRY(laci_group_sum(w->group, n, 0, x, n, 0));
         for (size_t i = 0; i < n; i++) {
             EXPECT(w, x[i] == (float)((size_t)WORLD * i + 10));
         }
@@ -79,7 +79,7 @@ static lac_status sum_oddly(worker *w)
     const size_t *const odd = w->shared;
     const size_t fewer = w->rank == 3 ? odd[0] : 0;
     const uint64_t round = w->rank == 3 ? odd[1] : 0;
-    return laci_group_sum(w->group, round, 0, x, MANY - fewer);
+    return laci_group_sum(w->group, round, 0, x, MANY - fewer, 0);
 }
 
 static void expect_refusal(const size_t odd[2], const char *sentence)

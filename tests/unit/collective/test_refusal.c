@@ -43,7 +43,8 @@ static lac_status sum(worker *w, size_t n)
     static _Thread_local float x[LARGE + 1];
     const oddity *const o = w->shared;
     return laci_group_sum(
-        w->group, round_of(w, 6), 0, x, n + (w->rank == o->odd ? o->more : 0));
+        w->group, round_of(w, 6), 0, x, n + (w->rank == o->odd ? o->more : 0),
+        0);
 }
 
 static lac_status sum_few(worker *w)
@@ -238,7 +239,7 @@ static void a_damaged_body_fails_at_both_ends(void **state)
         send_altered, "frame from worker 0: the body was altered on the way");
     expect_both(
         send_cut,
-        "frame from worker 0: body has 99 bytes, its header says 100");
+        "frame from worker 0: body has 99 bytes, its header states 100");
 }
 
 // Worker 2 neither comes nor leaves before the others have given up.

@@ -41,7 +41,7 @@ static lac_status sum_row(worker *w)
     for (size_t i = 0; i < t->n; i++) {
         x[i] = t->value(w->rank, i);
     }
-    TRY(laci_group_sum(w->group, 4, 1, t->n == 0 ? NULL : x, t->n));
+    TRY(laci_group_sum(w->group, 4, 1, t->n == 0 ? NULL : x, t->n, 0));
     const laci_counts *const counts = laci_group_counts(w->group);
     const uint64_t once = w->world > 1;
     EXPECT(w, counts->messages == once);
@@ -211,8 +211,8 @@ static lac_status sum_twice(worker *w)
         x[i] = rough(w->rank, i);
     }
     memcpy(few, x, sizeof(few));
-    TRY(laci_group_sum(w->group, 4, 1, x, t->n));
-    TRY(laci_group_sum(w->group, 5, 1, few, 100));
+    TRY(laci_group_sum(w->group, 4, 1, x, t->n, 0));
+    TRY(laci_group_sum(w->group, 5, 1, few, 100, 0));
     EXPECT(w, memcmp(few, x, sizeof(few)) == 0);
     return LAC_OK;
 }

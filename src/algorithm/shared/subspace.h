@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Orthonormal columns that two workers derive alike: from the same numbers and
 // key come the same bits, on every machine and with any kernels.
-#ifndef LACONIC_ALGORITHM_SUBSPACE_H
-#define LACONIC_ALGORITHM_SUBSPACE_H
+#ifndef LACONIC_ALGORITHM_SHARED_SUBSPACE_H
+#define LACONIC_ALGORITHM_SHARED_SUBSPACE_H
 
 #include <stddef.h>
 

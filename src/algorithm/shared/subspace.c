@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Sums are made in double, where the squares of all floats fit, in lanes of a
 // fixed order; nothing but + - * / and sqrt is used.
-#include "algorithm/subspace.h"
+#include "algorithm/shared/subspace.h"
 
 #include <math.h>
 #include <stdbool.h>

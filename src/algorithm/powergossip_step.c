@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: MIT
-#include "algorithm/power_step.h"
+#include "algorithm/powergossip_step.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "algorithm/subspace.h"
+#include "algorithm/shared/subspace.h"
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "kernels/matrix.h"
 #include "kernels/vector.h"
 
 enum {
-    BATCH = 64,           // columns that meet a part of X at a time
+    BATCH = 64,           // columns that are multiplied with a part of X
     PART_VALUES = 0x8000, // of X, to stay in cache
-    EXPONENT_ALL_ONES = 0x7f800000,
 };
 
 // An edge in a step.
 typedef struct use {
     uint32_t peer;
-    uint32_t slot; // of the peer among all that this worker ever has
+    uint32_t slot; // index of the peer in worker->peers
     uint64_t number;
     bool odd;
 } use;
 
-// What an edge holds of a matrix in a step. Columns lie one after the other.
+// The factors of a matrix on an edge, in a step. Columns are contiguous.
 typedef struct factors {
     size_t rank;
     size_t in_n; // values of a column
@@ -34,7 +33,7 @@ typedef struct factors {
     float *out;
 } factors;
 
-size_t laci_power_rank(const laci_power_settings *s, lac_shape shape)
+size_t laci_powergossip_rank(const laci_powergossip *s, lac_shape shape)
 {
     const size_t least = shape.rows < shape.cols ? shape.rows : shape.cols;
     return s->rank < least ? s->rank : least;
@@ -47,17 +46,17 @@ static size_t larger_side(lac_shape shape)
 
 // The fields of a matrix are `saved` of each peer; then `in` and `out` of each,
 // for every iteration, since corrections are added to the matrix at the end.
-static size_t buffers_of(const laci_power_settings *s)
+static size_t buffers_of(const laci_powergossip *s)
 {
     return 2 * (size_t)s->iterations;
 }
 
-void laci_power_plan(
-    const laci_power_settings *s, const laci_worker *w, size_t tensor,
+void laci_powergossip_plan(
+    const laci_powergossip *s, const laci_worker *w, size_t tensor,
     laci_plan *plan)
 {
-    const lac_shape shape = lac_layout_tensor(w->layout, tensor)->shape;
-    const size_t n = laci_power_rank(s, shape) * larger_side(shape);
+    const lac_shape shape = laci_tensor_shape(w, tensor);
+    const size_t n = laci_powergossip_rank(s, shape) * larger_side(shape);
     for (uint32_t k = 0; k < w->peer_count; k++) {
         laci_plan_field(plan, "factor", w->peers[k], n);
     }
@@ -66,20 +65,11 @@ void laci_power_plan(
     }
 }
 
-laci_power_step laci_power_step_of(
-    const laci_power_settings *s, const laci_worker *w, uint64_t round,
-    uint32_t iteration)
-{
-    laci_power_step t = {
-        .settings = s, .w = w, .round = round, .iteration = iteration};
-    t.edge_count = laci_worker_edges(w, round, &t.edges);
-    return t;
-}
-
 static bool has_edge(const laci_worker *w, uint64_t round, uint32_t peer)
 {
     const lac_edge *edges;
-    const uint32_t count = laci_worker_edges(w, round, &edges);
+    const uint32_t count =
+        lac_topology_edges(w->topology, w->rank, round, &edges);
     for (uint32_t k = 0; k < count; k++) {
         if (edges[k].peer == peer) {
             return true;
@@ -88,7 +78,7 @@ static bool has_edge(const laci_worker *w, uint64_t round, uint32_t peer)
     return false;
 }
 
-// In how many rounds before this one the edge was used.
+// Counts the rounds before this one that used the edge.
 static uint64_t earlier_rounds(
     const laci_worker *w, uint64_t round, uint32_t peer)
 {
@@ -105,27 +95,28 @@ static uint64_t earlier_rounds(
     return round / period * in_period + in_rest;
 }
 
-static use use_of(const laci_power_step *t, uint32_t k)
+static use use_of(const laci_powergossip_step *t, uint32_t k)
 {
-    use u = {.peer = t->edges[k].peer, .slot = k};
-    while (t->w->peers[u.slot] != u.peer) {
+    use u = {.peer = t->round->edges[k].peer, .slot = k};
+    while (t->round->worker->peers[u.slot] != u.peer) {
         u.slot++; // both are in the order of ranks
     }
-    u.number =
-        earlier_rounds(t->w, t->round, u.peer) * t->settings->iterations +
-        t->iteration + 1;
+    u.number = earlier_rounds(t->round->worker, t->round->number, u.peer) *
+                   t->settings->iterations +
+               t->iteration + 1;
     u.odd = u.number % 2 == 1;
     return u;
 }
 
 static factors factors_of(
-    const laci_power_step *t, const laci_item *item, const use *u)
+    const laci_powergossip_step *t, const laci_item *item, const use *u)
 {
-    const laci_field *const fields = laci_fields(t->w, item->tensor);
-    const size_t buffer = t->w->peer_count + u->slot * buffers_of(t->settings) +
+    const laci_field *const fields = item->fields;
+    const size_t buffer = t->round->worker->peer_count +
+                          u->slot * buffers_of(t->settings) +
                           2 * (size_t)t->iteration;
     return (factors){
-        .rank = laci_power_rank(t->settings, item->shape),
+        .rank = laci_powergossip_rank(t->settings, item->shape),
         .in_n = u->odd ? item->shape.cols : item->shape.rows,
         .out_n = u->odd ? item->shape.rows : item->shape.cols,
         .saved = fields[u->slot].values,
@@ -134,23 +125,22 @@ static factors factors_of(
     };
 }
 
-// Makes `in` of all edges for a matrix, and zeros of `out`.
-static void prepare(const laci_power_step *t, const laci_item *item)
+// Makes `in` of all edges of a matrix, and zeroes `out`.
+static void start_factors(const laci_powergossip_step *t, const laci_item *item)
 {
-    const uint64_t name =
-        lac_layout_tensor(t->w->layout, item->tensor)->name_hash;
-    for (uint32_t k = 0; k < t->edge_count; k++) {
+    const laci_worker *const w = t->round->worker;
+    for (uint32_t k = 0; k < t->round->edge_count; k++) {
         const use u = use_of(t, k);
         const factors f = factors_of(t, item, &u);
         const lac_key key = lac_key_make(
-            t->w->seed, LAC_PURPOSE_FACTOR, u.number,
-            lac_scope_edge(t->w->rank, u.peer), name);
+            w->seed, LAC_PURPOSE_FACTOR, u.number,
+            lac_scope_edge(w->rank, u.peer), item->name_hash);
         if (!t->settings->warm_start || u.number == 1) {
             laci_subspace_draw(&key, f.in, f.in_n, f.rank);
         } else {
             const float *last = f.saved;
             if (t->iteration > 0) {
-                laci_power_step before = *t;
+                laci_powergossip_step before = *t;
                 before.iteration--;
                 last = factors_of(&before, item, &u).out;
             }
@@ -189,15 +179,15 @@ static void multiply(
     }
 }
 
-// Adds what part `p` of the matrix contributes to `out` of all edges whose use
-// is odd, or even.
+// Adds the contribution of part `p` of the matrix to `out` of all edges whose
+// use is odd, or even.
 static void multiply_part(
-    const laci_power_step *t, const laci_item *item, const part *p,
+    const laci_powergossip_step *t, const laci_item *item, const part *p,
     const float *x, bool odd)
 {
     laci_column columns[BATCH];
     size_t count = 0;
-    for (uint32_t k = 0; k < t->edge_count; k++) {
+    for (uint32_t k = 0; k < t->round->edge_count; k++) {
         const use u = use_of(t, k);
         const factors f = factors_of(t, item, &u);
         for (size_t c = 0; u.odd == odd && c < f.rank; c++) {
@@ -206,62 +196,64 @@ static void multiply_part(
                 f.out + c * f.out_n + (odd ? p->first : 0),
             };
             if (count == BATCH) {
-                multiply(t->w, p, x, odd, columns, count);
+                multiply(t->round->worker, p, x, odd, columns, count);
                 count = 0;
             }
         }
     }
     if (count > 0) {
-        multiply(t->w, p, x, odd, columns, count);
+        multiply(t->round->worker, p, x, odd, columns, count);
     }
 }
 
-// The outer products that step `t` adds to X for neighbour k.
+// The outer product that step `t` adds to X for neighbour k and a column.
 static laci_outer term_of(
-    const laci_power_step *t, const laci_item *item, uint32_t k, size_t column)
+    const laci_powergossip_step *t, const laci_item *item, uint32_t k,
+    size_t column)
 {
     const use u = use_of(t, k);
     const factors f = factors_of(t, item, &u);
-    const float weight = (float)(t->settings->rate * t->edges[k].weight);
+    const float weight = (float)(t->settings->rate * t->round->edges[k].weight);
     const float *const in = f.in + column * f.in_n;
     const float *const out = f.out + column * f.out_n;
     return (laci_outer){
-        .factor = t->w->rank > u.peer ? -weight : weight,
+        .factor = t->round->worker->rank > u.peer ? -weight : weight,
         .left = u.odd ? out : in,
         .right = u.odd ? in : out,
     };
 }
 
-// Outer products of a round by number: those of one iteration after another.
+// The outer products of a round, numbered iteration by iteration.
 typedef struct corrections {
-    const laci_power_step *t;
+    const laci_powergossip_step *t;
     const laci_item *item;
     size_t rank;
     size_t count; // of the iterations before `end`
 } corrections;
 
 static corrections corrections_of(
-    const laci_power_step *t, const laci_item *item, uint32_t end)
+    const laci_powergossip_step *t, const laci_item *item, uint32_t end)
 {
-    const size_t rank = laci_power_rank(t->settings, item->shape);
-    return (corrections){t, item, rank, rank * t->edge_count * end};
+    const size_t rank = laci_powergossip_rank(t->settings, item->shape);
+    return (corrections){t, item, rank, rank * t->round->edge_count * end};
 }
 
 static laci_outer correction(const corrections *c, size_t number)
 {
-    const size_t in_step = c->rank * c->t->edge_count;
-    laci_power_step t = *c->t;
+    const size_t in_step = c->rank * c->t->round->edge_count;
+    laci_powergossip_step t = *c->t;
     assert(number < c->count && in_step > 0);
     t.iteration = (uint32_t)(number / in_step);
     return term_of(
         &t, c->item, (uint32_t)(number % in_step / c->rank), number % c->rank);
 }
 
-// Adds what a correction of X contributes to `out` of all edges.
+// Adds the contribution of a correction of X to `out` of all edges.
 static void multiply_correction(
-    const laci_power_step *t, const laci_item *item, const laci_outer *term)
+    const laci_powergossip_step *t, const laci_item *item,
+    const laci_outer *term)
 {
-    for (uint32_t k = 0; k < t->edge_count; k++) {
+    for (uint32_t k = 0; k < t->round->edge_count; k++) {
         const use u = use_of(t, k);
         const factors f = factors_of(t, item, &u);
         const lac_shape row = {1, f.in_n};
@@ -270,16 +262,17 @@ static void multiply_correction(
         for (size_t c = 0; c < f.rank; c++) {
             float product;
             const laci_column column = {f.in + c * f.in_n, &product};
-            t->w->kernels->matrix->multiply(inner, row, &column, 1);
-            t->w->kernels->vector->add_scaled(
+            t->round->worker->kernels->matrix->multiply(inner, row, &column, 1);
+            t->round->worker->kernels->vector->add_scaled(
                 term->factor * product, outer, f.out + c * f.out_n, f.out_n);
         }
     }
 }
 
-void laci_power_multiply(const laci_power_step *t, const laci_item *item)
+void laci_powergossip_multiply(
+    const laci_powergossip_step *t, const laci_item *item)
 {
-    prepare(t, item);
+    start_factors(t, item);
     for (size_t i = 0; i < item->shape.rows;) {
         const part p = part_of(item->shape, i);
         const float *const x = item->in + i * item->shape.cols;
@@ -294,8 +287,9 @@ void laci_power_multiply(const laci_power_step *t, const laci_item *item)
     }
 }
 
-const float *laci_power_product(
-    const laci_power_step *t, const laci_item *item, uint32_t k, size_t *n_out)
+const float *laci_powergossip_product(
+    const laci_powergossip_step *t, const laci_item *item, uint32_t k,
+    size_t *n_out)
 {
     const use u = use_of(t, k);
     const factors f = factors_of(t, item, &u);
@@ -303,8 +297,8 @@ const float *laci_power_product(
     return f.out;
 }
 
-lac_status laci_power_meet(
-    const laci_power_step *t, const laci_item *item, uint32_t k,
+lac_status laci_powergossip_receive(
+    const laci_powergossip_step *t, const laci_item *item, uint32_t k,
     const uint8_t *bytes)
 {
     const use u = use_of(t, k);
@@ -312,16 +306,16 @@ lac_status laci_power_meet(
     const size_t n = f.rank * f.out_n;
     for (size_t i = 0; i < n; i++) {
         const float theirs = laci_get_f32(bytes + sizeof(float) * i);
-        f.out[i] = t->w->rank > u.peer ? f.out[i] - theirs : theirs - f.out[i];
+        f.out[i] = t->round->worker->rank > u.peer ? f.out[i] - theirs
+                                                   : theirs - f.out[i];
     }
-    if (t->w->kernels->vector->max_magnitude(f.out, n) >= EXPONENT_ALL_ONES) {
-        const lac_scope ends = lac_scope_edge(t->w->rank, u.peer);
+    if (!laci_all_finite(t->round->worker->kernels, f.out, n)) {
+        const lac_scope ends = lac_scope_edge(t->round->worker->rank, u.peer);
         return lac_fail(
             LAC_ERR_INVALID,
             "powergossip: %s differs by more than a float holds between "
             "workers %u and %u",
-            lac_layout_tensor(t->w->layout, item->tensor)->name, ends.low,
-            ends.high);
+            item->name, ends.low, ends.high);
     }
     return LAC_OK;
 }
@@ -330,7 +324,8 @@ lac_status laci_power_meet(
 static void correct_part(const corrections *all, const part *p)
 {
     const laci_item *const item = all->item;
-    const laci_matrix_kernels *const matrix = all->t->w->kernels->matrix;
+    const laci_matrix_kernels *const matrix =
+        all->t->round->worker->kernels->matrix;
     const size_t offset = p->first * p->shape.cols;
     const float *x = item->in + offset;
     float *const y = item->out + offset;
@@ -351,7 +346,8 @@ static void correct_part(const corrections *all, const part *p)
         item->update == NULL ? NULL : item->update + offset, y);
 }
 
-void laci_power_finish(const laci_power_step *t, const laci_item *item)
+void laci_powergossip_finish(
+    const laci_powergossip_step *t, const laci_item *item)
 {
     const corrections all = corrections_of(t, item, t->iteration + 1);
     for (size_t i = 0; i < item->shape.rows;) {
@@ -359,7 +355,7 @@ void laci_power_finish(const laci_power_step *t, const laci_item *item)
         correct_part(&all, &p);
         i += p.shape.rows;
     }
-    for (uint32_t k = 0; k < t->edge_count; k++) {
+    for (uint32_t k = 0; k < t->round->edge_count; k++) {
         const use u = use_of(t, k);
         const factors f = factors_of(t, item, &u);
         memcpy(f.saved, f.out, f.rank * f.out_n * sizeof(*f.out));

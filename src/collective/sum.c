@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Sums over all workers, the same bits everywhere.
 //
-// Small ones go by recursive doubling: in step k every worker swaps its sum so
-// far with the one whose rank differs in bit k. Both ends add the same two
+// Small sums use recursive doubling: in step k every worker swaps its partial
+// sum with the worker whose rank differs in bit k. Both ends add the same two
 // numbers, so they stay equal. Workers beyond the largest power of two first
-// hand their values to one below, and are told the result at the end.
+// send their values to a worker below it, and receive the result at the end.
 //
-// In large ones every worker adds up one share and tells it to all: each value
-// crosses the network twice, whatever the number of workers. It adds in the
-// order in which doubling would, so that a sum does not depend on what else is
-// summed with it. Where that does not matter, a transport that has a sum of its
-// own does large ones itself, after all workers have shown by frames that they
-// are about to do the same.
+// In large sums every worker adds one share and sends the result to all: each
+// value crosses the network twice, whatever the number of workers. It adds in
+// the order of recursive doubling, so that a sum does not depend on the values
+// that are summed with it. Where that does not matter, the transport's own
+// all-reduce does large sums, after a barrier in which all workers show that
+// they are about to sum the same.
 #include <inttypes.h>
 #include <stdint.h>
 #include <string.h>
@@ -24,7 +24,7 @@
 #include "kernels/vector.h"
 #include "transport/transport.h"
 
-// Frames n values as the message at `message`, and gives the room it takes.
+// Frames n values as the message at `message` and returns the room it takes.
 static size_t send_values(
     laci_group *g, const laci_number *type, uint32_t peer, uint8_t *message,
     const void *x, size_t n)
@@ -36,82 +36,36 @@ static size_t send_values(
     return laci_aligned(LACI_FRAME_SIZE + len);
 }
 
-static lac_status send_partial(
+// Appends the partial sum to the next run's messages.
+static void send_partial(
     laci_group *g, const laci_number *type, uint32_t peer, size_t n)
 {
     uint8_t *const message = g->sets[g->current].scratch;
     (void)send_values(g, type, peer, message, g->sum, n);
-    return laci_wire_run(g);
 }
 
-static lac_status add_arrived(
-    laci_group *g, const laci_number *type, uint32_t i, size_t n)
-{
-    const uint8_t *body;
-    LAC_TRY(laci_wire_expect(g, i, n * type->size, &body));
-    type->add(g->kernels, body, g->sum, n);
-    return LAC_OK;
-}
-
-// A message that is lent is given back in the next exchange, and its sender
-// waits for that. Where some workers have one more than others, those would
-// wait for the next round, so that messages are copied there.
+// A lent message is returned in the next exchange, and its sender waits for
+// that. Where some workers have one exchange more than others, they would wait
+// for the next round, so messages are copied there.
 static void receive_partial(laci_group *g, uint32_t peer)
 {
     laci_wire_receive(g, peer);
     if (g->inbox != NULL) {
-        lac_receive *const wish = &g->receives[g->receive_count - 1];
-        wish->buffer = g->inbox;
-        wish->cap = LACI_FRAME_SIZE + g->piece;
+        lac_receive *const receive = &g->receives[g->receive_count - 1];
+        receive->buffer = g->inbox;
+        receive->cap = LACI_FRAME_SIZE + g->piece;
     }
 }
 
-// The swaps between `core` workers, a power of two.
-static lac_status double_up(
-    laci_group *g, const laci_number *type, uint32_t core, size_t n)
-{
-    for (uint32_t bit = 1; bit < core; bit <<= 1) {
-        receive_partial(g, g->rank ^ bit);
-        LAC_TRY(send_partial(g, type, g->rank ^ bit, n));
-        LAC_TRY(add_arrived(g, type, 0, n));
-    }
-    type->unify_nan(g->sum, n);
-    return LAC_OK;
-}
-
-// What a worker beyond the core does: hand over, and be told.
-static lac_status sum_outside(
-    laci_group *g, const laci_number *type, uint32_t core, uint16_t last,
-    size_t n)
+static lac_status add_partial(laci_group *g, const laci_number *type, size_t n)
 {
     const uint8_t *body;
-    LAC_TRY(send_partial(g, type, g->rank - core, n));
-    g->moment.step = last;
-    receive_partial(g, g->rank - core);
-    LAC_TRY(laci_wire_run(g));
     LAC_TRY(laci_wire_expect(g, 0, n * type->size, &body));
-    type->get(body, g->sum, n);
+    type->add(g->kernels, body, g->sum, n);
     return LAC_OK;
 }
 
-static lac_status sum_inside(
-    laci_group *g, const laci_number *type, uint32_t core, uint16_t last,
-    size_t n)
-{
-    const bool helps = g->rank < g->world - core;
-    const uint16_t first = g->moment.step;
-    if (helps) {
-        receive_partial(g, g->rank + core);
-        LAC_TRY(laci_wire_run(g));
-        LAC_TRY(add_arrived(g, type, 0, n));
-    }
-    g->moment.step = (uint16_t)(first + 1);
-    LAC_TRY(double_up(g, type, core, n));
-    g->moment.step = last;
-    return helps ? send_partial(g, type, g->rank + core, n) : LAC_OK;
-}
-
-// How many workers double: the largest power of two that there are.
+// The workers that double: the largest power of two not above the world.
 static uint32_t core_of(const laci_group *g)
 {
     uint32_t core = 1;
@@ -121,20 +75,65 @@ static uint32_t core_of(const laci_group *g)
     return core;
 }
 
-// One piece by recursive doubling.
-static lac_status sum_small(
+// Recursive doubling of one worker of the core.
+static lac_status sum_in_core(
+    laci_group *g, const laci_number *type, uint32_t core, size_t n)
+{
+    const uint16_t first = g->frame.step;
+    const bool has_guest = g->rank < g->world - core;
+    if (has_guest) {
+        receive_partial(g, g->rank + core);
+        LAC_TRY(laci_wire_run(g));
+        LAC_TRY(add_partial(g, type, n));
+    }
+    g->frame.step = (uint16_t)(first + 1);
+    for (uint32_t bit = 1; bit < core; bit <<= 1) {
+        receive_partial(g, g->rank ^ bit);
+        send_partial(g, type, g->rank ^ bit, n);
+        LAC_TRY(laci_wire_run(g));
+        LAC_TRY(add_partial(g, type, n));
+    }
+    type->unify_nan(g->sum, n);
+    if (has_guest) {
+        send_partial(g, type, g->rank + core, n);
+        LAC_TRY(laci_wire_run(g));
+    }
+    return LAC_OK;
+}
+
+// A worker beyond the core sends its values and receives the result, which
+// carries step `last`.
+static lac_status sum_as_guest(
+    laci_group *g, const laci_number *type, uint32_t host, uint16_t last,
+    size_t n)
+{
+    const uint8_t *body;
+    send_partial(g, type, host, n);
+    LAC_TRY(laci_wire_run(g));
+    g->frame.step = last;
+    receive_partial(g, host);
+    LAC_TRY(laci_wire_run(g));
+    LAC_TRY(laci_wire_expect(g, 0, n * type->size, &body));
+    type->get(body, g->sum, n);
+    return LAC_OK;
+}
+
+// Sums one piece by recursive doubling, in place: x is lost when this fails.
+static lac_status sum_doubling(
     laci_group *g, const laci_number *type, void *x, size_t n)
 {
     const uint32_t core = core_of(g);
-    uint16_t last = (uint16_t)(g->moment.step + 1);
+    uint16_t last = (uint16_t)(g->frame.step + 1);
     for (uint32_t bit = 1; bit < core; bit <<= 1) {
         last++;
     }
-    g->sum = n == 0 ? g->partial : x; // in its place: lost when this fails
-    LAC_TRY(
-        g->rank < core ? sum_inside(g, type, core, last, n)
-                       : sum_outside(g, type, core, last, n));
-    g->moment.step = (uint16_t)(last + 1);
+    g->sum = n == 0 ? g->partial : x;
+    if (g->rank < core) {
+        LAC_TRY(sum_in_core(g, type, core, n));
+    } else {
+        LAC_TRY(sum_as_guest(g, type, g->rank - core, last, n));
+    }
+    g->frame.step = (uint16_t)(last + 1);
     return LAC_OK;
 }
 
@@ -173,10 +172,10 @@ static lac_status take_part(
     return LAC_OK;
 }
 
-// Adds up the parts of the own share, `n` values at `x` and what has arrived,
-// as doubling does: neighbours first, then pairs of neighbours. Sums that wait
-// for their other half lie one after the other in g->partial; they are fewer
-// than workers, so that a piece is room enough.
+// Adds the parts of the own share, `n` values at `x` and those that arrived, in
+// the order of doubling: neighbours first, then pairs of neighbours. Partial
+// sums that wait for their other half are a stack in g->partial; there are
+// fewer than workers, so a piece is room enough.
 static lac_status add_parts(laci_group *g, const float *x, size_t n)
 {
     const uint32_t core = core_of(g);
@@ -196,7 +195,8 @@ static lac_status add_parts(laci_group *g, const float *x, size_t n)
     return LAC_OK;
 }
 
-// Everybody sends everybody its part of their share, and adds up its own.
+// Every worker sends every other its part of that one's share, and adds its
+// own share.
 static lac_status reduce_shares(laci_group *g, const float *x, size_t n)
 {
     uint8_t *message = g->sets[g->current].scratch;
@@ -213,7 +213,7 @@ static lac_status reduce_shares(laci_group *g, const float *x, size_t n)
     return add_parts(g, x + start, share_start(g, g->rank + 1, n) - start);
 }
 
-// Puts the share of worker k, which has arrived, where it belongs.
+// Copies the share of worker k, which has arrived, to its place.
 static lac_status take_share(laci_group *g, uint32_t k, float *x, size_t n)
 {
     const size_t start = share_start(g, k, n);
@@ -224,7 +224,7 @@ static lac_status take_share(laci_group *g, uint32_t k, float *x, size_t n)
     return LAC_OK;
 }
 
-// Everybody tells everybody its share.
+// Every worker sends its share to all.
 static lac_status gather_shares(laci_group *g, float *x, size_t n)
 {
     const size_t start = share_start(g, g->rank, n);
@@ -248,29 +248,20 @@ static lac_status gather_shares(laci_group *g, float *x, size_t n)
     return LAC_OK;
 }
 
-static lac_status sum_piece(laci_group *g, float *x, size_t n)
-{
-    const size_t size = n * sizeof(*x);
-    if (size <= LACI_SUM_SMALL || size / g->world < LACI_SUM_SHARE) {
-        return sum_small(g, &laci_number_f32, x, n);
-    }
-    LAC_TRY(reduce_shares(g, x, n));
-    return gather_shares(g, x, n);
-}
-
-// Tells every worker, by way of others, that all are about to sum n values.
-static lac_status meet(laci_group *g, size_t n)
+// A barrier in which every worker learns, by way of others, that all are about
+// to sum n values.
+static lac_status sum_barrier(laci_group *g, size_t n)
 {
     for (uint64_t distance = 1; distance < g->world; distance *= 2) {
-        const uint32_t ahead = (uint32_t)((g->rank + distance) % g->world);
-        const uint32_t behind =
+        const uint32_t to = (uint32_t)((g->rank + distance) % g->world);
+        const uint32_t from =
             (uint32_t)((g->rank + g->world - distance) % g->world);
         uint8_t *const message = g->sets[g->current].scratch;
         const uint8_t *body;
         laci_put_u64(message + LACI_FRAME_SIZE, n);
-        laci_wire_frame(g, message, sizeof(uint64_t), ahead);
-        laci_wire_send(g, ahead, message, sizeof(uint64_t));
-        laci_wire_receive(g, behind);
+        laci_wire_frame(g, message, sizeof(uint64_t), to);
+        laci_wire_send(g, to, message, sizeof(uint64_t));
+        laci_wire_receive(g, from);
         LAC_TRY(laci_wire_run(g));
         LAC_TRY(laci_wire_expect(g, 0, sizeof(uint64_t), &body));
         const uint64_t theirs = laci_get_u64(body);
@@ -280,50 +271,58 @@ static lac_status meet(laci_group *g, size_t n)
                        LAC_ERR_PEER,
                        "worker %" PRIu32 " sums %" PRIu64
                        " values, worker %" PRIu32 " %zu",
-                       behind, theirs, g->rank, n));
+                       from, theirs, g->rank, n));
         }
     }
     return LAC_OK;
 }
 
-static lac_status sum_all(laci_group *g, float *x, size_t n)
+static lac_status sum_native(laci_group *g, float *x, size_t n)
 {
-    if (g->native_sums && n * sizeof(*x) > LACI_SUM_SMALL &&
-        laci_transport_has_allreduce(g->transport)) {
-        LAC_TRY(meet(g, n));
-        const double begun = lac_transport_now(g->transport);
-        const lac_status status =
-            laci_transport_allreduce(g->transport, x, n, begun + g->timeout);
-        laci_wire_waited(g, begun);
-        return laci_group_abort_on_failure(g, status);
-    }
+    LAC_TRY(sum_barrier(g, n));
+    const double start = lac_transport_now(g->transport);
+    const lac_status status =
+        laci_transport_allreduce(g->transport, x, n, start + g->timeout);
+    laci_wire_waited(g, start);
+    return laci_group_abort_on_failure(g, status);
+}
+
+static lac_status sum_in_pieces(laci_group *g, float *x, size_t n)
+{
     const size_t most = g->piece / sizeof(*x);
     size_t done = 0;
     do {
         const size_t now = n - done < most ? n - done : most;
-        LAC_TRY(sum_piece(g, n == 0 ? x : x + done, now));
+        const size_t size = now * sizeof(*x);
+        float *const piece = n == 0 ? x : x + done;
+        if (size <= LACI_SUM_SMALL || size / g->world < LACI_SUM_SHARE) {
+            LAC_TRY(sum_doubling(g, &laci_number_f32, piece, now));
+        } else {
+            LAC_TRY(reduce_shares(g, piece, now));
+            LAC_TRY(gather_shares(g, piece, now));
+        }
         done += now;
     } while (done < n);
     return LAC_OK;
 }
 
-lac_status laci_group_sum_noting(
+lac_status laci_group_sum(
     laci_group *g, uint64_t round, uint32_t phase, float *x, size_t n,
     size_t notes)
 {
+    const size_t all = n + notes;
     if (g->world == 1) {
         return LAC_OK;
     }
     LAC_TRY(laci_wire_start(g, round, phase));
-    LAC_TRY(sum_all(g, x, n + notes));
-    laci_wire_count(g, n * sizeof(*x), (n + notes) * sizeof(*x));
+    if (g->native_sums && all * sizeof(*x) > LACI_SUM_SMALL &&
+        laci_transport_has_allreduce(g->transport)) {
+        LAC_TRY(sum_native(g, x, all));
+    } else {
+        LAC_TRY(sum_in_pieces(g, x, all));
+    }
+    laci_wire_count(g, n * sizeof(*x), all * sizeof(*x));
     return LAC_OK;
-}
-
-lac_status laci_group_sum(
-    laci_group *g, uint64_t round, uint32_t phase, float *x, size_t n)
-{
-    return laci_group_sum_noting(g, round, phase, x, n, 0);
 }
 
 lac_status laci_group_sum_f64(
@@ -337,7 +336,8 @@ lac_status laci_group_sum_f64(
     size_t done = 0;
     do {
         const size_t now = n - done < most ? n - done : most;
-        LAC_TRY(sum_small(g, &laci_number_f64, n == 0 ? x : x + done, now));
+        double *const piece = n == 0 ? x : x + done;
+        LAC_TRY(sum_doubling(g, &laci_number_f64, piece, now));
         done += now;
     } while (done < n);
     return LAC_OK;

@@ -3,13 +3,13 @@
 // other in this thread, to see how fast they agree with a step size. It starts
 // from normal values and counts rounds until the squared disagreement has
 // fallen to LACI_REHEARSAL_RATIO of what it was.
-#ifndef LACONIC_ALGORITHM_REHEARSAL_H
-#define LACONIC_ALGORITHM_REHEARSAL_H
+#ifndef LACONIC_ALGORITHM_SHARED_REHEARSAL_H
+#define LACONIC_ALGORITHM_SHARED_REHEARSAL_H
 
 #include <laconic/compress.h>
 #include <laconic/topology.h>
 
-#include "algorithm/gamma.h"
+#include "algorithm/shared/gamma.h"
 
 #define LACI_REHEARSAL_RATIO 1e-4
 

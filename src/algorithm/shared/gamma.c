@@ -17,12 +17,12 @@
 // Work is bounded, by counts and not by clocks: the copy has few values, an
 // evaluation few rounds (the rest is estimated), and all of them together have
 // a limit too.
-#include "algorithm/gamma.h"
+#include "algorithm/shared/gamma.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "algorithm/rehearsal.h"
+#include "algorithm/shared/rehearsal.h"
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/fail.h"
@@ -271,24 +271,25 @@ static lac_status find(
 
 lac_status laci_gamma_configure(void *state, const laci_worker *w)
 {
-    laci_gamma *const g = state;
+    laci_step_size *const gamma = state;
     (void)w;
-    g->step = g->gamma.word < 0 ? g->gamma.value : 0;
+    gamma->value = gamma->setting.word < 0 ? gamma->setting.value : 0;
     return LAC_OK;
 }
 
-double *laci_gamma_step(void *state)
+laci_step_size *laci_gamma_step(void *state)
 {
-    laci_gamma *const g = state;
-    return &g->step;
+    return state;
 }
 
-lac_status laci_gamma_find(
-    laci_worker *w, laci_gamma_kind kind, double *gamma_out)
+static lac_status search_and_share(
+    const laci_round *round, laci_gamma_kind kind, double *gamma_out)
 {
+    const laci_worker *const w = round->worker;
     double gamma = 0;
     if (w->rank == 0) {
-        LAC_TRY(laci_group_abort_on_failure(w->group, find(w, kind, &gamma)));
+        LAC_TRY(
+            laci_group_abort_on_failure(round->group, find(w, kind, &gamma)));
         gamma = w->training ? gamma / 2 : gamma;
     }
     uint64_t bits;
@@ -296,21 +297,32 @@ lac_status laci_gamma_find(
     memcpy(&bits, &gamma, sizeof(bits));
     laci_put_u64(bytes, bits);
     // The others wait as long as the search takes.
-    const double timeout = laci_group_set_timeout(w->group, PATIENCE);
-    const lac_status status =
-        laci_group_broadcast(w->group, 0, PHASE_GAMMA, 0, bytes, sizeof(bytes));
-    (void)laci_group_set_timeout(w->group, timeout);
+    const double timeout = laci_group_set_timeout(round->group, PATIENCE);
+    const lac_status status = laci_group_broadcast(
+        round->group, 0, PHASE_GAMMA, 0, bytes, sizeof(bytes));
+    (void)laci_group_set_timeout(round->group, timeout);
     LAC_TRY(status);
     bits = laci_get_u64(bytes);
-    memcpy(&gamma, &bits, sizeof(bits));
-    if (!(gamma > 0 && gamma <= STEP_LIMIT)) {
+    memcpy(gamma_out, &bits, sizeof(bits));
+    return LAC_OK;
+}
+
+lac_status laci_gamma_find(
+    laci_step_size *gamma, const laci_round *round, laci_gamma_kind kind)
+{
+    if (gamma->value > 0) {
+        return LAC_OK;
+    }
+    double found = 0;
+    LAC_TRY(search_and_share(round, kind, &found));
+    if (!(found > 0 && found <= STEP_LIMIT)) {
         return laci_group_abort_on_failure(
-            w->group,
+            round->group,
             lac_fail(
                 LAC_ERR_CORRUPT,
                 "gamma: worker 0 found %g, expected above 0 and at most %g",
-                gamma, STEP_LIMIT));
+                found, STEP_LIMIT));
     }
-    *gamma_out = gamma;
+    gamma->value = found;
     return LAC_OK;
 }

@@ -3,7 +3,7 @@
 // with s computed anew from all copies. What
 // workers start from and what compressors draw is always the same, so that the
 // outcome depends on nothing but the arguments.
-#include "algorithm/rehearsal.h"
+#include "algorithm/shared/rehearsal.h"
 
 #include <math.h>
 #include <string.h>
