@@ -9,7 +9,18 @@ TOOLS = pathlib.Path(sys.argv[1]) / "tools"
 GOOD = {
     "Makefile": "all:\n",
     "CMakeLists.txt": "project(x)\n",
-    "src/base/alloc.c": "void *a(void) { return calloc(1, 1); }\n",
+    "src/base/alloc.c": "void *a(void) { return calloc(1, 1); }\n"
+                        "static int grow(int n)\n{\n    return n;\n}\n",
+    # Words that are right where they are, and a name that is only declared.
+    "src/base/words.c": "// The forget gate: one capital letter, both ends "
+                        "agree and\n// keep it; look ahead, as a user meets "
+                        "it.\nstatic int grow(int n);\n"
+                        "int keep, ftell, fetch_ahead;\n"
+                        "/*\nstatic int grow(int n)\n{\n*/\n",
+    "src/train/optimiser.c": "float keep_first; // keep this\n",
+    "tests/a.c": "void both_ends_agree(void) { g(\"letters or digits\"); }\n",
+    "docs/a.md": "The essay keeps to the letter.\n",
+    "fuzz/regressions/spec/found": "tells\n",
     "src/compress/a.c": '#include <laconic/compress.h>\n'
                         '#include "base/alloc.h"\n'
                         '// printf(\n'
@@ -44,6 +55,11 @@ BAD = {
         "src/base/x.c": "\n" * 600,
         "tests/x.c": "x" * 81 + "\n",
         "tools/x.py": "#" * 81 + "\n",
+    },
+    "check_static_names.py": {
+        "src/base/x.c": "static int grow(int n)\n{\n    return n;\n}\n",
+        "src/cli/x.c": "static inline const char *const *grow(\n"
+                       "    int n, int m)\n{\n    return 0;\n}\n",
     },
 }
 
