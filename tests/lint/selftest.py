@@ -11,7 +11,7 @@ GOOD = {
     "CMakeLists.txt": "project(x)\n",
     "src/base/alloc.c": "void *a(void) { return calloc(1, 1); }\n"
                         "static int grow(int n)\n{\n    return n;\n}\n",
-    # Words that are right where they are, and a name that is only declared.
+    # Allowed uses of words, and a static name that is only declared here.
     "src/base/words.c": "// The forget gate: one capital letter, both ends "
                         "agree and\n// keep it; look ahead, as a user meets "
                         "it.\nstatic int grow(int n);\n"
@@ -115,13 +115,13 @@ def try_trees():
         with tempfile.TemporaryDirectory() as folder:
             done = run(tool, tree(pathlib.Path(folder), GOOD))
             if done.returncode != 0:
-                yield f"{tool} refuses a good tree: {done.stdout}"
+                yield f"{tool} rejects a good tree: {done.stdout}"
         for name, text in files.items():
             with tempfile.TemporaryDirectory() as folder:
                 root = tree(pathlib.Path(folder), {**GOOD, name: text})
                 done = run(tool, root)
                 if done.returncode != 1 or name not in done.stdout:
-                    yield f"{tool} does not see {name}: {done.stderr}"
+                    yield f"{tool} does not report {name}: {done.stderr}"
 
 
 def try_wire_ids():
