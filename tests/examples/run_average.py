@@ -18,7 +18,7 @@ def run(library, program, *words):
     return subprocess.run(
         [*launch.launcher(library, WORKERS), program, *words],
         env=launch.environment(), text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, timeout=100, check=False)
+        stderr=subprocess.STDOUT, timeout=500, check=False)
 
 
 def main(library, program=""):

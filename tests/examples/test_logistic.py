@@ -36,7 +36,7 @@ class Logistic(unittest.TestCase):
         return subprocess.run(
             [*command, *rest], cwd=self.folder.name, text=True,
             env=launch.environment(), stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, timeout=100, check=False)
+            stderr=subprocess.PIPE, timeout=500, check=False)
 
     def learn(self, *words):
         """Return steps, loss, initial loss, bytes and messages as printed."""
