@@ -193,10 +193,10 @@ static lac_status save(const worker *w)
     FILE *const file = fopen(path, "wb");
     bool good = file != NULL && state != NULL;
     if (good) {
-        good =
-            lac_algorithm_save(w->algorithm, state, head.state_len) == LAC_OK &&
-            fwrite(&head, sizeof(head), 1, file) == 1 &&
-            fwrite(state, 1, head.state_len, file) == head.state_len;
+        const lac_status saved =
+            lac_algorithm_save(w->algorithm, state, head.state_len);
+        good = saved == LAC_OK && fwrite(&head, sizeof(head), 1, file) == 1 &&
+               fwrite(state, 1, head.state_len, file) == head.state_len;
     }
     good = (file == NULL || fclose(file) == 0) && good;
     free(state);
