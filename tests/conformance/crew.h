@@ -29,23 +29,6 @@ static const char *const compressors[] = {
 
 enum { COMPRESSORS = sizeof(compressors) / sizeof(*compressors) };
 
-#define TRY(expression)                                                        \
-    do {                                                                       \
-        const lac_status try_status = (expression);                            \
-        if (try_status != LAC_OK) {                                            \
-            return try_status;                                                 \
-        }                                                                      \
-    } while (0)
-
-// A failure of a script's own expectation.
-#define EXPECT(condition)                                                      \
-    do {                                                                       \
-        if (!(condition)) {                                                    \
-            return lac_fail(                                                   \
-                LAC_ERR_SPACE, "line %d: %s", __LINE__, #condition);           \
-        }                                                                      \
-    } while (0)
-
 // What workers saved.
 typedef struct saves {
     uint8_t *states[WORLD_MAX];

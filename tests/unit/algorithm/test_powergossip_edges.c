@@ -309,7 +309,7 @@ static void a_failed_round_leaves_everything_as_it_was(void **state)
     fill_pair();
     run_pair(&p, stop_body, workers);
     assert_int_equal(workers[0].status, LAC_ERR_PEER);
-    assert_non_null(strstr(workers[0].sentence, "stopped for a test"));
+    assert_non_null(strstr(workers[0].message, "stopped for a test"));
     assert_true(p.unchanged);
 }
 
@@ -322,7 +322,7 @@ static void a_payload_of_another_length_is_refused(void **state)
     run_pair(&p, stop_body, workers);
     assert_int_equal(workers[0].status, LAC_ERR_CORRUPT);
     assert_string_equal(
-        workers[0].sentence,
+        workers[0].message,
         "powergossip: worker 1 sent for x: identity: payload has 44 bytes, "
         "expected 48");
     assert_true(p.unchanged);
@@ -344,7 +344,7 @@ static void values_too_far_apart_are_refused(void **state)
     run_pair(&p, reload_body, workers);
     assert_true(workers[0].status != LAC_OK);
     assert_non_null(strstr(
-        workers[0].sentence,
+        workers[0].message,
         "powergossip: x differs by more than a float holds between workers 0 "
         "and 1"));
     assert_true(workers[1].status != LAC_OK);

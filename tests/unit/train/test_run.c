@@ -137,7 +137,7 @@ static void what_another_run_did_meanwhile_is_not_undone(void **state)
     run_workers(WORKERS, work, &s, workers);
     assert_int_equal(workers[0].status, LAC_ERR_INVALID);
     assert_string_equal(
-        workers[0].sentence,
+        workers[0].message,
         ".: another run has gone on to step 9 there since this one took up "
         "step 0; resume once more");
     assert_int_equal(s.readied, 0);
