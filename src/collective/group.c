@@ -185,20 +185,12 @@ float *laci_group_floats(laci_group *g)
     return g->floats;
 }
 
-// Exchanges touch the messages and the scratch of two sets, and the partial
-// sums.
-size_t laci_group_memory(const laci_group_options *options, uint32_t world)
+// The scratch of two sets and the partial sums.
+size_t laci_group_sum_bytes(const laci_group_options *options, uint32_t world)
 {
-    plan p;
-    if (!make_plan(options, world, &p)) {
-        return SIZE_MAX;
-    }
-    const size_t messages = 2 * (size_t)p.slots * (LACI_FRAME_SIZE + p.body);
-    const bool sums = world > 1 && options->sum_max > 1;
-    const size_t piece = options->sum_max * sizeof(float) < p.piece
-                             ? options->sum_max * sizeof(float)
-                             : p.piece;
-    return messages + (sums ? 3 * piece : 0);
+    const size_t most = LACI_SUM_PIECE / sizeof(float);
+    const size_t n = options->sum_max < most ? options->sum_max : most;
+    return world == 1 ? 0 : 3 * n * sizeof(float);
 }
 
 double laci_group_waited(const laci_group *g)

@@ -67,9 +67,9 @@ void laci_group_close(laci_group *g);
 // as long as the messages.
 float *laci_group_floats(laci_group *g);
 
-// laci_group_memory returns the bytes of a group that its exchanges touch, for
-// a world of this size: it needs no transport.
-size_t laci_group_memory(const laci_group_options *options, uint32_t world);
+// laci_group_sum_bytes returns the bytes of a group that its sums touch, for a
+// world of this size, beside laci_group_floats. It needs no transport.
+size_t laci_group_sum_bytes(const laci_group_options *options, uint32_t world);
 
 const laci_counts *laci_group_counts(const laci_group *g);
 

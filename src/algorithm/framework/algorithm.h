@@ -123,9 +123,11 @@ typedef struct laci_algorithm_ops {
         const void *state, const laci_worker *w, size_t tensor,
         laci_plan *plan);
 
-    // The most payload bytes of a message for one tensor. NULL where nothing
-    // is sent in messages.
+    // The most payload bytes of a tensor in a message of a round, and of the
+    // start. NULL where nothing is sent in messages.
     size_t (*message_bound)(
+        const void *state, const laci_worker *w, size_t tensor);
+    size_t (*start_bound)(
         const void *state, const laci_worker *w, size_t tensor);
 
     // Gradient family: the most floats of a tensor in round->sums. NULL where

@@ -189,7 +189,7 @@ static uint64_t identity_of(const lac_algorithm_options *o)
     return XXH3_64bits(source, sizeof(source));
 }
 
-// The most payload bytes in the message to worker `owner`.
+// The most payload bytes in a message of a round to worker `owner`.
 static size_t message_to(const lac_algorithm *a, uint32_t owner)
 {
     const laci_worker *const w = &a->worker;
@@ -203,6 +203,18 @@ static size_t message_to(const lac_algorithm *a, uint32_t owner)
     return sum;
 }
 
+// The payload bytes of the start's message.
+static size_t start_message(const lac_algorithm *a)
+{
+    size_t sum = 0;
+    for (size_t t = 0; t < lac_layout_count(a->worker.layout); t++) {
+        sum += a->ops->start_bound == NULL
+                   ? 0
+                   : a->ops->start_bound(a->state, &a->worker, t);
+    }
+    return sum;
+}
+
 static size_t message_max(const lac_algorithm *a)
 {
     size_t most = message_to(a, 0);
@@ -210,7 +222,8 @@ static size_t message_max(const lac_algorithm *a)
         const size_t size = message_to(a, k);
         most = size > most ? size : most;
     }
-    return most;
+    const size_t start = start_message(a);
+    return start > most ? start : most;
 }
 
 static uint32_t messages_max(const lac_algorithm *a)
@@ -430,18 +443,35 @@ static size_t compressor_scratch(const lac_compressor *c)
     return size;
 }
 
-// The bytes of a handle that rounds touch.
+// The bytes of messages that rounds touch, in two sets of buffers: both hold
+// the messages of a round, and one that of the start; a sharded algorithm sends
+// to all owners from one set, and its own shard from the other.
+static size_t message_bytes(const lac_algorithm *a)
+{
+    size_t round = 0;
+    for (uint32_t k = 0; k < messages_max(a); k++) {
+        round += message_to(a, k);
+    }
+    if (a->ops->sharded) {
+        return round + round / a->worker.world;
+    }
+    const size_t start = start_message(a);
+    return round + (start > round ? start : round);
+}
+
+// The bytes of a handle that rounds touch. Those of nonfinite.raw are touched
+// only when a value is not finite.
 static size_t memory_bytes(
     const lac_algorithm *a, const lac_algorithm_options *o)
 {
     const laci_group_options options = group_options(a, o);
-    const size_t floats = a->fields.values + a->nonfinite.saved_n +
-                          a->nonfinite.raw_n + scratch_max(a) + sum_max(a);
+    const size_t floats =
+        a->fields.values + a->nonfinite.saved_n + scratch_max(a) + sum_max(a);
     const size_t views = views_max(&a->worker) * sizeof(laci_view);
     return floats * sizeof(float) + views + a->fields.errors +
            compressor_scratch(a->worker.compressor) +
-           compressor_scratch(a->worker.server) +
-           laci_group_memory(&options, a->worker.world);
+           compressor_scratch(a->worker.server) + message_bytes(a) +
+           laci_group_sum_bytes(&options, a->worker.world);
 }
 
 lac_status lac_algorithm_cost(

@@ -171,11 +171,9 @@ void laci_replicas_mix(
     }
 }
 
-size_t laci_replicas_bound(
+size_t laci_replicas_start_bound(
     const void *state, const laci_worker *w, size_t tensor)
 {
-    const size_t payload = laci_gossip_bound(state, w, tensor);
-    const size_t whole =
-        laci_tensor_bound(w, w->identity, tensor, LAC_SCOPE_WORKER);
-    return payload > whole ? payload : whole;
+    (void)state;
+    return laci_tensor_bound(w, w->identity, tensor, LAC_SCOPE_WORKER);
 }

@@ -69,9 +69,8 @@ lac_status laci_replicas_start(void *state, laci_round *round);
 void laci_replicas_mix(
     const laci_round *round, size_t i, const float *own, float *out);
 
-// laci_replicas_bound, a message_bound, is the larger of a payload and of the
-// exact exchange.
-size_t laci_replicas_bound(
+// laci_replicas_start_bound is its start_bound.
+size_t laci_replicas_start_bound(
     const void *state, const laci_worker *w, size_t tensor);
 
 #endif
