@@ -34,7 +34,7 @@ static lac_status allreduce_reduce(void *state, laci_round *round)
         }
         n += item->n;
     }
-    LAC_TRY(laci_first_sum(round, round->sums, n));
+    LAC_TRY(laci_nonfinite_sum(round, round->sums, n));
     const laci_worker *const w = round->worker;
     const float *next = round->sums;
     for (size_t i = 0; i < round->count; i++) {

@@ -69,7 +69,7 @@ static void put_up(laci_round *round)
 {
     const laci_worker *const w = round->worker;
     for (uint32_t k = 0; k < w->world; k++) {
-        laci_writer *const message = laci_first_message(round, k);
+        laci_writer *const message = laci_nonfinite_message(round, k);
         for (size_t i = 0; i < round->count; i++) {
             if (serves(round, k, i)) {
                 laci_put(
@@ -137,7 +137,7 @@ static lac_status compressed_reduce(void *state, laci_round *round)
     laci_group *const group = round->group;
     put_up(round);
     LAC_TRY(laci_group_scatter(group, round->number, 0, round->readers));
-    LAC_TRY(laci_first_counts(round));
+    LAC_TRY(laci_nonfinite_counts(round));
     LAC_TRY(laci_group_abort_on_failure(group, take_up(round)));
     put_back(round);
     LAC_TRY(

@@ -137,7 +137,7 @@ static lac_status reduce_by_sum(laci_round *round)
         laci_get_floats(bytes, round->sums + n, floats);
         n += floats;
     }
-    LAC_TRY(laci_first_sum(round, round->sums, n));
+    LAC_TRY(laci_nonfinite_sum(round, round->sums, n));
     LAC_TRY(laci_group_abort_on_failure(round->group, view_sums(round)));
     for (size_t i = 0; i < round->count; i++) {
         settle(round, i);
@@ -149,14 +149,14 @@ static lac_status reduce_by_sum(laci_round *round)
 static lac_status reduce_by_gather(laci_round *round)
 {
     const laci_worker *const w = round->worker;
-    laci_writer *const message = laci_first_message(round, 0);
+    laci_writer *const message = laci_nonfinite_message(round, 0);
     for (size_t i = 0; i < round->count; i++) {
         uint8_t *const room =
             laci_writer_room(message, bound_of(w, round->items[i].tensor));
         LAC_TRY(encode(round, i, room));
         laci_writer_commit(message, round->sent[i].len);
     }
-    LAC_TRY(laci_first_gather(round));
+    LAC_TRY(laci_nonfinite_gather(round));
     LAC_TRY(laci_take_all(round, w->compressor, false));
     for (size_t i = 0; i < round->count; i++) {
         settle(round, i);

@@ -499,7 +499,7 @@ static lac_status powersgd_reduce(void *state, laci_round *round)
 {
     const sums s = sums_of(state, round);
     LAC_TRY(for_each_step(&s, begin_step));
-    LAC_TRY(laci_first_sum(round, round->sums, s.first_n));
+    LAC_TRY(laci_nonfinite_sum(round, round->sums, s.first_n));
     LAC_TRY(for_each_step(&s, check_first));
     if (s.second_n > 0 && !s.settings->alternating) {
         LAC_TRY(for_each_step(&s, turn_step));

@@ -122,7 +122,7 @@ static lac_status signum_reduce(void *state, laci_round *round)
 {
     const signum *const settings = state;
     const laci_sign_kernels *const sign = round->worker->kernels->sign;
-    laci_writer *const message = laci_first_message(round, 0);
+    laci_writer *const message = laci_nonfinite_message(round, 0);
     for (size_t i = 0; i < round->count; i++) {
         const size_t n = round->items[i].n;
         uint8_t *const signs = laci_writer_room(message, signs_size(n));
@@ -132,7 +132,7 @@ static lac_status signum_reduce(void *state, laci_round *round)
         }
         laci_writer_commit(message, signs_size(n));
     }
-    LAC_TRY(laci_first_gather(round));
+    LAC_TRY(laci_nonfinite_gather(round));
     LAC_TRY(laci_group_abort_on_failure(round->group, take_votes(round)));
     for (size_t i = 0; i < round->count; i++) {
         const laci_item *const item = &round->items[i];

@@ -142,8 +142,8 @@ typedef struct laci_algorithm_ops {
     lac_status (*begin)(void *state, laci_round *round);
     lac_status (*end)(void *state, laci_round *round);
 
-    // Gradient family. Its first exchange uses the laci_first_* calls. When it
-    // fails there, fields are unchanged, but error memories may have had the
+    // Gradient family. Its first exchange uses the laci_nonfinite_* calls. When
+    // it fails there, fields are unchanged, but error memories may have had the
     // values added: what was not delivered stays in them.
     lac_status (*reduce)(void *state, laci_round *round);
 

@@ -26,7 +26,7 @@ enum { FINITE = 0, NOT_FINITE = 1, OVERFLOWS = 2 };
 
 // The algorithm's part: the count in the first exchange.
 
-lac_status laci_first_sum(const laci_round *round, float *x, size_t n)
+lac_status laci_nonfinite_sum(const laci_round *round, float *x, size_t n)
 {
     x[n] = (float)round->nonfinite;
     LAC_TRY(
@@ -34,7 +34,7 @@ lac_status laci_first_sum(const laci_round *round, float *x, size_t n)
     return x[n] != 0 ? LACI_NONFINITE : LAC_OK;
 }
 
-laci_writer *laci_first_message(const laci_round *round, uint32_t slot)
+laci_writer *laci_nonfinite_message(const laci_round *round, uint32_t slot)
 {
     laci_writer *const message = laci_group_message(round->group, slot);
     uint8_t count[COUNT_SIZE];
@@ -60,7 +60,7 @@ static lac_status take_count(laci_reader *reader, uint32_t *out)
     return LAC_OK;
 }
 
-lac_status laci_first_counts(const laci_round *round)
+lac_status laci_nonfinite_counts(const laci_round *round)
 {
     bool some = false;
     for (uint32_t k = 0; k < round->worker->world; k++) {
@@ -72,10 +72,10 @@ lac_status laci_first_counts(const laci_round *round)
     return some ? LACI_NONFINITE : LAC_OK;
 }
 
-lac_status laci_first_gather(const laci_round *round)
+lac_status laci_nonfinite_gather(const laci_round *round)
 {
     LAC_TRY(laci_group_gather(round->group, round->number, 0, round->readers));
-    return laci_first_counts(round);
+    return laci_nonfinite_counts(round);
 }
 
 // The framework's part.

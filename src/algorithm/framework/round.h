@@ -136,19 +136,20 @@ laci_take_all(laci_round *round, const lac_compressor *c, bool shared);
 // Floats that the first sum carries after its payload.
 enum { LACI_SUM_NOTES = 1 };
 
-// laci_first_sum is laci_group_sum in phase 0. x has room for LACI_SUM_NOTES
-// floats after the n values.
+// laci_nonfinite_sum is laci_group_sum in phase 0. x has room for
+// LACI_SUM_NOTES floats after the n values.
 LACI_CHECKED lac_status
-laci_first_sum(const laci_round *round, float *x, size_t n);
+laci_nonfinite_sum(const laci_round *round, float *x, size_t n);
 
-// laci_first_message empties and returns message number `slot`, which then
-// begins with the count. laci_first_gather is laci_group_gather in phase 0 into
-// round->readers; it reads the counts.
-laci_writer *laci_first_message(const laci_round *round, uint32_t slot);
-LACI_CHECKED lac_status laci_first_gather(const laci_round *round);
+// laci_nonfinite_message empties and returns message number `slot`, which then
+// begins with the count. laci_nonfinite_gather is laci_group_gather in phase 0
+// into round->readers; it reads the counts.
+laci_writer *laci_nonfinite_message(const laci_round *round, uint32_t slot);
+LACI_CHECKED lac_status laci_nonfinite_gather(const laci_round *round);
 
-// laci_first_counts is for first exchanges of another pattern, with messages
-// from laci_first_message: it reads the counts from the readers of all workers.
-LACI_CHECKED lac_status laci_first_counts(const laci_round *round);
+// laci_nonfinite_counts is for first exchanges of another pattern, with
+// messages from laci_nonfinite_message: it reads the counts from the readers of
+// all workers.
+LACI_CHECKED lac_status laci_nonfinite_counts(const laci_round *round);
 
 #endif
