@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
-// gamma=auto: the step size of choco or deepsqueeze, found by gossiping a
-// small copy of the problem: the same graph and compressor, fewer values.
+// The step size gamma of choco and deepsqueeze: the setting and, for
+// gamma=auto, the search for a value.
 #ifndef LACONIC_ALGORITHM_GAMMA_H
 #define LACONIC_ALGORITHM_GAMMA_H
 
 #include "algorithm/algorithm.h"
 
-// Which algorithm the copy runs.
+// The algorithm that gamma is for.
 typedef enum laci_gamma_kind {
     laci_gamma_choco,
     laci_gamma_deepsqueeze,
 } laci_gamma_kind;
 
-// The state of an algorithm with a setting gamma, and its configure and step.
+// The state of an algorithm whose only setting is gamma. laci_gamma_configure
+// and laci_gamma_step are its ops.
 typedef struct laci_gamma {
     lac_number_or_word gamma;
     double step; // the gamma in use, 0 until it is known
@@ -21,9 +22,17 @@ typedef struct laci_gamma {
 lac_status laci_gamma_configure(void *state, const laci_worker *w);
 double *laci_gamma_step(void *state);
 
-// laci_gamma_find is called by all workers together. Worker 0 searches, with a
-// fixed budget of work, and tells the others; training takes half of it.
-// Fails with LAC_ERR_NOMEM, LAC_ERR_PEER or LAC_ERR_CORRUPT.
+// laci_gamma_search writes a good gamma for pure gossip of tensors like the
+// largest of `layout`. Its work is bounded, and the same arguments always give
+// the same value. Fails like lac_compressor_open and lac_compressor_reserve,
+// or with LAC_ERR_NOMEM.
+lac_status laci_gamma_search(
+    laci_gamma_kind kind, const char *compressor, const lac_topology *topology,
+    const lac_layout *layout, double *gamma_out);
+
+// laci_gamma_find is called by all workers together. Worker 0 searches and
+// broadcasts the value, or half of it for training. Fails with LAC_ERR_NOMEM,
+// LAC_ERR_PEER or LAC_ERR_CORRUPT.
 lac_status laci_gamma_find(
     laci_worker *w, laci_gamma_kind kind, double *gamma_out);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// gamma=auto: what it finds on a small copy is nearly the best for the real
+// gamma=auto: the value found on a small copy is nearly the best for the real
 // problem.
 #include "consensus.h"
 
 #include <math.h>
 
-#include "algorithm/rehearsal.h"
+#include "algorithm/gamma_trial.h"
 
 enum { VALUES = 2000, WORKERS_MAX = 25 };
 
@@ -29,18 +29,20 @@ static double auto_gamma(
     return c.gamma;
 }
 
-// No gamma of a grid with steps of 12 %, from half to twice the one found,
-// reaches the ratio in 1/1.35 of its rounds, at full size and not estimated.
+// Asserts that no gamma of a grid is 1.35 times as fast as the one found. The
+// grid has steps of 12 % and goes from half to twice that value. The trials
+// have the real size and run to the end, without an estimate.
 static void assert_nearly_best(
     const char *compressor, uint32_t workers, double gamma)
 {
-    laci_rehearsal *r;
+    const double target = 1e-4;
+    laci_gamma_trial *trial;
     lac_topology *t;
     assert_ok(lac_topology_open(&t, "ring", workers, 1));
-    assert_ok(laci_rehearsal_open(
-        &r, laci_gamma_choco, compressor, t, (lac_shape){VALUES, 1}));
-    double done;
-    const double rounds = laci_rehearsal_rounds(r, gamma, 1e5, &done);
+    assert_ok(laci_gamma_trial_open(
+        &trial, laci_gamma_choco, compressor, t, (lac_shape){VALUES, 1}));
+    const double rounds =
+        laci_gamma_trial_run(trial, gamma, target, 1e5).rounds;
     print_message(
         "%s, ring of %u: gamma %.4g takes %.1f rounds\n", compressor, workers,
         gamma, rounds);
@@ -48,7 +50,7 @@ static void assert_nearly_best(
     for (int i = -6; i <= 7; i++) {
         const double other = gamma * pow(1.12, i);
         const double limit = rounds / 1.35;
-        if (laci_rehearsal_rounds(r, other, limit, &done) < limit) {
+        if (laci_gamma_trial_run(trial, other, target, limit).rounds < limit) {
             print_error(
                 "%s, ring of %u: gamma %g takes %.0f rounds, but %g is more "
                 "than 1.35 times as fast\n",
@@ -56,7 +58,7 @@ static void assert_nearly_best(
             fail();
         }
     }
-    laci_rehearsal_close(r);
+    laci_gamma_trial_close(trial);
     lac_topology_close(t);
 }
 
