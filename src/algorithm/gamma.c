@@ -5,20 +5,32 @@
 // it, where the steps are too large for the compressor. So the search
 //
 // 1. lowers gamma by factors of sqrt(2), from above all that work, until two
-//    consecutive results are slower (one may be an accident: sign runs into
+//    consecutive results are worse (one may be an accident: sign runs into
 //    cycles with some gammas);
 // 2. walks from the best to both sides, in steps of 2^(1/12), while the result
-//    is not much slower. It takes the gamma whose slower neighbour is the
-//    fastest: this one is still good if the real problem's steep side begins
-//    at a slightly different gamma.
+//    is not much worse. It takes the gamma whose worse neighbour is the best:
+//    this one is still good if the real problem's steep side begins at a
+//    slightly different gamma.
+//
+// deepsqueeze does not converge to the mean. Its error after t rounds is the
+// sum of a transient that decays like exp(-c gamma t) and a floor that grows
+// like gamma^2. The fastest gamma leaves a high floor, so the search compares
+// the errors after FLOOR_ROUNDS rounds. It begins with the least gamma whose
+// transient vanishes within these rounds, since a larger one only raises the
+// floor. In training the models move in every round, and speed matters more
+// than the floor: the search then compares rounds, as for choco.
 //
 // The best gamma is nearly proportional to the part of a tensor that the
 // compressor preserves, delta = 1 - |C(x) - x|^2 / |x|^2. The gamma of the copy
-// is therefore multiplied by the delta of the layout's largest tensor over the
-// delta of the copy.
+// is therefore multiplied by `scale`, the delta of the layout's largest tensor
+// over the delta of the copy. The floor follows gamma / delta too, but the
+// transient does not depend on delta: it is measured without compression, with
+// the scaled gamma.
 //
 // Work is bounded by counts, not by clocks: the number of values of the copy,
 // the rounds of a trial (the rest is estimated) and the rounds of all trials.
+// With more than about 80 workers this leaves fewer than FLOOR_ROUNDS rounds
+// for a trial of deepsqueeze.
 #include "algorithm/gamma.h"
 
 #include <math.h>
@@ -39,14 +51,19 @@ enum {
     VALUES_MIN = 100,
     ALL_VALUES = 1 << 17,  // of all workers of the copy
     EDGE_VALUES = 1 << 22, // that all of them receive in a round
+    EXACT_VALUES = 16,     // of the trial without compression
     MEASURED_MAX = 1 << 22,
     MEASURED_MIN = 1 << 18,
     CODEC_WORK = 16,    // passes over a tensor that compression costs
     CODEC_VALUES = 500, // and its fixed cost, in values
 };
 
-#define TARGET         1e-4               // the relative error of agreement
+#define TARGET         1e-4   // the relative error of agreement
+#define FLOOR_TARGET   1e-9   // with a floor: rounding of floats leaves more
+#define FLOOR_ROUNDS   2000.0 // of a trial
+#define FLOOR_TRIALS   16     // for which WORK_ALL suffices
 #define GAMMA_FIRST    1.4142135623730951 // of the descent
+#define GAMMA_STABLE   0.5
 #define GAMMA_MAX      2.0
 #define STEP_SPACING   1.0594630943592953 // 2^(1/12)
 #define SEARCH_TIMEOUT 600.0              // seconds that the other workers wait
@@ -61,10 +78,14 @@ enum {
 
 typedef struct search {
     laci_gamma_trial *copy;
-    double limit;  // rounds of one trial
-    double left;   // rounds that are left for all further trials
-    double gamma;  // the best so far
-    double rounds; // until agreement with it
+    bool has_floor;          // compare errors, not only rounds
+    laci_gamma_trial *exact; // without compression, if there is a floor
+    double scale;            // delta of the tensor over delta of the copy
+    double target;           // the relative error of agreement
+    double limit;            // rounds of one trial
+    double left;             // rounds that are left for all further trials
+    double gamma;            // the best so far
+    double cost;             // of the best
 } search;
 
 // Returns a similar shape with at most `most` values.
@@ -90,12 +111,34 @@ static lac_shape largest_shape(const lac_layout *layout)
     return largest;
 }
 
-static lac_shape copy_shape(lac_shape shape, const lac_topology *topology)
+// Returns the work of one round of a trial.
+static double round_work(const lac_topology *topology, size_t n)
 {
-    const size_t heard =
+    const double edges = 2 * (double)lac_topology_edge_count(topology);
+    const double workers = (double)lac_topology_workers(topology);
+    return CODEC_WORK * workers * (double)(n + CODEC_VALUES) +
+           edges * (double)n;
+}
+
+// Returns the number of values with which FLOOR_TRIALS trials fit into
+// WORK_ALL. The work of a round is linear in it.
+static size_t floor_values(const lac_topology *topology)
+{
+    const double fixed = round_work(topology, 0);
+    const double each = round_work(topology, 1) - fixed;
+    const double work = WORK_ALL / FLOOR_TRIALS / FLOOR_ROUNDS;
+    return (size_t)fmax((work - fixed) / each, 0);
+}
+
+static lac_shape copy_shape(
+    lac_shape shape, const lac_topology *topology, bool has_floor)
+{
+    const size_t received =
         EDGE_VALUES / (2 * lac_topology_edge_count(topology) + 1);
+    const size_t floor = has_floor ? floor_values(topology) : VALUES;
     size_t most = ALL_VALUES / lac_topology_workers(topology);
-    most = most > heard ? heard : most;
+    most = most > received ? received : most;
+    most = most > floor ? floor : most;
     most = most > VALUES ? VALUES : most < VALUES_MIN ? VALUES_MIN : most;
     return shrink(shape, most);
 }
@@ -158,66 +201,76 @@ static lac_status measure_delta(
     return status;
 }
 
+// Returns the error that is left after a trial without compression.
+static double transient(const search *s, double gamma)
+{
+    return laci_gamma_trial_run(s->exact, gamma, s->target, s->limit).error;
+}
+
 // Runs one trial, for at most `slack` times the rounds of the best, and returns
-// the rounds it takes.
+// its cost: the rounds until the target, or, if a floor prevents it, a number
+// above the limit that is proportional to the error.
 static double try_gamma(search *s, double gamma, double slack)
 {
     if (gamma > GAMMA_MAX || s->left < s->limit) {
         return (double)INFINITY;
     }
-    const double limit = fmin(s->limit, s->rounds * slack);
-    const laci_gamma_result result =
-        laci_gamma_trial_run(s->copy, gamma, TARGET, limit);
+    const laci_gamma_result result = laci_gamma_trial_run(
+        s->copy, gamma, s->target, fmin(s->limit, s->cost * slack));
+    double cost = result.rounds;
+    if (s->has_floor && result.error > s->target) {
+        const double slow = s->scale < 1 ? transient(s, gamma * s->scale) : 0;
+        cost = s->limit * fmax(result.error, slow) / s->target;
+    }
     s->left -= result.done;
-    if (result.rounds < s->rounds) {
+    if (cost < s->cost) {
         s->gamma = gamma;
-        s->rounds = result.rounds;
+        s->cost = cost;
     }
-    return result.rounds;
+    return cost;
 }
 
-static void descend(search *s)
+static void descend(search *s, double gamma)
 {
-    double gamma = GAMMA_FIRST;
-    int slower = 0;
-    for (int i = 0; i < DESCENTS_MAX && slower < 2; i++, gamma /= sqrt(2)) {
-        const double before = s->rounds;
-        const double rounds = try_gamma(s, gamma, RIGHT_SLACK);
-        slower = isfinite(before) && rounds > before ? slower + 1 : 0;
+    int worse = 0;
+    s->cost = (double)INFINITY;
+    for (int i = 0; i < DESCENTS_MAX && worse < 2; i++, gamma /= sqrt(2)) {
+        const double before = s->cost;
+        const double cost = try_gamma(s, gamma, RIGHT_SLACK);
+        worse = isfinite(before) && cost > before ? worse + 1 : 0;
     }
 }
 
-// Walks from the middle to one side until a result is more than `slack` times
-// the best. The middle is at rounds[STEPS_MAX + 1].
-static void walk(
-    search *s, double middle, int side, double slack, double *rounds)
+// Walks from the middle to one side until the cost is more than `slack` times
+// the best. The middle is at costs[STEPS_MAX + 1].
+static void gamma_walk(
+    search *s, double middle, int side, double slack, double *costs)
 {
     for (int i = 1; i <= STEPS_MAX; i++) {
         const double gamma = middle * pow(STEP_SPACING, side * i);
         const int at = STEPS_MAX + 1 + side * i;
-        rounds[at] = try_gamma(s, gamma, RIGHT_SLACK);
-        if (rounds[at] > s->rounds * slack) {
+        costs[at] = try_gamma(s, gamma, RIGHT_SLACK);
+        if (costs[at] > s->cost * slack) {
             return;
         }
     }
 }
 
-// Returns the gamma near the best whose slower neighbour is the fastest.
+// Returns the gamma near the best whose worse neighbour is the best.
 static double refine(search *s)
 {
     enum { MIDDLE = STEPS_MAX + 1, COUNT = 2 * MIDDLE + 1 };
     const double middle = s->gamma;
-    double rounds[COUNT];
+    double costs[COUNT];
     for (int i = 0; i < COUNT; i++) {
-        rounds[i] = (double)INFINITY;
+        costs[i] = (double)INFINITY;
     }
-    rounds[MIDDLE] = s->rounds;
-    walk(s, middle, 1, RIGHT_SLACK, rounds);
-    walk(s, middle, -1, LEFT_SLACK, rounds);
+    costs[MIDDLE] = s->cost;
+    gamma_walk(s, middle, 1, RIGHT_SLACK, costs);
+    gamma_walk(s, middle, -1, LEFT_SLACK, costs);
     double best = (double)INFINITY, gamma = s->gamma;
     for (int i = 1; i + 1 < COUNT; i++) {
-        const double worst =
-            fmax(rounds[i], fmax(rounds[i - 1], rounds[i + 1]));
+        const double worst = fmax(costs[i], fmax(costs[i - 1], costs[i + 1]));
         if (worst < best) {
             best = worst;
             gamma = middle * pow(STEP_SPACING, i - MIDDLE);
@@ -226,33 +279,83 @@ static double refine(search *s)
     return gamma;
 }
 
+// Returns the least gamma of the descent whose transient vanishes within a
+// trial, or GAMMA_FIRST if there is none. Above GAMMA_STABLE gossip may
+// diverge; below it a smaller gamma is always slower.
+static double least_sufficient(const search *s)
+{
+    double least = GAMMA_FIRST;
+    bool found = false;
+    for (double gamma = least; found || gamma > GAMMA_STABLE;
+         gamma /= sqrt(2)) {
+        if (transient(s, gamma) <= s->target) {
+            least = gamma;
+            found = true;
+        } else if (found) {
+            break;
+        }
+    }
+    return least;
+}
+
+// Returns the gamma that the descent starts from. If the floor of the least
+// sufficient gamma is below the target, a larger gamma may be faster.
+static double first_gamma(search *s)
+{
+    if (!s->has_floor) {
+        return GAMMA_FIRST;
+    }
+    const double gamma = fmin(least_sufficient(s) / s->scale, GAMMA_FIRST);
+    return try_gamma(s, gamma, 1) <= s->limit ? GAMMA_FIRST : gamma;
+}
+
 // Returns the gamma of the copy, or 0 if the workers agree with none.
 static double search_copy(search *s)
 {
-    s->rounds = (double)INFINITY;
-    descend(s);
-    return isfinite(s->rounds) ? refine(s) : 0;
+    descend(s, first_gamma(s));
+    return isfinite(s->cost) ? refine(s) : 0;
 }
 
-// Returns the work of one round of a trial.
-static double round_work(const lac_topology *topology, size_t n)
+// Opens the trials, searches, and writes the gamma of the real tensor.
+static lac_status search_trials(
+    search *s, laci_gamma_kind kind, const char *compressor,
+    const lac_topology *topology, lac_shape shape, double *gamma_out)
 {
-    const double edges = 2 * (double)lac_topology_edge_count(topology);
-    const double workers = (double)lac_topology_workers(topology);
-    return CODEC_WORK * workers * (double)(n + CODEC_VALUES) +
-           edges * (double)n;
+    lac_status status =
+        laci_gamma_trial_open(&s->copy, kind, compressor, topology, shape);
+    if (status == LAC_OK && s->has_floor) {
+        status = laci_gamma_trial_open(
+            &s->exact, kind, "identity", topology,
+            (lac_shape){EXACT_VALUES, 1});
+    }
+    if (status == LAC_OK) {
+        const double found = search_copy(s) * s->scale;
+        *gamma_out = found > 0 ? found : *gamma_out;
+    }
+    laci_gamma_trial_close(s->exact);
+    laci_gamma_trial_close(s->copy);
+    return status;
 }
 
-lac_status laci_gamma_search(
+// Returns the rounds of one trial whose rounds take `work` each.
+static double trial_rounds(double work, double least, bool has_floor)
+{
+    if (!has_floor) {
+        return fmax(WORK / work, least);
+    }
+    return fmin(FLOOR_ROUNDS, fmax(WORK_ALL / work / FLOOR_TRIALS, least));
+}
+
+static lac_status search_gossip(
     laci_gamma_kind kind, const char *compressor, const lac_topology *topology,
-    const lac_layout *layout, double *gamma_out)
+    const lac_layout *layout, bool has_floor, double *gamma_out)
 {
     const lac_shape whole = shrink(largest_shape(layout), MEASURED_MAX);
     if (lac_topology_workers(topology) == 1 || lac_shape_values(whole) == 0) {
         *gamma_out = 1;
         return LAC_OK;
     }
-    const lac_shape shape = copy_shape(whole, topology);
+    const lac_shape shape = copy_shape(whole, topology, has_floor);
     double delta, small_delta;
     LAC_TRY(measure_delta(compressor, whole, &delta));
     LAC_TRY(measure_delta(compressor, shape, &small_delta));
@@ -262,11 +365,26 @@ lac_status laci_gamma_search(
     if (!(delta > 0 && least <= WORK_MAX / work)) {
         return LAC_OK;
     }
-    search s = {.limit = fmax(WORK / work, least), .left = WORK_ALL / work};
-    LAC_TRY(laci_gamma_trial_open(&s.copy, kind, compressor, topology, shape));
-    const double found = search_copy(&s) * fmin(delta / small_delta, 1);
-    laci_gamma_trial_close(s.copy);
-    *gamma_out = found > 0 ? found : *gamma_out;
+    search s = {
+        .has_floor = has_floor,
+        .scale = fmin(delta / small_delta, 1),
+        .target = has_floor ? FLOOR_TARGET : TARGET,
+        .limit = trial_rounds(work, least, has_floor),
+        .left = WORK_ALL / work,
+        .cost = (double)INFINITY,
+    };
+    return search_trials(&s, kind, compressor, topology, shape, gamma_out);
+}
+
+lac_status laci_gamma_search(
+    laci_gamma_kind kind, const char *compressor, const lac_topology *topology,
+    const lac_layout *layout, bool training, double *gamma_out)
+{
+    const bool has_floor = kind == laci_gamma_deepsqueeze && !training;
+    double gamma;
+    LAC_TRY(
+        search_gossip(kind, compressor, topology, layout, has_floor, &gamma));
+    *gamma_out = training ? gamma / 2 : gamma;
     return LAC_OK;
 }
 
@@ -290,10 +408,9 @@ lac_status laci_gamma_find(
     double gamma = 0;
     if (w->rank == 0) {
         LAC_TRY(laci_group_abort_on_failure(
-            w->group,
-            laci_gamma_search(
-                kind, w->compressor_spec, w->topology, w->layout, &gamma)));
-        gamma = w->training ? gamma / 2 : gamma;
+            w->group, laci_gamma_search(
+                          kind, w->compressor_spec, w->topology, w->layout,
+                          w->training, &gamma)));
     }
     uint64_t bits;
     uint8_t bytes[sizeof(bits)];

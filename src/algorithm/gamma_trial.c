@@ -147,7 +147,7 @@ static void trial_reset(laci_gamma_trial *t)
     }
 }
 
-static measurement measure(laci_gamma_trial *t, uint64_t round)
+static measurement trial_measure(laci_gamma_trial *t, uint64_t round)
 {
     double sum = 0;
     for (uint32_t k = 0; k < t->world; k++) {
@@ -229,7 +229,7 @@ laci_gamma_result laci_gamma_trial_run(
     laci_gamma_trial *t, double gamma, double target, double limit)
 {
     trial_reset(t);
-    const measurement first = measure(t, 0);
+    const measurement first = trial_measure(t, 0);
     const double goal = first.error * target;
     measurement last = first, half = first;
     uint64_t next = 1;
@@ -240,7 +240,7 @@ laci_gamma_result laci_gamma_trial_run(
             continue;
         }
         next = round + 1 + round / MEASUREMENTS;
-        const measurement now = measure(t, round);
+        const measurement now = trial_measure(t, round);
         if (!(now.error <= DIVERGED * first.error)) {
             return (laci_gamma_result){
                 now.round, (double)INFINITY, (double)INFINITY};

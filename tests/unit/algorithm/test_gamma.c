@@ -200,6 +200,43 @@ static void one_worker_needs_no_search(void **state)
     assert_true(c.gamma == 1);
 }
 
+static lac_status search_ring(
+    const char *compressor, bool training, double *gamma_out)
+{
+    const lac_tensor tensor = {.name = "x", .shape = {2000, 1}};
+    lac_layout *layout;
+    lac_topology *t;
+    assert_ok(lac_layout_open(&layout, &tensor, 1));
+    assert_ok(lac_topology_open(&t, "ring", 8, 1));
+    const lac_status status = laci_gamma_search(
+        laci_gamma_deepsqueeze, compressor, t, layout, training, gamma_out);
+    lac_topology_close(t);
+    lac_layout_close(layout);
+    return status;
+}
+
+// In training, speed matters more than the floor: half of the gamma that
+// reaches 1e-4 first, which for natural is nearly 1.
+static void training_gets_a_fast_gamma(void **state)
+{
+    (void)state;
+    double gossip, training;
+    assert_ok(search_ring("natural", false, &gossip));
+    assert_ok(search_ring("natural", true, &training));
+    print_message("gossip %g, training %g\n", gossip, training);
+    assert_true(gossip < 0.05);
+    assert_true(training > 0.3 && training < 0.7);
+}
+
+// Without loss there is no floor, and the fastest gamma is the best.
+static void an_exact_compressor_gets_a_fast_gamma(void **state)
+{
+    (void)state;
+    double gamma;
+    assert_ok(search_ring("identity", false, &gamma));
+    assert_true(gamma > 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +244,8 @@ int main(void)
         cmocka_unit_test(all_workers_share_and_save_the_value),
         cmocka_unit_test(large_tensors_get_a_small_gamma),
         cmocka_unit_test(one_worker_needs_no_search),
+        cmocka_unit_test(training_gets_a_fast_gamma),
+        cmocka_unit_test(an_exact_compressor_gets_a_fast_gamma),
     };
     return cmocka_run_group_tests_name("gamma", tests, NULL, NULL);
 }

@@ -7,7 +7,11 @@
 
 #include "algorithm/gamma_trial.h"
 
-enum { VALUES = 2000, WORKERS_MAX = 25 };
+enum {
+    VALUES = 2000,
+    FLOOR_VALUES_MAX = 8000,
+    WORKERS_MAX = 25,
+};
 
 static float x[WORKERS_MAX * VALUES];
 
@@ -97,6 +101,80 @@ static void random_k_is_nearly_best(void **state)
     assert_found_on_ring("random-k:0.01", 25);
 }
 
+// Returns the error after 2,000 rounds relative to the initial error, or
+// INFINITY if the run diverged. Writes the gamma in use.
+static double error_left(
+    const char *algorithm, const char *compressor, uint32_t workers,
+    size_t values, double *gamma_out)
+{
+    consensus c = {
+        .algorithm = algorithm,
+        .compressor = compressor,
+        .topology = "ring",
+        .workers = workers,
+        .shape = {values, 1},
+        .rounds = 2000,
+        .seed = 5,
+        .x = x,
+    };
+    static double mean[FLOOR_VALUES_MAX];
+    test_worker threads[WORKERS_MAX];
+    consensus_fill_normal(&c, 6);
+    consensus_mean(&c, mean);
+    const double first = consensus_error(&c, mean);
+    run_workers(workers, consensus_body, &c, threads);
+    for (uint32_t k = 0; k < workers; k++) {
+        if (threads[k].status != LAC_OK) {
+            return (double)INFINITY;
+        }
+    }
+    *gamma_out = c.gamma;
+    return consensus_error(&c, mean) / first;
+}
+
+// Asserts that deepsqueeze's error with gamma=auto is at most twice the least
+// error of a grid from 1 to 0.001 with five steps a decade.
+static void assert_low_floor(
+    const char *compressor, uint32_t workers, size_t values)
+{
+    double gamma = 0, best_gamma = 0, best = (double)INFINITY;
+    const double found =
+        error_left("deepsqueeze", compressor, workers, values, &gamma);
+    for (int i = 0; i <= 15; i++) {
+        char spec[64];
+        double other;
+        (void)snprintf(
+            spec, sizeof(spec), "deepsqueeze:gamma=%.6g", pow(10, -i / 5.0));
+        const double error =
+            error_left(spec, compressor, workers, values, &other);
+        if (error < best) {
+            best = error;
+            best_gamma = other;
+        }
+    }
+    print_message(
+        "%s, ring of %u: gamma %.4g leaves %.3g, best of grid %.4g %.3g\n",
+        compressor, workers, gamma, found, best_gamma, best);
+    assert_true(found <= 2 * best);
+}
+
+static void deepsqueeze_finds_a_low_floor(void **state)
+{
+    (void)state;
+    assert_low_floor("natural", 8, 1000);
+    assert_low_floor("sign", 8, 1000);
+    assert_low_floor("top-k:0.01", 8, 1000);
+    assert_low_floor("sign", 25, 1000);
+}
+
+// Dithering with 1 level preserves about 1/70 of 8000 values, but 1/18 of the
+// copy.
+static void deepsqueeze_accounts_for_the_real_size(void **state)
+{
+    (void)state;
+    assert_low_floor("dithering:levels=1", 4, 8000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -104,6 +182,8 @@ int main(void)
         cmocka_unit_test(dithering_is_nearly_best),
         cmocka_unit_test(top_k_is_nearly_best),
         cmocka_unit_test(random_k_is_nearly_best),
+        cmocka_unit_test(deepsqueeze_finds_a_low_floor),
+        cmocka_unit_test(deepsqueeze_accounts_for_the_real_size),
     };
     return cmocka_run_group_tests_name("gamma", tests, NULL, NULL);
 }
