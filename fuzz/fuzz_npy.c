@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/npy.h"
+#include "cli/files/npy.h"
 #include "fuzz.h"
 
 static void write_again(const cli_npy *npy)

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/average.h"
-#include "cli/average_report.h"
-#include "cli/catalog.h"
-#include "cli/command.h"
-#include "cli/npy.h"
-#include "cli/report.h"
+#include "cli/average/report.h"
+#include "cli/average/worker.h"
+#include "cli/files/npy.h"
+#include "cli/options/catalog.h"
+#include "cli/options/command.h"
+#include "cli/report/table.h"
 #include "data/output.h"
 
 typedef struct settings {

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/bench.h"
-#include "cli/bench_report.h"
-#include "cli/bench_step.h"
-#include "cli/catalog.h"
-#include "cli/command.h"
-#include "cli/progress.h"
-#include "cli/report.h"
+#include "cli/bench/compressor.h"
+#include "cli/bench/report.h"
+#include "cli/bench/step.h"
+#include "cli/options/catalog.h"
+#include "cli/options/command.h"
+#include "cli/report/progress.h"
+#include "cli/report/table.h"
 
 typedef struct settings {
     const char *compressor;

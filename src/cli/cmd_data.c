@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/command.h"
-#include "cli/fetch.h"
-#include "cli/report.h"
+#include "cli/data/fetch.h"
+#include "cli/options/command.h"
+#include "cli/report/table.h"
 
 typedef struct settings {
     const char *cache;

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/command.h"
-#include "cli/lac_file.h"
-#include "cli/report.h"
+#include "cli/files/lac_file.h"
+#include "cli/options/command.h"
+#include "cli/report/table.h"
 #include "data/file.h"
 #include "data/output.h"
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/catalog.h"
-#include "cli/command.h"
-#include "cli/lac_file.h"
-#include "cli/report.h"
+#include "cli/files/lac_file.h"
+#include "cli/options/catalog.h"
+#include "cli/options/command.h"
+#include "cli/report/table.h"
 #include "data/output.h"
 
 typedef struct settings {

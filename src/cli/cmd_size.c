@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/catalog.h"
-#include "cli/command.h"
-#include "cli/launch.h"
-#include "cli/report.h"
-#include "cli/size_report.h"
+#include "cli/launch/launch.h"
+#include "cli/options/catalog.h"
+#include "cli/options/command.h"
+#include "cli/report/table.h"
+#include "cli/size/report.h"
 #include "data/file.h"
 #include "nn/layouts.h"
 

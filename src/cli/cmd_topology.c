@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/catalog.h"
-#include "cli/command.h"
-#include "cli/network.h"
-#include "cli/report.h"
+#include "cli/options/catalog.h"
+#include "cli/options/command.h"
+#include "cli/report/table.h"
+#include "cli/topology/network.h"
 
 typedef struct settings {
     uint64_t workers;

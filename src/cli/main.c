@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/command.h"
+#include "cli/options/command.h"
 
 #define LAC_COMMAND(name) extern const cli_command cmd_##name;
 #include "cli/commands.def"

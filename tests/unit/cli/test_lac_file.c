@@ -5,7 +5,7 @@
 
 #include <xxhash.h>
 
-#include "cli/lac_file.h"
+#include "cli/files/lac_file.h"
 #include "lac_test.h"
 
 enum { FILE_MAX = 2048, VALUES = 6 };

@@ -5,8 +5,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "cli/command.h"
-#include "cli/crew_threads.h"
+#include "cli/launch/threads.h"
+#include "cli/options/command.h"
 #include "lac_test.h"
 
 enum { WORLD = 6 };

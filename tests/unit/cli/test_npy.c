@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/npy.h"
+#include "cli/files/npy.h"
 #include "lac_test.h"
 
 enum { FILE_MAX = 4096 };

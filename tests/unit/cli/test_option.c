@@ -3,7 +3,7 @@
 // what is not.
 #include <string.h>
 
-#include "cli/command.h"
+#include "cli/options/command.h"
 #include "lac_test.h"
 
 typedef struct settings {

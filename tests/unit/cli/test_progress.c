@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/progress.h"
+#include "cli/report/progress.h"
 #include "lac_test.h"
 
 // Runs all steps into a file and compares what was shown. `age` is how many

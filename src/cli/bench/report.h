@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// What `laconic bench` tells.
+#ifndef LACONIC_CLI_BENCH_REPORT_H
+#define LACONIC_CLI_BENCH_REPORT_H
+
+#include <cjson/cJSON.h>
+
+#include "cli/bench/compressor.h"
+#include "cli/bench/step.h"
+
+enum { CLI_BENCH_MOST = 64 }; // entries, and steps
+
+typedef struct cli_bench_entry {
+    const char *spec; // of a compressor
+    cli_bench_result result;
+} cli_bench_entry;
+
+typedef struct cli_bench_report {
+    size_t values, runs;
+    const char *kernels;
+    const cli_bench_entry *entries;
+    size_t count;
+    const cli_bench_step *steps;
+    size_t step_count;
+} cli_bench_report;
+
+// The keys are those of the contract and a few more.
+cJSON *cli_bench_json(const cli_bench_report *r);
+
+// cli_bench_table prints tables for people to stdout.
+void cli_bench_table(const cli_bench_report *r);
+
+#endif
