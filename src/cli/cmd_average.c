@@ -8,6 +8,7 @@
 #include "cli/average/report.h"
 #include "cli/average/worker.h"
 #include "cli/files/npy.h"
+#include "cli/launch/launch.h"
 #include "cli/options/catalog.h"
 #include "cli/options/command.h"
 #include "cli/report/table.h"

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Distances in blocks that stay in cache.
+// Distances, computed in blocks that stay in the cache.
 #include "cli/average/distance.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { BLOCK = 512 };
 
-// Magnitudes of floats are ordered as their bits are, NaN beyond infinity.
+#define GROWTH_LIMIT 1e6
+
+// Without the sign, the bits of floats have the order of their magnitudes, and
+// NaN comes after infinity.
 double cli_magnitude(const float *x, size_t n)
 {
     const uint32_t infinity = 0x7f800000, all_but_sign = 0x7fffffff;
@@ -21,6 +25,12 @@ double cli_magnitude(const float *x, size_t n)
     float value;
     memcpy(&value, &most, sizeof(value));
     return (double)value;
+}
+
+bool cli_diverged(double initial_magnitude, double magnitude)
+{
+    const double start = initial_magnitude == 0 ? 1 : initial_magnitude;
+    return !isfinite(magnitude) || magnitude > GROWTH_LIMIT * start;
 }
 
 void cli_mean(

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The workers of `laconic average`.
 //
-// They meet (meeting.h) before the first round, after the last, after every
-// round that is traced, and otherwise every few rounds, so that a run whose
-// values grow without end is stopped on all workers after the same round, while
-// its numbers are still numbers that algorithms and compressors can handle.
+// The workers synchronise before the first round, after the last, after every
+// traced round, and otherwise every few rounds. Worker 0, the coordinator, then
+// measures the distance to the mean and stops a run whose values diverge. All
+// workers stop after the same round, while algorithms and compressors can still
+// handle the values.
 #include "cli/average/worker.h"
 
 #include <inttypes.h>
@@ -16,49 +17,47 @@
 #include "cli/report/progress.h"
 #include "train/meeting.h"
 
-// A worker whose values have grown this much needs watching; one with values
-// like these, or this much larger than all were at the start, has diverged.
+// Growth over the initial values from which the workers synchronise after every
+// round.
 #define GROWTH_SUSPECT 1e3
-#define GROWTH_LIMIT   1e6
-#define DIVERGED       1e30
 
-enum { INTERVAL_MOST = 8 };
+enum { INTERVAL_MAX = 8 }; // rounds
 
-// What a worker says at a meeting.
+// What each worker sends to the coordinator.
 typedef struct report {
-    double magnitude; // of its largest value; infinite also for NaN
+    double magnitude; // of its largest value; infinite if one is NaN
     lac_traffic traffic;
 } report;
 
-// What worker 0 decides.
-typedef struct verdict {
-    uint64_t next;        // meet again when so many rounds are done
-    uint32_t with_values; // and bring your values
-    uint32_t stop;        // no round follows
-} verdict;
+// What the coordinator sends to each worker.
+typedef struct decision {
+    uint64_t next;        // synchronise again after so many rounds
+    uint32_t with_values; // and send the values too
+    uint32_t stop;        // run no further round
+} decision;
 
-// What worker 0 needs beyond the others.
-typedef struct chair {
+// The state that only worker 0 needs.
+typedef struct coordinator {
     double *mean; // of the initial values
     double initial_magnitude;
-    uint64_t interval;
-    double begun, last; // when the run began and the last meeting was
+    uint64_t interval;  // rounds between synchronisations
+    double start, last; // times of the start and of the last synchronisation
     cli_progress progress;
-} chair;
+} coordinator;
 
 struct cli_average_worker {
     cli_average *run;
     lac_transport *transport;
     uint32_t rank;
     size_t n;
-    const float *start; // X_i
-    float *own;         // room for X_i unless it is part of the input
-    float *x;           // the worker's value
-    float *reduced;     // gradient algorithms: the result of a round
-    double *sum;        // and of all rounds
+    const float *initial; // X_i
+    float *own;           // storage of X_i if it is not part of the input
+    float *x;             // the worker's value
+    float *reduced;       // gradient algorithms: the result of a round
+    double *sum;          // gradient algorithms: the sum over all rounds
     lac_algorithm *algorithm;
     train_meeting *meeting;
-    chair chair;
+    coordinator coordinator;
 };
 
 static void fill_normal(
@@ -76,7 +75,7 @@ static bool is_model(const cli_average_worker *w)
     return lac_algorithm_family(w->algorithm) == LAC_FAMILY_MODEL;
 }
 
-static lac_status allocate(cli_average_worker *w)
+static lac_status average_allocate(cli_average_worker *w)
 {
     const size_t room = w->n == 0 ? 1 : w->n;
     const bool gradient = !is_model(w);
@@ -92,8 +91,8 @@ static lac_status allocate(cli_average_worker *w)
         }
     }
     if (w->rank == 0) {
-        w->chair.mean = calloc(room, sizeof(double));
-        good = good && w->chair.mean != NULL;
+        w->coordinator.mean = calloc(room, sizeof(double));
+        good = good && w->coordinator.mean != NULL;
     }
     return good
                ? LAC_OK
@@ -102,92 +101,84 @@ static lac_status allocate(cli_average_worker *w)
                      w->n, w->rank);
 }
 
-// x = X_i, and for gradient algorithms X_i is kept.
-static void take_start(cli_average_worker *w)
+// Sets x to X_i. Gradient algorithms need X_i in every round, so they keep it.
+static void set_initial(cli_average_worker *w)
 {
     const cli_average *const run = w->run;
     if (run->input != NULL) {
-        w->start = run->input + w->rank * w->n;
-        memcpy(w->x, w->start, w->n * sizeof(float));
+        w->initial = run->input + w->rank * w->n;
+        memcpy(w->x, w->initial, w->n * sizeof(float));
         return;
     }
     fill_normal(run, w->rank, w->x, w->n);
     if (w->own != NULL) {
         memcpy(w->own, w->x, w->n * sizeof(float));
-        w->start = w->own;
+        w->initial = w->own;
     }
 }
 
-static lac_status open_worker(cli_average_worker *w)
+static lac_status open_average_worker(cli_average_worker *w)
 {
     lac_algorithm_options options = w->run->algorithm;
     options.transport = w->transport;
-    lac_status status = lac_algorithm_open(&w->algorithm, &options);
-    if (status == LAC_OK) {
-        status = allocate(w);
-    }
-    if (status == LAC_OK) {
-        status = train_meeting_open(
-            &w->meeting, &(train_meeting_options){
-                             .transport = w->transport,
-                             .report_size = sizeof(report),
-                             .verdict_size = sizeof(verdict),
-                             .timeout = options.timeout,
-                         });
-    }
-    if (status == LAC_OK) {
-        take_start(w);
-        const lac_slice slice = {0, LAC_F32, w->x, w->x};
-        status =
-            is_model(w) ? lac_algorithm_start(w->algorithm, &slice, 1) : LAC_OK;
-    }
-    return status;
+    LAC_TRY(lac_algorithm_open(&w->algorithm, &options));
+    LAC_TRY(average_allocate(w));
+    LAC_TRY(train_meeting_open(
+        &w->meeting, &(train_meeting_options){
+                         .transport = w->transport,
+                         .report_size = sizeof(report),
+                         .verdict_size = sizeof(decision),
+                         .timeout = options.timeout,
+                     }));
+    set_initial(w);
+    const lac_slice slice = {0, LAC_F32, w->x, w->x};
+    return is_model(w) ? lac_algorithm_start(w->algorithm, &slice, 1) : LAC_OK;
 }
 
-// One round of a gradient algorithm: everybody gives its X_i again, and its
-// value is the mean of what came out so far.
-static lac_status reduce(cli_average_worker *w, uint64_t round)
+// One round of a gradient algorithm: every worker contributes its X_i again,
+// and its value is the mean of all results so far.
+static lac_status average_reduce(cli_average_worker *w, uint64_t round)
 {
-    const lac_slice slice = {0, LAC_F32, w->start, w->reduced};
-    const lac_status status =
-        lac_algorithm_reduce(w->algorithm, round, &slice, 1);
-    for (size_t i = 0; i < w->n && status == LAC_OK; i++) {
+    const lac_slice slice = {0, LAC_F32, w->initial, w->reduced};
+    LAC_TRY(lac_algorithm_reduce(w->algorithm, round, &slice, 1));
+    for (size_t i = 0; i < w->n; i++) {
         w->sum[i] += (double)w->reduced[i];
         w->x[i] = (float)(w->sum[i] / (double)(round + 1));
     }
-    return status;
+    return LAC_OK;
 }
 
-static lac_status run_round(cli_average_worker *w, uint64_t round)
+static lac_status average_round(cli_average_worker *w, uint64_t round)
 {
     if (!is_model(w)) {
-        return reduce(w, round);
+        return average_reduce(w, round);
     }
     const lac_slice slice = {0, LAC_F32, w->x, w->x};
     return lac_algorithm_mix(w->algorithm, round, &slice, NULL, 1);
 }
 
-static double take_reports(cli_average_worker *w, const report *reports)
+// Sums the traffic and returns the largest magnitude of all workers.
+static double combine_reports(cli_average_worker *w, const report *reports)
 {
     cli_average_result *const result = &w->run->result;
-    double most = 0;
+    double largest = 0;
     result->traffic = (lac_traffic){0};
     for (uint32_t k = 0; k < w->run->world; k++) {
         result->traffic.payload_bytes += reports[k].traffic.payload_bytes;
         result->traffic.wire_bytes += reports[k].traffic.wire_bytes;
         result->traffic.messages += reports[k].traffic.messages;
-        most = fmax(most, reports[k].magnitude);
+        largest = fmax(largest, reports[k].magnitude);
     }
-    return most;
+    return largest;
 }
 
-static void take_rows(
+static void measure_rows(
     cli_average_worker *w, uint64_t done, const float *const *rows)
 {
     const cli_average *const run = w->run;
     cli_average_result *const result = &w->run->result;
     cli_distance(
-        rows, run->world, w->n, w->chair.mean, &result->final_error,
+        rows, run->world, w->n, w->coordinator.mean, &result->final_error,
         &result->mean_drift);
     if (done == 0) {
         result->initial_error = result->final_error;
@@ -205,103 +196,100 @@ static void take_rows(
     }
 }
 
-// How many rounds until the next meeting: more and more as long as nothing
-// grows and they are quick, so that nobody waits long for the others.
+// Returns the number of rounds until the next synchronisation. It doubles while
+// the values do not grow and the rounds take less than `quick` seconds, so that
+// no worker waits long for another.
 static uint64_t choose_interval(
-    chair *c, double most, double now, double patience)
+    coordinator *c, double largest, double now, double quick)
 {
-    const bool calm = most <= GROWTH_SUSPECT * c->initial_magnitude &&
-                      now - c->last < patience;
-    c->interval = !calm                          ? 1
-                  : c->interval >= INTERVAL_MOST ? INTERVAL_MOST
-                                                 : 2 * c->interval;
+    const bool calm = largest <= GROWTH_SUSPECT * c->initial_magnitude &&
+                      now - c->last < quick;
+    c->interval = !calm                         ? 1
+                  : c->interval >= INTERVAL_MAX ? INTERVAL_MAX
+                                                : 2 * c->interval;
     c->last = now;
     return c->interval;
 }
 
-// Worker 0 looks at what it was told after `done` rounds.
-static verdict judge(
+// What the coordinator does with the reports after `done` rounds.
+static decision coordinate(
     cli_average_worker *w, uint64_t done, const report *reports,
     const float *const *rows)
 {
     const cli_average *const run = w->run;
-    chair *const c = &w->chair;
+    coordinator *const c = &w->coordinator;
     cli_average_result *const result = &w->run->result;
-    const double most = take_reports(w, reports);
+    const double largest = combine_reports(w, reports);
     const double now = lac_transport_now(w->transport);
     if (done == 0) {
         cli_mean(rows, run->world, w->n, c->mean);
-        c->initial_magnitude = most;
+        c->initial_magnitude = largest;
         c->interval = 1;
     }
     result->rounds = done;
-    result->seconds = now - c->begun;
-    result->diverged =
-        done > 0 && most > fmax(DIVERGED, GROWTH_LIMIT * c->initial_magnitude);
+    result->seconds = now - c->start;
+    result->diverged = done > 0 && cli_diverged(c->initial_magnitude, largest);
     if (rows[0] != NULL) {
-        take_rows(w, done, rows);
+        measure_rows(w, done, rows);
     }
     const uint64_t interval = choose_interval(
-        c, most, now, run->algorithm.timeout / (2 * INTERVAL_MOST));
+        c, largest, now, run->algorithm.timeout / (2 * INTERVAL_MAX));
     const uint64_t left = run->rounds - done;
     const bool traced = run->trace != NULL;
     const uint64_t ahead = traced ? 1 : interval;
-    return (verdict){
+    return (decision){
         .next = done + (ahead < left ? ahead : left),
         .with_values = traced || ahead >= left,
         .stop = result->diverged,
     };
 }
 
-static lac_status meet(
-    cli_average_worker *w, uint64_t done, bool with_values, verdict *out)
+static lac_status synchronise(
+    cli_average_worker *w, uint64_t done, bool with_values, decision *out)
 {
-    const report said = {
+    const report own = {
         .magnitude = cli_magnitude(w->x, w->n),
         .traffic = lac_algorithm_traffic(w->algorithm),
     };
     const void *reports = NULL;
     const float *const *rows = NULL;
-    const lac_status status = train_meeting_gather(
-        w->meeting, &said, with_values ? w->x : NULL, w->n, &reports, &rows);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(train_meeting_gather(
+        w->meeting, &own, with_values ? w->x : NULL, w->n, &reports, &rows));
     if (reports != NULL) {
-        *out = judge(w, done, reports, rows);
+        *out = coordinate(w, done, reports, rows);
     }
     return train_meeting_decide(w->meeting, out, NULL, 0);
 }
 
-static lac_status run_rounds(cli_average_worker *w)
+static lac_status average_rounds(cli_average_worker *w)
 {
-    verdict decided = {0};
+    decision decided = {0};
     uint64_t done = 0;
     bool with_values = true;
-    lac_status status = meet(w, done, with_values, &decided);
-    while (status == LAC_OK && done < w->run->rounds && decided.stop == 0) {
+    LAC_TRY(synchronise(w, done, with_values, &decided));
+    while (done < w->run->rounds && decided.stop == 0) {
         if (w->rank == 0) {
-            cli_progress_step(&w->chair.progress, done, "rounds");
+            cli_progress_step(&w->coordinator.progress, done, "rounds");
         }
-        status = run_round(w, done++);
-        if (status == LAC_OK && done == decided.next) {
+        LAC_TRY(average_round(w, done++));
+        if (done == decided.next) {
             with_values = decided.with_values != 0;
-            status = meet(w, done, with_values, &decided);
+            LAC_TRY(synchronise(w, done, with_values, &decided));
         }
     }
-    // Worker 0 has not seen what a run that is stopped ends with.
-    return status == LAC_OK && decided.stop != 0 && !with_values
-               ? meet(w, done, true, &decided)
-               : status;
+    // The coordinator has not received the last values of a stopped run.
+    return decided.stop != 0 && !with_values
+               ? synchronise(w, done, true, &decided)
+               : LAC_OK;
 }
 
-static void finish_chair(cli_average_worker *w)
+static void finish_result(cli_average_worker *w)
 {
     cli_average_result *const result = &w->run->result;
     const char *const warning = lac_algorithm_warning(w->algorithm);
     result->here = true;
     if (result->diverged) {
-        // What more rounds would have led to.
+        // The errors of the round that stopped it mean nothing.
         result->final_error = (double)NAN;
         result->mean_drift = (double)NAN;
     }
@@ -312,9 +300,14 @@ static void finish_chair(cli_average_worker *w)
     }
 }
 
-lac_status cli_average_work(void *average, lac_transport *transport)
+static lac_status run_average_worker(cli_average_worker *w)
 {
-    cli_average *const run = average;
+    LAC_TRY(open_average_worker(w));
+    return average_rounds(w);
+}
+
+lac_status cli_average_work(cli_average *run, lac_transport *transport)
+{
     const uint32_t rank = lac_transport_rank(transport);
     cli_average_worker *const w = calloc(1, sizeof(*w));
     if (w == NULL) {
@@ -325,26 +318,22 @@ lac_status cli_average_work(void *average, lac_transport *transport)
     w->transport = transport;
     w->rank = rank;
     w->n = lac_layout_values(run->algorithm.layout);
-    w->chair.begun = w->chair.last = lac_transport_now(transport);
+    w->coordinator.start = w->coordinator.last = lac_transport_now(transport);
     if (rank == 0) {
-        w->chair.progress = cli_progress_begin(run->rounds);
+        w->coordinator.progress = cli_progress_begin(run->rounds);
     }
-    lac_status status = open_worker(w);
-    if (status == LAC_OK) {
-        status = run_rounds(w);
-    }
+    const lac_status status = run_average_worker(w);
     if (rank == 0) {
-        cli_progress_end(&w->chair.progress);
+        cli_progress_end(&w->coordinator.progress);
     }
     if (status == LAC_OK && rank == 0) {
-        finish_chair(w);
+        finish_result(w);
     }
     return status;
 }
 
-void cli_average_release(void *average, uint32_t rank)
+void cli_average_release(cli_average *run, uint32_t rank)
 {
-    cli_average *const run = average;
     cli_average_worker *const w = run->workers[rank];
     run->workers[rank] = NULL;
     if (w == NULL) {
@@ -352,7 +341,7 @@ void cli_average_release(void *average, uint32_t rank)
     }
     train_meeting_close(w->meeting);
     lac_algorithm_close(w->algorithm);
-    free(w->chair.mean);
+    free(w->coordinator.mean);
     free(w->sum);
     free(w->reduced);
     free(w->own);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the workers of `laconic average` do: start from values that differ, run
-// an algorithm for a number of rounds, and let worker 0 measure how far they
-// have come.
+// The workers of `laconic average`: each starts from its own values and runs an
+// algorithm for a number of rounds; worker 0 measures the distance to the mean.
 #ifndef LACONIC_CLI_AVERAGE_WORKER_H
 #define LACONIC_CLI_AVERAGE_WORKER_H
 
@@ -12,15 +11,13 @@
 
 #include <laconic/laconic.h>
 
-#include "cli/launch/launch.h"
-
 typedef struct cli_average_worker cli_average_worker;
 
-// What worker 0 finds out. Sums are over all workers.
+// The result, which worker 0 fills. Sums are over all workers.
 typedef struct cli_average_result {
     bool here; // whether worker 0 is in this process
     uint64_t rounds;
-    bool diverged; // and so ended early
+    bool diverged; // the run was stopped early
     double initial_error;
     double final_error;
     double mean_drift;
@@ -31,22 +28,24 @@ typedef struct cli_average_result {
     char warning[256]; // of the algorithm, or empty
 } cli_average_result;
 
-// One run. The first part is given, the rest belongs to the run.
+// One run. The caller fills all members but the last two.
 typedef struct cli_average {
     lac_algorithm_options algorithm; // all but the transport
-    const char *topology;            // as the user named it
+    const char *topology;            // as the user wrote it
     uint64_t rounds;
-    const float *input; // of all workers, or NULL: normal deviates
+    const float *input; // of all workers, or NULL for normal deviates
     uint32_t world;
-    FILE *trace;                  // a line a round, or NULL
+    FILE *trace;                  // gets a line per round, or NULL
     float *values_out;            // final values of all workers, or NULL
-    cli_average_worker **workers; // `world` times NULL
+    cli_average_worker **workers; // `world` pointers, NULL at first
     cli_average_result result;
 } cli_average;
 
-// The work of a crew and its release; `prepare` is left to the command. Errors
-// are those of lac_algorithm_open and of the rounds.
-lac_status cli_average_work(void *average, lac_transport *transport);
-void cli_average_release(void *average, uint32_t rank);
+// cli_average_work runs the worker of `transport`.
+// Fails like lac_algorithm_open and like the rounds of the algorithm.
+lac_status cli_average_work(cli_average *run, lac_transport *transport);
+
+// cli_average_release frees a worker after it has left its transport.
+void cli_average_release(cli_average *run, uint32_t rank);
 
 #endif
