@@ -83,7 +83,7 @@ install: ## install under PREFIX (/usr/local), below DESTDIR if that is set
 	$(call preset,release,-DCMAKE_INSTALL_PREFIX=$(PREFIX) \
 	    $(if $(wildcard build/CMakeCache.txt),,-DBUILD_TESTING=OFF))
 	DESTDIR=$(DESTDIR) cmake --install build
-	$(if $(DESTDIR),,@tools/tell_loader.sh $(PREFIX))
+	$(if $(DESTDIR),,@tools/update_loader.sh $(PREFIX))
 
 deps: ## install every package that any target needs
 	$(need) build train test check

@@ -4,8 +4,8 @@
 
 usage: performance.py LACONIC [RUNS]
 
-Run it on a machine that does nothing else. The text around the tables, between
-the comments that say `begin` and `end`, stays as it is.
+Run it on an idle machine. It replaces the text between the comments `begin` and
+`end` and keeps the rest of the page.
 """
 import datetime
 import json
@@ -17,8 +17,8 @@ import sys
 
 PAGE = pathlib.Path(__file__).parent.parent / "docs" / "performance.md"
 
-# What was aimed at with AVX2, in memcpys: (spec, key) to the aim.
-AIMS = {
+# Targets with AVX2, in memcpys: (spec, key) to the target.
+TARGETS = {
     ("natural", "encode"): 0.8,
     ("natural", "decode_add"): 1.0,
     ("dithering:bucket=512,norm=inf", "encode"): 1.0,
@@ -28,7 +28,7 @@ AIMS = {
     ("sign", "encode_add"): 0.9,
     ("top-k", "encode"): 2.0,
 }
-STEP_AIMS = {"powersgd:rank=1": 2.1, "powersgd:rank=2": 2.3,
+STEP_TARGETS = {"powersgd:rank=1": 2.1, "powersgd:rank=2": 2.3,
              "powersgd:rank=4": 3.0}
 
 # Settings that are known to be slow.
@@ -58,8 +58,8 @@ def bench(laconic, kernels, runs, specs, compressor=None):
 
 
 def merge(results, kind):
-    """Of each figure the median of all calls, and with a key `KEY_range` the
-    smallest and the largest."""
+    """Each figure becomes the median of all calls; `KEY_range` has the smallest
+    and the largest."""
     merged = results[0]
     merged["memcpy_gbps"] = statistics.median(
         r["memcpy_gbps"] for r in results)
@@ -77,11 +77,11 @@ def machine():
     return f"{model}, {text.count('processor')} cores"
 
 
-def with_aim(row, key, aim):
+def with_target(row, key, target):
     low, high = row[key + "_range"]
     text = f"{row[key]:.2f}"
-    return (text if aim is None else
-            f"**{text}** (aim {aim}; {low:.2f} to {high:.2f})")
+    return (text if target is None else
+            f"**{text}** (target {target}; {low:.2f} to {high:.2f})")
 
 
 def heading(result, calls):
@@ -105,14 +105,14 @@ def compressor_table(laconic, kernels, runs, calls, specs):
     lines = [
         heading(result, calls),
         "",
-        "| compressor | bits a value | encode | decode-add | with memory "
+        "| compressor | bits per value | encode | decode-add | with memory "
         "| break-even Gbit/s |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for row in result["compressors"]:
         cells = [
-            with_aim(row, key + "_memcpys",
-                     AIMS.get((row["spec"], key))
+            with_target(row, key + "_memcpys",
+                     TARGETS.get((row["spec"], key))
                      if result["kernels"] == "avx2" else None)
             for key in ("encode", "decode_add", "encode_add")]
         lines.append(
@@ -122,7 +122,7 @@ def compressor_table(laconic, kernels, runs, calls, specs):
 
 
 def step_table(laconic, runs, calls):
-    lines = ["| a whole step of | memcpys | ms | break-even Gbit/s |",
+    lines = ["| whole step of | memcpys | ms | break-even Gbit/s |",
              "| --- | --- | --- | --- |"]
     for specs, compressor in STEPS:
         result = merge([bench(laconic, "avx2", runs, specs, compressor)
@@ -131,7 +131,7 @@ def step_table(laconic, runs, calls):
             name = row["spec"]
             if compressor is not None:
                 name += " with " + compressor
-            ratio = with_aim(row, "memcpy_ratio", STEP_AIMS.get(row["spec"]))
+            ratio = with_target(row, "memcpy_ratio", STEP_TARGETS.get(row["spec"]))
             lines.append(f"| {name} | {ratio} | {row['ms']:.1f} "
                          f"| {break_even(row)} |")
     return "\n".join([heading(result, calls), "", *lines])

@@ -1,46 +1,26 @@
 // SPDX-License-Identifier: MIT
-// What `laconic average` tells about a run.
+// The output of `laconic average`, as JSON and as a table.
 #include "cli/average/report.h"
 
 #include <math.h>
 
 #include "cli/report/table.h"
+#include "train/uncompressed.h"
 
-// What all workers would have sent uncompressed: to every neighbour, or once.
-static double exact_bytes(const cli_average *a)
+static double uncompressed_bytes(const cli_average *a)
 {
-    const uint64_t rounds = a->result.rounds;
-    const double size =
-        (double)sizeof(float) * (double)lac_layout_values(a->algorithm.layout);
-    const uint32_t world = a->world;
-    if (a->result.family == LAC_FAMILY_GRADIENT) {
-        return size * (double)rounds * world;
-    }
-    const uint32_t period = lac_topology_period(a->algorithm.topology);
-    double messages = 0;
-    for (uint32_t r = 0; r < period; r++) {
-        // How many of the rounds are like round r.
-        const uint64_t times = rounds / period + (r < rounds % period);
-        const lac_edge *ignored;
-        for (uint32_t k = 0; k < world; k++) {
-            messages +=
-                (double)times *
-                lac_topology_edges(a->algorithm.topology, k, r, &ignored);
-        }
-    }
-    return size * messages;
+    return train_uncompressed_bytes(
+        a->result.family, a->algorithm.topology,
+        lac_layout_values(a->algorithm.layout), a->result.rounds);
 }
 
 cJSON *cli_average_json(const cli_average *a)
 {
     const cli_average_result *const r = &a->result;
-    const char *const compressor = a->algorithm.compressor;
     cJSON *const o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "algorithm", a->algorithm.spec);
     cJSON_AddItemToObject(
-        o, "compressor",
-        compressor == NULL ? cJSON_CreateNull()
-                           : cJSON_CreateString(compressor));
+        o, "compressor", cli_json_text(a->algorithm.compressor));
     cJSON_AddStringToObject(o, "topology", a->topology);
     cJSON_AddNumberToObject(o, "workers", a->world);
     cJSON_AddNumberToObject(
@@ -87,25 +67,26 @@ static void report_errors(const cli_average_result *r, cli_table *t)
     char text[CLI_GROUPED_SIZE];
     cli_table_row(
         t, "rounds", cli_grouped(r->rounds, text),
-        r->diverged ? "then it was stopped: it diverges" : "");
-    cli_table_add(t, "error at first");
+        r->diverged ? "stopped: the values diverge" : "");
+    cli_table_add(t, "initial error");
     cli_table_add(t, "%.4g", r->initial_error);
     cli_table_add(t, "squared distance to the mean, mean over workers");
-    cli_table_add(t, "error at last");
+    cli_table_add(t, "final error");
     if (isfinite(r->final_error)) {
         cli_table_add(t, "%.4g", r->final_error);
         if (r->initial_error > 0) {
             cli_table_add(
-                t, "%.3g times the first", r->final_error / r->initial_error);
+                t, "%.3g times the initial one",
+                r->final_error / r->initial_error);
         } else {
             cli_table_add(t, "%s", "");
         }
-        cli_table_add(t, "mean moved by");
+        cli_table_add(t, "drift of the mean");
         cli_table_add(t, "%.4g", r->mean_drift);
-        cli_table_add(t, "squared");
+        cli_table_add(t, "squared distance from the initial mean");
     } else {
         cli_table_add(t, "none");
-        cli_table_add(t, "the values grow without end");
+        cli_table_add(t, "the values grow without bound");
     }
 }
 
@@ -118,14 +99,14 @@ static void report_bytes(const cli_average *a, cli_table *t)
     if (turns > 0) {
         cli_table_row(
             t, "bytes", cli_grouped((uint64_t)llround(payload / turns), text),
-            "of payload a worker and round");
+            "of payload per worker and round");
     }
     if (payload > 0) {
         cli_table_add(t, "fewer bytes");
-        cli_table_add(t, "%.1f x", exact_bytes(a) / payload);
+        cli_table_add(t, "%.1f x", uncompressed_bytes(a) / payload);
         cli_table_add(
-            t, "than an exact %s",
-            r->family == LAC_FAMILY_MODEL ? "gossip" : "mean");
+            t, "than uncompressed %s",
+            r->family == LAC_FAMILY_MODEL ? "gossip" : "all-reduce");
     }
     cli_table_add(t, "time");
     cli_table_add(t, "%.2f s", r->seconds);

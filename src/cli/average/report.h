@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `laconic average` tells about a run that worker 0 has finished.
+// The output of `laconic average` after worker 0 has finished a run.
 #ifndef LACONIC_CLI_AVERAGE_REPORT_H
 #define LACONIC_CLI_AVERAGE_REPORT_H
 
@@ -9,10 +9,10 @@
 
 #include "cli/average/worker.h"
 
-// cli_average_json returns the object that --json prints.
+// cli_average_json returns the object of --json.
 cJSON *cli_average_json(const cli_average *a);
 
-// cli_average_table prints the same for people.
+// cli_average_table prints the table for people.
 void cli_average_table(const cli_average *a, FILE *stream);
 
 #endif

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Measures compressors. An operation takes turns with a memcpy of the same
-// floats, so that a machine that slows down slows both; the medians of the runs
-// are the result. Both begin with caches that hold nothing of a large tensor:
-// how much of it would be left there is a matter of luck where a cache is
-// shared with strangers, and a model in training does not fit anyway. One run
-// before the first makes every page present.
+// Measures compressors. An operation alternates with a memcpy of the same
+// floats, so that a machine that slows down slows both. The result is the
+// median of the runs. The caches are flushed before each measurement of a large
+// tensor: how much of it would remain there depends on other processes that
+// share a cache, and a model in training does not fit anyway. An additional
+// first run makes every page present.
 #include "cli/bench/compressor.h"
 
 #include <math.h>
@@ -14,14 +14,14 @@
 #include <unistd.h>
 
 enum {
-    // Buffers that begin at the same place of a 2 MiB page, or of a 4 KiB page,
-    // fight for the same lines of the caches; these steps keep them apart, and
-    // apart from the memory that the library gets, which begins a page.
+    // Buffers with the same offset in a 2 MiB page, or in a 4 KiB page, compete
+    // for the same cache lines. This step gives each buffer, and the memory of
+    // the library, which begins a page, an offset of its own.
     STAGGER = 4096 + 64,
     LARGE_PAGE = 2 << 20,
     LINE = 64,
     LARGE_TENSOR = 8 << 20,   // bytes; smaller ones may stay in the caches
-    CACHE_UNKNOWN = 64 << 20, // bytes, of a machine that does not tell
+    CACHE_UNKNOWN = 64 << 20, // bytes, if the system does not report the size
 };
 
 double cli_bench_now(void)
@@ -31,9 +31,9 @@ double cli_bench_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-// The place for buffer `index`, behind `*at_inout`: an odd multiple of STAGGER
-// beyond a multiple of LARGE_PAGE.
-static void *place(
+// Returns the position of buffer `index` after `*at_inout`: an odd multiple of
+// STAGGER past a multiple of LARGE_PAGE.
+static void *place_buffer(
     unsigned char *block, size_t *at_inout, size_t index, size_t size)
 {
     const size_t start = (*at_inout + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
@@ -42,8 +42,8 @@ static void *place(
     return block + at;
 }
 
-// Twice what the largest cache holds.
-static size_t others_size(void)
+// Twice the size of the largest cache.
+static size_t choose_eviction_size(void)
 {
     long cache = 0;
 #ifdef _SC_LEVEL3_CACHE_SIZE
@@ -52,22 +52,22 @@ static size_t others_size(void)
     return 2 * (cache > 0 ? (size_t)cache : CACHE_UNKNOWN);
 }
 
-// Written to, since pages that nobody has written to are all one.
-static bool get_others(cli_bench *b)
+// The memory is written, since all pages that were never written share one.
+static bool allocate_eviction(cli_bench *b)
 {
-    b->others_size = others_size();
-    b->others = malloc(b->others_size);
-    if (b->others != NULL) {
-        memset(b->others, 1, b->others_size);
+    b->eviction_size = choose_eviction_size();
+    b->eviction = malloc(b->eviction_size);
+    if (b->eviction != NULL) {
+        memset(b->eviction, 1, b->eviction_size);
     }
-    return b->others != NULL;
+    return b->eviction != NULL;
 }
 
-void cli_bench_forget(const cli_bench *b)
+void cli_bench_flush_caches(const cli_bench *b)
 {
-    const volatile unsigned char *const others = b->others;
-    for (size_t i = 0; others != NULL && i < b->others_size; i += LINE) {
-        (void)others[i];
+    const volatile unsigned char *const memory = b->eviction;
+    for (size_t i = 0; memory != NULL && i < b->eviction_size; i += LINE) {
+        (void)memory[i];
     }
 }
 
@@ -79,13 +79,13 @@ lac_status cli_bench_init(cli_bench *b, size_t n, size_t runs, uint64_t seed)
     b->block =
         aligned_alloc(LARGE_PAGE, (2 * size / LARGE_PAGE + 6) * LARGE_PAGE);
     if (b->times == NULL || b->block == NULL ||
-        (size >= LARGE_TENSOR && !get_others(b))) {
+        (size >= LARGE_TENSOR && !allocate_eviction(b))) {
         cli_bench_fini(b);
         return lac_fail(LAC_ERR_NOMEM, "bench: no memory for %zu values", n);
     }
     size_t at = 0;
-    b->x = place(b->block, &at, 1, size);
-    b->y = place(b->block, &at, 2, size);
+    b->x = place_buffer(b->block, &at, 1, size);
+    b->y = place_buffer(b->block, &at, 2, size);
     const lac_key key = lac_key_make(
         seed, LAC_PURPOSE_DATA, 0, lac_scope_shared(), lac_name_hash("bench"));
     for (size_t i = 0; i < n; i++) {
@@ -97,7 +97,7 @@ lac_status cli_bench_init(cli_bench *b, size_t n, size_t runs, uint64_t seed)
 
 void cli_bench_fini(cli_bench *b)
 {
-    free(b->others);
+    free(b->eviction);
     free(b->block);
     free(b->times);
     *b = (cli_bench){0};
@@ -105,13 +105,13 @@ void cli_bench_fini(cli_bench *b)
 
 double cli_bench_memcpy(const cli_bench *b, size_t size)
 {
-    cli_bench_forget(b);
+    cli_bench_flush_caches(b);
     const double begun = cli_bench_now();
     memcpy(b->y, b->x, size);
     return cli_bench_now() - begun;
 }
 
-// What one compressor needs beside the buffers of all.
+// The buffers of one compressor.
 typedef struct subject {
     lac_compressor *c;
     lac_memory *memory;
@@ -120,30 +120,31 @@ typedef struct subject {
     size_t cap, len;
 } subject;
 
-static lac_status encode(const cli_bench *b, subject *s, const lac_key *key)
+static lac_status bench_encode(
+    const cli_bench *b, subject *s, const lac_key *key)
 {
     return lac_compressor_encode(
         s->c, key, s->shape, b->x, s->payload, s->cap, &s->len);
 }
 
-static lac_status decode_add(const cli_bench *b, subject *s, const lac_key *key)
+static lac_status bench_decode_add(
+    const cli_bench *b, subject *s, const lac_key *key)
 {
     return lac_compressor_decode_add(
         s->c, key, s->shape, s->payload, s->len, 0.5f, b->y);
 }
 
-static lac_status encode_add(const cli_bench *b, subject *s, const lac_key *key)
+static lac_status bench_encode_add(
+    const cli_bench *b, subject *s, const lac_key *key)
 {
     size_t len;
-    const lac_status status =
-        lac_memory_encode(s->memory, key, b->x, s->payload, s->cap, &len);
-    return status == LAC_OK ? lac_memory_settle(s->memory, key, s->payload, len)
-                            : status;
+    LAC_TRY(lac_memory_encode(s->memory, key, b->x, s->payload, s->cap, &len));
+    return lac_memory_settle(s->memory, key, s->payload, len);
 }
 
 typedef lac_status operation(const cli_bench *, subject *, const lac_key *);
 
-static lac_status run_once(
+static lac_status time_operation(
     const cli_bench *b, subject *s, operation *run, uint64_t round,
     cli_bench_time *out)
 {
@@ -151,15 +152,15 @@ static lac_status run_once(
         b->seed, LAC_PURPOSE_COMPRESS, round, lac_scope_shared(),
         lac_name_hash("bench"));
     out->memcpy =
-        cli_bench_memcpy(b, s->shape.rows * s->shape.cols * sizeof(float));
-    cli_bench_forget(b);
+        cli_bench_memcpy(b, lac_shape_values(s->shape) * sizeof(float));
+    cli_bench_flush_caches(b);
     const double begun = cli_bench_now();
     const lac_status status = run(b, s, &key);
     out->seconds = cli_bench_now() - begun;
     return status;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     const double left = *(const double *)a, right = *(const double *)b;
     return (left > right) - (left < right);
@@ -167,49 +168,42 @@ static int compare(const void *a, const void *b)
 
 double cli_bench_median(double *numbers, size_t count)
 {
-    qsort(numbers, count, sizeof(*numbers), compare);
+    qsort(numbers, count, sizeof(*numbers), compare_doubles);
     return (numbers[(count - 1) / 2] + numbers[count / 2]) / 2;
 }
 
-static lac_status measure(
+static lac_status measure_operation(
     cli_bench *b, subject *s, operation *run, cli_bench_time *out)
 {
     double *const seconds = b->times, *const copies = b->times + b->runs;
     cli_bench_time once;
-    lac_status status = run_once(b, s, run, 0, &once);
-    for (size_t i = 0; i < b->runs && status == LAC_OK; i++) {
-        status = run_once(b, s, run, i + 1, &once);
+    LAC_TRY(time_operation(b, s, run, 0, &once));
+    for (size_t i = 0; i < b->runs; i++) {
+        LAC_TRY(time_operation(b, s, run, i + 1, &once));
         seconds[i] = once.seconds;
         copies[i] = once.memcpy;
     }
-    if (status == LAC_OK) {
-        out->seconds = cli_bench_median(seconds, b->runs);
-        out->memcpy = cli_bench_median(copies, b->runs);
-    }
-    return status;
+    out->seconds = cli_bench_median(seconds, b->runs);
+    out->memcpy = cli_bench_median(copies, b->runs);
+    return LAC_OK;
 }
 
-// The payload that decode_add reads is the one that encode leaves.
+// decode_add reads the payload that encode wrote; encode_add overwrites it.
 static lac_status measure_all(cli_bench *b, subject *s, cli_bench_result *out)
 {
-    lac_status status = measure(b, s, encode, &out->encode);
-    if (status == LAC_OK) {
-        status = measure(b, s, decode_add, &out->decode_add);
-    }
+    LAC_TRY(measure_operation(b, s, bench_encode, &out->encode));
+    LAC_TRY(measure_operation(b, s, bench_decode_add, &out->decode_add));
     out->shape = s->shape;
     out->payload_len = s->len;
-    if (status == LAC_OK) {
-        status = measure(b, s, encode_add, &out->encode_add);
-    }
-    return status;
+    return measure_operation(b, s, bench_encode_add, &out->encode_add);
 }
 
-// A compressor that looks at rows and columns shows it in its bound.
+// The bound of a compressor that uses rows and columns depends on the shape.
 static lac_shape choose_shape(const lac_compressor *c, size_t n)
 {
     const size_t rows = (size_t)sqrt((double)n);
     const lac_shape matrix = {rows, n / rows};
-    const lac_shape vector = {matrix.rows * matrix.cols, 1};
+    const lac_shape vector = {lac_shape_values(matrix), 1};
     const bool same = lac_compressor_bound(c, matrix, LAC_SCOPE_SHARED) ==
                       lac_compressor_bound(c, vector, LAC_SCOPE_SHARED);
     return same ? (lac_shape){n, 1} : matrix;
@@ -219,10 +213,8 @@ lac_status cli_bench_measure(
     cli_bench *b, lac_compressor *c, cli_bench_result *out)
 {
     subject s = {.c = c, .shape = choose_shape(c, b->n)};
-    lac_status status = lac_memory_open(&s.memory, c, s.shape);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(lac_memory_open(&s.memory, c, s.shape));
+    lac_status status = LAC_OK;
     size_t at = 0;
     s.cap = lac_compressor_bound(c, s.shape, LAC_SCOPE_SHARED);
     void *const block =
@@ -232,7 +224,7 @@ lac_status cli_bench_measure(
             LAC_ERR_NOMEM, "bench: no memory for a payload of %zu bytes",
             s.cap);
     } else {
-        s.payload = place(block, &at, 3, s.cap);
+        s.payload = place_buffer(block, &at, 3, s.cap);
         status = measure_all(b, &s, out);
     }
     free(block);

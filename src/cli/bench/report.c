@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `laconic bench` found, as JSON and for people.
+// The output of `laconic bench`, as JSON and as tables.
 #include "cli/bench/report.h"
 
 #include <math.h>
@@ -7,32 +7,26 @@
 
 #include "cli/report/table.h"
 
-// Link speed, in Mbit/s, at which the time to send the bytes saved equals the
-// time to compress. NaN when nothing is saved. It is honest in that the
-// uncompressed way is taken to cost nothing but its bytes.
-static double break_even(double values, double payload_bytes, double seconds)
-{
-    const double saved = sizeof(float) * values - payload_bytes;
-    return saved > 0 ? 8e-6 * saved / seconds : (double)NAN;
-}
-
+// The break-even assumes that uncompressed communication costs nothing but the
+// transfer of its bytes.
 static double entry_break_even(const cli_bench_entry *e)
 {
     const cli_bench_result *const r = &e->result;
-    return break_even(
-        (double)(r->shape.rows * r->shape.cols), (double)r->payload_len,
+    const double bytes = sizeof(float) * (double)lac_shape_values(r->shape);
+    return cli_break_even_mbit(
+        bytes - (double)r->payload_len,
         r->encode.seconds + r->decode_add.seconds);
 }
 
 static double step_break_even(const cli_bench_step *s)
 {
-    return break_even((double)s->values, s->payload_bytes, s->seconds);
+    return cli_break_even_mbit(
+        sizeof(float) * (double)s->values - s->payload_bytes, s->seconds);
 }
 
 static double gbps(const cli_bench_entry *e, const cli_bench_time *t)
 {
-    const lac_shape shape = e->result.shape;
-    return 1e-9 * sizeof(float) * (double)(shape.rows * shape.cols) /
+    return 1e-9 * sizeof(float) * (double)lac_shape_values(e->result.shape) /
            t->seconds;
 }
 
@@ -43,34 +37,45 @@ static double memcpys(const cli_bench_time *t)
 
 static double bits_per_value(const cli_bench_entry *e)
 {
-    const lac_shape shape = e->result.shape;
     return 8 * (double)e->result.payload_len /
-           (double)(shape.rows * shape.cols);
+           (double)lac_shape_values(e->result.shape);
 }
 
-// Of all values: the median over everything of its median, which may be of
-// fewer or more values.
-static double memcpy_seconds(const cli_bench_report *r)
+// Collects the memcpy times of the compressors, in seconds per value. They may
+// have had fewer values than there are, see cli_bench_measure.
+static size_t entry_memcpys(const cli_bench_report *r, double *times)
 {
-    double times[4 * CLI_BENCH_MOST];
     size_t count = 0;
     for (size_t i = 0; i < r->count; i++) {
         const cli_bench_result *const e = &r->entries[i].result;
-        const double values = (double)(e->shape.rows * e->shape.cols);
+        const double values = (double)lac_shape_values(e->shape);
         times[count++] = e->encode.memcpy / values;
         times[count++] = e->decode_add.memcpy / values;
         times[count++] = e->encode_add.memcpy / values;
     }
-    for (size_t i = 0; i < r->step_count; i++) {
-        times[count++] = r->steps[i].memcpy / (double)r->steps[i].values;
-    }
-    return count == 0 ? (double)NAN
-                      : (double)r->values * cli_bench_median(times, count);
+    return count;
 }
 
-static double memcpy_gbps(const cli_bench_report *r)
+static size_t step_memcpys(const cli_bench_report *r, double *times)
 {
-    return 1e-9 * sizeof(float) * (double)r->values / memcpy_seconds(r);
+    for (size_t i = 0; i < r->step_count; i++) {
+        times[i] = r->steps[i].memcpy / (double)r->steps[i].values;
+    }
+    return r->step_count;
+}
+
+static double memcpy_gbps(double *times, size_t count)
+{
+    return count == 0 ? (double)NAN
+                      : 1e-9 * sizeof(float) / cli_bench_median(times, count);
+}
+
+static double all_memcpy_gbps(const cli_bench_report *r)
+{
+    double times[4 * CLI_BENCH_MAX];
+    size_t count = entry_memcpys(r, times);
+    count += step_memcpys(r, times + count);
+    return memcpy_gbps(times, count);
 }
 
 static cJSON *entry_json(const cli_bench_entry *e)
@@ -109,7 +114,7 @@ cJSON *cli_bench_json(const cli_bench_report *r)
     cJSON_AddNumberToObject(o, "values", (double)r->values);
     cJSON_AddNumberToObject(o, "runs", (double)r->runs);
     cJSON_AddStringToObject(o, "kernels", r->kernels);
-    cJSON_AddNumberToObject(o, "memcpy_gbps", memcpy_gbps(r));
+    cJSON_AddNumberToObject(o, "memcpy_gbps", all_memcpy_gbps(r));
     cJSON *const compressors = cJSON_AddArrayToObject(o, "compressors");
     for (size_t i = 0; i < r->count; i++) {
         cJSON_AddItemToArray(compressors, entry_json(&r->entries[i]));
@@ -121,21 +126,14 @@ cJSON *cli_bench_json(const cli_bench_report *r)
     return o;
 }
 
-// Both figures in one cell, so that one heading stands above them.
+// Both figures are in one cell, so that they share a heading.
 static void add_speed(
     cli_table *t, const cli_bench_entry *e, const cli_bench_time *time)
 {
     cli_table_add(t, "%6.1f  %7.2f", gbps(e, time), memcpys(time));
 }
 
-static void add_words(cli_table *t, const char *const *words, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        cli_table_add(t, "%s", words[i]);
-    }
-}
-
-static void add_speed_limit(cli_table *t, double mbit)
+static void add_break_even_gbit(cli_table *t, double mbit)
 {
     if (isnan(mbit)) {
         cli_table_add(t, "-");
@@ -144,11 +142,26 @@ static void add_speed_limit(cli_table *t, double mbit)
     }
 }
 
+// "25,557,032 values of resnet50, medians of 7 runs; a memcpy takes ...". The
+// model is NULL where there is none.
+static void print_heading(
+    size_t values, const char *model, size_t runs, double gbps)
+{
+    char number[CLI_GROUPED_SIZE];
+    printf(
+        "%s value%s%s%s, medians of %zu run%s; a memcpy takes %.2f ms, %.1f "
+        "GB/s\n\n",
+        cli_grouped(values, number), values == 1 ? "" : "s",
+        model == NULL ? "" : " of ", model == NULL ? "" : model, runs,
+        runs == 1 ? "" : "s", 1e-6 * sizeof(float) * (double)values / gbps,
+        gbps);
+}
+
 static void report_compressors(const cli_bench_report *r)
 {
     static const char *const heads[] = {
         "",
-        "bits a",
+        "bits per",
         "encode    ",
         "decode-add  ",
         "with memory ",
@@ -159,8 +172,13 @@ static void report_compressors(const cli_bench_report *r)
         "GB/s  memcpys",
         "GB/s  memcpys",
         "Gbit/s"};
+    double times[3 * CLI_BENCH_MAX];
+    const size_t count = entry_memcpys(r, times);
+    print_heading(r->values, NULL, r->runs, memcpy_gbps(times, count));
     cli_table t = cli_table_make("lrrrrr", NULL);
-    add_words(&t, heads, sizeof(heads) / sizeof(heads[0]));
+    for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+        cli_table_add(&t, "%s", heads[i]);
+    }
     for (size_t i = 0; i < r->count; i++) {
         const cli_bench_entry *const e = &r->entries[i];
         cli_table_add(&t, "%s", e->spec);
@@ -168,43 +186,57 @@ static void report_compressors(const cli_bench_report *r)
         add_speed(&t, e, &e->result.encode);
         add_speed(&t, e, &e->result.decode_add);
         add_speed(&t, e, &e->result.encode_add);
-        add_speed_limit(&t, entry_break_even(e));
+        add_break_even_gbit(&t, entry_break_even(e));
     }
     cli_table_print(&t, stdout);
     printf(
-        "\nGB/s counts the floats, 4 bytes each; memcpys is the time next to "
-        "copies of them\nthat took turns with it: 1.00 is as fast, less is "
-        "faster. With memory is encoding\nwith error memory, settled. Over a "
-        "link slower than the break-even, sending less\noutweighs encode and "
+        "\nGB/s counts 4 bytes per value. memcpys is the time divided by that "
+        "of "
+        "a memcpy of\nthe same values: 1.00 is as fast, less is faster. With "
+        "memory is encoding with\nerror memory and settling it. On a link "
+        "slower than the break-even, the bytes\nsaved outweigh encode and "
         "decode-add.\n");
 }
 
+// "choco with sign"
+static void add_step_name(cli_table *t, const cli_bench_step *s)
+{
+    cli_table_add(
+        t, "%s%s%s", s->spec, s->compressor == NULL ? "" : " with ",
+        s->compressor == NULL ? "" : s->compressor);
+}
+
+// All steps are on the tensors of the same model.
 static void report_steps(const cli_bench_report *r)
 {
-    cli_table t = cli_table_make("llrrr", NULL);
-    cli_table_add(&t, "a whole step of");
-    cli_table_add(&t, "on");
+    double times[CLI_BENCH_MAX];
+    const size_t count = step_memcpys(r, times);
+    print_heading(
+        r->steps[0].values, r->steps[0].layout, r->runs,
+        memcpy_gbps(times, count));
+    cli_table t = cli_table_make("lrrr", NULL);
+    cli_table_add(&t, "whole step of");
     cli_table_add(&t, "ms");
     cli_table_add(&t, "memcpys");
     cli_table_add(&t, "break-even Gbit/s");
     for (size_t i = 0; i < r->step_count; i++) {
         const cli_bench_step *const s = &r->steps[i];
-        cli_table_add(&t, "%s", s->spec);
-        cli_table_add(&t, "%s", s->layout);
+        add_step_name(&t, s);
         cli_table_add(&t, "%.2f", 1e3 * s->seconds);
         cli_table_add(&t, "%.2f", s->seconds / s->memcpy);
-        add_speed_limit(&t, step_break_even(s));
+        add_break_even_gbit(&t, step_break_even(s));
     }
     cli_table_print(&t, stdout);
     printf(
-        "\nA step is what one worker computes, with one neighbour if it mixes "
-        "models, and\nwithout the time it waits. Over a link slower than the "
-        "break-even, sending less\noutweighs it.\n");
+        "\nA step is the computation of one worker, without the time that it "
+        "waits. A worker\nthat mixes models has one neighbour. On a link "
+        "slower "
+        "than the break-even, the\nbytes saved outweigh the step.\n");
 }
 
 void cli_bench_table(const cli_bench_report *r)
 {
-    char processor[CLI_PROCESSOR_SIZE], values[CLI_GROUPED_SIZE];
+    char processor[CLI_PROCESSOR_SIZE];
     bool several = false;
     for (size_t i = 0; i < r->step_count; i++) {
         several = several || r->steps[i].workers > 1;
@@ -212,12 +244,7 @@ void cli_bench_table(const cli_bench_report *r)
     cli_processor(processor);
     printf(
         "%s, %s kernels, one thread%s\n", processor, r->kernels,
-        several ? " a worker" : "");
-    printf(
-        "%s value%s, medians of %zu run%s; a memcpy takes %.2f ms, %.1f GB/s"
-        "\n\n",
-        cli_grouped(r->values, values), r->values == 1 ? "" : "s", r->runs,
-        r->runs == 1 ? "" : "s", 1e3 * memcpy_seconds(r), memcpy_gbps(r));
+        several ? " per worker" : "");
     if (r->count > 0) {
         report_compressors(r);
     }

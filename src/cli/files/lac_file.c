@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // .lac files, version 1. All numbers are little-endian.
 //
-//   offset  bytes  what
+//   offset  bytes  content
 //   0       8      0x89 "LACONIC"
 //   8       4      version of this layout: 1
-//   12      4      H, where the payload begins: 56 + 8 D + S
+//   12      4      H, offset of the payload: 56 + 8 D + S
 //   16      4      wire id of the payload format
 //   20      4      form: 0 plain, 1 unbiased, 2 contractive
 //   24      8      low half of the key, whose scope is shared
@@ -19,11 +19,12 @@
 //
 // `encode` makes the key from its seed, purpose 1, round 0, the shared scope
 // and the name "x". The tensor is compressed as a matrix: the first dimension
-// by the product of the others. The form changes nothing for a decoder. The
-// spec is what the user wrote; the wire id catches a spec whose meaning was
-// changed by another version.
+// by the product of the others. A decoder ignores the form. The spec is the
+// user's; the wire id detects a spec that has another meaning in another
+// version.
 #include "cli/files/lac_file.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <xxhash.h>
@@ -38,14 +39,14 @@ enum {
 static const uint8_t magic[MAGIC_LEN] = {0x89, 'L', 'A', 'C',
                                          'O',  'N', 'I', 'C'};
 
-static void put(uint8_t *out, uint64_t value, size_t bytes)
+static void put_le(uint8_t *out, uint64_t value, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++) {
         out[i] = (uint8_t)(value >> 8 * i);
     }
 }
 
-static uint64_t get(const uint8_t *in, size_t bytes)
+static uint64_t get_le(const uint8_t *in, size_t bytes)
 {
     uint64_t value = 0;
     for (size_t i = 0; i < bytes; i++) {
@@ -69,26 +70,26 @@ size_t cli_lac_finish(const cli_lac *lac, uint8_t *out)
 {
     const size_t offset = cli_lac_payload_offset(lac);
     memcpy(out, magic, MAGIC_LEN);
-    put(out + 8, VERSION, 4);
-    put(out + 12, offset, 4);
-    put(out + 16, lac->wire_id, 4);
-    put(out + 20, (uint64_t)lac->form, 4);
-    put(out + 24, lac->key.low, 8);
-    put(out + 32, lac->key.high, 8);
-    put(out + 40, lac->payload_len, 8);
-    put(out + 48, lac->dimensions.count, 4);
-    put(out + 52, lac->spec_len, 4);
+    put_le(out + 8, VERSION, 4);
+    put_le(out + 12, offset, 4);
+    put_le(out + 16, lac->wire_id, 4);
+    put_le(out + 20, (uint64_t)lac->form, 4);
+    put_le(out + 24, lac->key.low, 8);
+    put_le(out + 32, lac->key.high, 8);
+    put_le(out + 40, lac->payload_len, 8);
+    put_le(out + 48, lac->dimensions.count, 4);
+    put_le(out + 52, lac->spec_len, 4);
     for (size_t i = 0; i < lac->dimensions.count; i++) {
-        put(out + FIXED_LEN + 8 * i, lac->dimensions.size[i], 8);
+        put_le(out + FIXED_LEN + 8 * i, lac->dimensions.size[i], 8);
     }
     memcpy(out + offset - lac->spec_len, lac->spec, lac->spec_len);
     const size_t end = offset + lac->payload_len;
-    put(out + end, XXH3_64bits(out, end), CHECKSUM_LEN);
+    put_le(out + end, XXH3_64bits(out, end), CHECKSUM_LEN);
     return end + CHECKSUM_LEN;
 }
 
-// Checks that the lengths in the file add up to its own, and then that no
-// byte was altered.
+// Checks that the lengths in the header add up to that of the file, and then
+// the checksum.
 static lac_status check_whole(const char *name, const uint8_t *data, size_t len)
 {
     if (len < MAGIC_LEN || memcmp(data, magic, MAGIC_LEN) != 0) {
@@ -102,22 +103,23 @@ static lac_status check_whole(const char *name, const uint8_t *data, size_t len)
             LAC_ERR_CORRUPT, "%s: has %zu bytes, expected at least %d", name,
             len, FIXED_LEN + CHECKSUM_LEN);
     }
-    const uint64_t version = get(data + 8, 4);
+    const uint64_t version = get_le(data + 8, 4);
     if (version != VERSION) {
         return lac_fail(
             LAC_ERR_UNSUPPORTED, "%s: has .lac version %u, expected %d", name,
             (unsigned)version, VERSION);
     }
     const uint64_t room = len - CHECKSUM_LEN;
-    const uint64_t offset = get(data + 12, 4), payload = get(data + 40, 8);
+    const uint64_t offset = get_le(data + 12, 4),
+                   payload = get_le(data + 40, 8);
     if (offset > room || payload != room - offset) {
         return lac_fail(
             LAC_ERR_CORRUPT,
-            "%s: has %zu bytes, which is not the length its header tells; it "
-            "is truncated or altered",
+            "%s: has %zu bytes, which contradicts its header; it is truncated "
+            "or altered",
             name, len);
     }
-    if (get(data + room, CHECKSUM_LEN) != XXH3_64bits(data, (size_t)room)) {
+    if (get_le(data + room, CHECKSUM_LEN) != XXH3_64bits(data, (size_t)room)) {
         return lac_fail(
             LAC_ERR_CORRUPT, "%s: the checksum does not match, it is altered",
             name);
@@ -125,7 +127,7 @@ static lac_status check_whole(const char *name, const uint8_t *data, size_t len)
     return LAC_OK;
 }
 
-// A file whose checksum is right may still have been made by anybody.
+// A hostile file can have a correct checksum, so every field is checked.
 static lac_status check_fields(
     const char *name, uint64_t offset, uint64_t dimensions, uint64_t spec_len,
     uint64_t form)
@@ -186,20 +188,15 @@ lac_status cli_lac_read(const char *path, data_bytes *out)
 lac_status cli_lac_parse(
     const char *name, const uint8_t *data, size_t len, cli_lac *out)
 {
-    lac_status status = check_whole(name, data, len);
-    if (status != LAC_OK) {
-        return status;
-    }
-    const uint64_t offset = get(data + 12, 4), form = get(data + 20, 4);
-    const uint64_t dimensions = get(data + 48, 4), spec_len = get(data + 52, 4);
-    status = check_fields(name, offset, dimensions, spec_len, form);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(check_whole(name, data, len));
+    const uint64_t offset = get_le(data + 12, 4), form = get_le(data + 20, 4);
+    const uint64_t dimensions = get_le(data + 48, 4),
+                   spec_len = get_le(data + 52, 4);
+    LAC_TRY(check_fields(name, offset, dimensions, spec_len, form));
     cli_lac lac = {
-        .wire_id = (uint32_t)get(data + 16, 4),
+        .wire_id = (uint32_t)get_le(data + 16, 4),
         .form = (lac_form)form,
-        .key = {get(data + 24, 8), get(data + 32, 8), LAC_SCOPE_SHARED},
+        .key = {get_le(data + 24, 8), get_le(data + 32, 8), LAC_SCOPE_SHARED},
         .dimensions.count = (size_t)dimensions,
         .spec = (const char *)data + FIXED_LEN + 8 * dimensions,
         .spec_len = (size_t)spec_len,
@@ -207,38 +204,31 @@ lac_status cli_lac_parse(
         .payload_len = len - CHECKSUM_LEN - (size_t)offset,
     };
     for (size_t i = 0; i < lac.dimensions.count; i++) {
-        lac.dimensions.size[i] = get(data + FIXED_LEN + 8 * i, 8);
+        lac.dimensions.size[i] = get_le(data + FIXED_LEN + 8 * i, 8);
     }
-    status = cli_lac_check_spec(name, lac.spec, lac.spec_len);
-    if (status == LAC_OK) {
-        status = cli_dimensions_shape(name, &lac.dimensions, &lac.shape);
-    }
-    if (status == LAC_OK) {
-        *out = lac;
-    }
-    return status;
+    LAC_TRY(cli_lac_check_spec(name, lac.spec, lac.spec_len));
+    LAC_TRY(cli_dimensions_shape(name, &lac.dimensions, &lac.shape));
+    *out = lac;
+    return LAC_OK;
 }
 
-// Puts the file's name before what the library had to say about its content.
+// Puts the name of the file before the message of the library.
 static lac_status failed_in(const char *name, lac_status status)
 {
-    char sentence[512];
-    const size_t len = strlen(lac_error_message());
-    const size_t kept = len < sizeof(sentence) ? len : sizeof(sentence) - 1;
-    memcpy(sentence, lac_error_message(), kept);
-    sentence[kept] = '\0';
-    return lac_fail(status, "%s: %s", name, sentence);
+    char message[512];
+    (void)snprintf(message, sizeof(message), "%s", lac_error_message());
+    return lac_fail(status, "%s: %s", name, message);
 }
 
-// The payload need not be one that our encoder would make of these values,
-// which chooses the shortest: the format allows longer ones.
-static lac_status check_payload(
+// The payload may be longer than the one that our encoder would choose: the
+// format allows it.
+static lac_status check_lac_payload(
     const char *name, const cli_lac *lac, lac_compressor *c)
 {
     if (lac_compressor_wire_id(c) != lac->wire_id) {
         return lac_fail(
             LAC_ERR_UNSUPPORTED,
-            "%s: has payload format %u, but \"%.*s\" is format %u", name,
+            "%s: has payload format %u, but \"%.*s\" has format %u", name,
             lac->wire_id, (int)lac->spec_len, lac->spec,
             lac_compressor_wire_id(c));
     }
@@ -262,7 +252,7 @@ lac_status cli_lac_open(
     if (status != LAC_OK) {
         return failed_in(name, status);
     }
-    status = check_payload(name, lac, c);
+    status = check_lac_payload(name, lac, c);
     if (status != LAC_OK) {
         lac_compressor_close(c);
         return status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the workers of a command are, and running them there.
+// Chooses between threads and an MPI job, and runs the workers.
 #include "cli/launch/launch.h"
 
 #include <stdio.h>
@@ -12,21 +12,21 @@
 
 enum { SPEC_SIZE = 96 };
 
-// Seconds beyond the timeout that joining may take: it has a timeout of its
-// own for all that comes after MPI_Init.
+// Seconds beyond the timeout that joining may take: the transport applies the
+// timeout itself to everything after MPI_Init.
 #define JOIN_GRACE 2.0
 
-// Where the workers are.
+// Where the workers run.
 typedef struct place {
     bool threads;
-    uint32_t world; // 0: the transport will know
+    uint32_t world; // 0: known only to the transport
     const char *spec;
-    char text[SPEC_SIZE]; // what `spec` points to if we made it up
+    char text[SPEC_SIZE]; // the spec, if it is not the user's own
     double timeout;
 } place;
 
-// What a launcher of MPI leaves in the environment of its processes. A batch
-// system alone says nothing about MPI, so its variables do not count.
+// The environment variables that an MPI launcher sets. Those of a batch system
+// do not count: it starts programs without MPI too.
 typedef struct launcher {
     const char *variable;
     const char *size; // the variable with the number of processes, or NULL
@@ -49,7 +49,7 @@ static const launcher *find_launcher(void)
     return NULL;
 }
 
-// The number of processes that were launched, 0 if that is not told.
+// Returns the number of launched processes, 0 if it is unknown.
 static uint32_t launched_size(const launcher *l)
 {
     const char *const text =
@@ -100,17 +100,18 @@ static lac_status choose_place(
 }
 
 // Ends this worker of an MPI job, and with it the job.
-static int give_up(lac_transport *t, const char *sentence, int code)
+static int abort_job(lac_transport *t, const char *message, int code)
 {
     (void)fflush(NULL);
-    lac_transport_abort(t, sentence);
+    lac_transport_abort(t, message);
     lac_transport_kill_job(t, code);
     lac_transport_leave(t);
     return code;
 }
 
 static int run_process(
-    const char *command, const place *p, const cli_crew *crew, void *context)
+    const char *command, const place *p, const cli_workers *workers,
+    void *context)
 {
     lac_transport *t = NULL;
     cli_watchdog watchdog;
@@ -129,40 +130,41 @@ static int run_process(
     }
     const uint32_t rank = lac_transport_rank(t);
     if (p->world == 0) {
-        const int code = crew->prepare(context, lac_transport_world(t));
+        const int code = workers->prepare(context, lac_transport_world(t));
         if (code != CLI_GOOD) {
-            return give_up(t, lac_error_message(), code);
+            return abort_job(t, lac_error_message(), code);
         }
     }
-    if (crew->work(context, t) != LAC_OK) {
-        const char *const sentence = lac_error_message();
-        (void)fprintf(stderr, "laconic: worker %u: %s\n", rank, sentence);
-        const int code = give_up(t, sentence, CLI_FAILED);
-        crew->release(context, rank);
+    if (workers->work(context, t) != LAC_OK) {
+        const char *const message = lac_error_message();
+        (void)fprintf(stderr, "laconic: worker %u: %s\n", rank, message);
+        const int code = abort_job(t, message, CLI_FAILED);
+        workers->release(context, rank);
         return code;
     }
     lac_transport_leave(t);
-    crew->release(context, rank);
+    workers->release(context, rank);
     return CLI_GOOD;
 }
 
 int cli_launch(
     const char *command, const cli_launch_options *options,
-    const cli_crew *crew, void *context)
+    const cli_workers *workers, void *context)
 {
     place p = {0};
     if (choose_place(command, options, &p) != LAC_OK) {
         return cli_misused(command);
     }
-    // As early as possible: here nobody waits for this worker yet.
-    const int code = p.world == 0 ? CLI_GOOD : crew->prepare(context, p.world);
+    // As early as possible: no other worker waits for this one yet.
+    const int code =
+        p.world == 0 ? CLI_GOOD : workers->prepare(context, p.world);
     if (code != CLI_GOOD) {
         return code;
     }
     if (!p.threads) {
-        return run_process(command, &p, crew, context);
+        return run_process(command, &p, workers, context);
     }
-    return cli_crew_threads(crew, context, p.spec, p.world) == LAC_OK
+    return cli_run_threads(workers, context, p.spec, p.world) == LAC_OK
                ? CLI_GOOD
                : cli_failed();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The workers of a command. Under a launcher of MPI this process is one of
-// them; otherwise all of them are threads of this process.
+// Launches the workers of a command. Under an MPI launcher this process is one
+// worker; otherwise all workers are threads of this process.
 #ifndef LACONIC_CLI_LAUNCH_LAUNCH_H
 #define LACONIC_CLI_LAUNCH_LAUNCH_H
 
@@ -11,14 +11,15 @@
 
 #include "cli/options/option.h"
 
-// What the user said about workers; part of a command's settings.
+// The options that concern the workers; part of a command's settings.
 typedef struct cli_launch_options {
     uint64_t workers; // 0: not given
     const char *transport;
     double timeout;
 } cli_launch_options;
 
-// Their lines in a table of options; `launch` is the field of `settings`.
+// Their lines in a table of options. `settings` has them as its member
+// `launch`.
 // clang-format off
 #define CLI_OPTIONS_LAUNCH(settings)                                           \
     {.name = "workers",                                                        \
@@ -28,13 +29,13 @@ typedef struct cli_launch_options {
      .default_value = "",                                                      \
      .min = 1,                                                                 \
      .max = CLI_WORKERS_MAX,                                                   \
-     .help = "how many take part (8, or the size of the MPI job)"},            \
+     .help = "number of workers (8, or the size of the MPI job)"},             \
     {.name = "transport",                                                      \
      .type = CLI_OPTION_TEXT,                                                  \
      .offset = offsetof(settings, launch.transport),                           \
      .value = "SPEC",                                                          \
      .default_value = "auto",                                                  \
-     .help = "auto: the MPI whose launcher started us, or threads"},           \
+     .help = "auto: the MPI of the launcher, or threads"},                     \
     {.name = "timeout",                                                        \
      .type = CLI_OPTION_F64,                                                   \
      .offset = offsetof(settings, launch.timeout),                             \
@@ -42,30 +43,30 @@ typedef struct cli_launch_options {
      .default_value = "60",                                                    \
      .low = 0.001,                                                             \
      .high = 1e8,                                                              \
-     .help = "how long a worker may be silent"}
+     .help = "fail if a worker is silent for so long"}
 // clang-format on
 
 enum { CLI_WORKERS_MAX = 16384, CLI_WORKERS_DEFAULT = 8 };
 
-// What the workers do. `context` is the same for all of them.
-typedef struct cli_crew {
-    // Called once a process, before any work. Returns an exit code, having
-    // reported what is wrong.
+// The work of a command. `context` is the same for all workers.
+typedef struct cli_workers {
+    // Called once per process, before any worker starts. Returns an exit code;
+    // a failure has been reported.
     int (*prepare)(void *context, uint32_t world);
-    // Called for every worker of this process, each in a thread of its own.
-    // Memory that it has lent to the transport must stay until release.
+    // Called for every worker of this process, each in its own thread. Memory
+    // that the transport borrows must stay valid until `release`.
     lac_status (*work)(void *context, lac_transport *transport);
-    // Called for every worker that worked, after it left.
+    // Called for every worker after it has left its transport.
     void (*release)(void *context, uint32_t rank);
-    size_t stack; // bytes that a thread of it needs; 0 for the usual
-} cli_crew;
+    size_t stack_size; // of a thread, in bytes; 0 for the default
+} cli_workers;
 
-// cli_launch runs a crew. `command` names the subcommand in complaints about
-// usage. It returns CLI_GOOD when every worker of this process succeeded. A
-// failure has then been reported on stderr; that of a worker of an MPI job
-// ends the whole job, and this function does not return.
+// cli_launch runs the workers. `command` is the subcommand that messages about
+// usage name. Returns CLI_GOOD if every worker of this process succeeded. A
+// failure has been reported on stderr. The failure of a worker of an MPI job
+// ends the whole job, and cli_launch does not return.
 int cli_launch(
     const char *command, const cli_launch_options *options,
-    const cli_crew *crew, void *context);
+    const cli_workers *workers, void *context);
 
 #endif

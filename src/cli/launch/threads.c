@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A crew as threads of this process. Threads wait at a gate until all of them
-// exist: if one cannot be had, none begins.
+// Workers as threads of this process. Threads wait at a gate until all of them
+// exist: if one cannot be created, no worker starts.
 #include "cli/launch/threads.h"
 
 #include <pthread.h>
@@ -10,31 +10,32 @@
 
 #include "cli/options/command.h"
 
-// A worker needs a few pages; a thousand of them should not need gigabytes.
-enum { STACK_SIZE = 512 * 1024, SENTENCE_SIZE = 512 };
+// A worker needs a few pages; a thousand workers should not need gigabytes.
+enum { STACK_SIZE = 512 * 1024, MESSAGE_SIZE = 512 };
 
 typedef enum gate { CLOSED, OPEN, CANCELLED } gate;
 
-typedef struct crew_run {
-    const cli_crew *crew;
+typedef struct thread_run {
+    const cli_workers *workers;
     void *context;
     const char *spec;
     lac_hub *hub;
     uint32_t world;
-    pthread_mutex_t lock; // of all below
+    pthread_mutex_t lock; // protects all members below
     pthread_cond_t moved;
     gate gate;
     lac_status status; // of the worker that failed first
-    char sentence[SENTENCE_SIZE];
-} crew_run;
+    char message[MESSAGE_SIZE];
+} thread_run;
 
-typedef struct member {
-    crew_run *run;
+// One thread, which runs one worker.
+typedef struct worker_thread {
+    thread_run *run;
     uint32_t rank;
     pthread_t thread;
-} member;
+} worker_thread;
 
-static bool wait_at_gate(crew_run *run)
+static bool wait_at_gate(thread_run *run)
 {
     (void)pthread_mutex_lock(&run->lock);
     while (run->gate == CLOSED) {
@@ -45,7 +46,7 @@ static bool wait_at_gate(crew_run *run)
     return open;
 }
 
-static void move_gate(crew_run *run, gate to)
+static void move_gate(thread_run *run, gate to)
 {
     (void)pthread_mutex_lock(&run->lock);
     run->gate = to;
@@ -53,86 +54,86 @@ static void move_gate(crew_run *run, gate to)
     (void)pthread_mutex_unlock(&run->lock);
 }
 
-// Who failed on its own knows more than those who waited for it.
-static void keep_failure(crew_run *run, lac_status status)
+// A worker that failed on its own replaces one that failed waiting for it.
+static void record_failure(thread_run *run, lac_status status)
 {
     (void)pthread_mutex_lock(&run->lock);
     if (run->status == LAC_OK ||
         (run->status == LAC_ERR_PEER && status != LAC_ERR_PEER)) {
         run->status = status;
         (void)snprintf(
-            run->sentence, sizeof(run->sentence), "%s", lac_error_message());
+            run->message, sizeof(run->message), "%s", lac_error_message());
     }
     (void)pthread_mutex_unlock(&run->lock);
 }
 
-static void *run_member(void *argument)
+static void *run_worker_thread(void *argument)
 {
-    const member *const m = argument;
-    crew_run *const run = m->run;
+    const worker_thread *const w = argument;
+    thread_run *const run = w->run;
     lac_transport *t = NULL;
     if (!wait_at_gate(run)) {
         return NULL;
     }
     lac_status status =
-        lac_transport_join(&t, run->spec, run->hub, m->rank, run->world);
+        lac_transport_join(&t, run->spec, run->hub, w->rank, run->world);
     if (status != LAC_OK) {
-        keep_failure(run, status);
+        record_failure(run, status);
         return NULL;
     }
-    status = run->crew->work(run->context, t);
+    status = run->workers->work(run->context, t);
     if (status != LAC_OK) {
-        keep_failure(run, status);
+        record_failure(run, status);
         lac_transport_abort(t, lac_error_message());
     }
     lac_transport_leave(t);
-    run->crew->release(run->context, m->rank);
+    run->workers->release(run->context, w->rank);
     return NULL;
 }
 
-// Starts all members; returns how many there are in the end.
-static uint32_t start_members(crew_run *run, member *members)
+// Starts the threads and returns how many exist.
+static uint32_t start_threads(thread_run *run, worker_thread *threads)
 {
     pthread_attr_t attributes;
     uint32_t count = 0;
     int problem = pthread_attr_init(&attributes);
     if (problem == 0) {
-        const size_t stack = run->crew->stack;
+        const size_t stack = run->workers->stack_size;
         problem = pthread_attr_setstacksize(
             &attributes, stack == 0 ? STACK_SIZE : stack);
         while (problem == 0 && count < run->world) {
-            members[count] = (member){.run = run, .rank = count};
+            threads[count] = (worker_thread){.run = run, .rank = count};
             problem = pthread_create(
-                &members[count].thread, &attributes, run_member,
-                &members[count]);
+                &threads[count].thread, &attributes, run_worker_thread,
+                &threads[count]);
             count += problem == 0;
         }
         (void)pthread_attr_destroy(&attributes);
     }
     if (problem != 0) {
         (void)snprintf(
-            run->sentence, sizeof(run->sentence),
-            "there is no room for worker %u of %u as a thread: %s", count,
-            run->world, strerror(problem));
+            run->message, sizeof(run->message),
+            "cannot create a thread for worker %u of %u: %s", count, run->world,
+            strerror(problem));
         run->status = LAC_ERR_NOMEM;
     }
     return count;
 }
 
-static void run_members(crew_run *run, member *members)
+static void run_worker_threads(thread_run *run, worker_thread *threads)
 {
-    const uint32_t count = start_members(run, members);
+    const uint32_t count = start_threads(run, threads);
     move_gate(run, count == run->world ? OPEN : CANCELLED);
     for (uint32_t i = 0; i < count; i++) {
-        (void)pthread_join(members[i].thread, NULL);
+        (void)pthread_join(threads[i].thread, NULL);
     }
 }
 
-lac_status cli_crew_threads(
-    const cli_crew *crew, void *context, const char *spec, uint32_t world)
+lac_status cli_run_threads(
+    const cli_workers *workers, void *context, const char *spec, uint32_t world)
 {
-    crew_run run = {
-        .crew = crew,
+    thread_run run = {
+        .workers = workers,
         .context = context,
         .spec = spec,
         .world = world,
@@ -143,16 +144,16 @@ lac_status cli_crew_threads(
     if (status != LAC_OK) {
         return status;
     }
-    member *const members = calloc(world, sizeof(*members));
-    if (members == NULL) {
+    worker_thread *const threads = calloc(world, sizeof(*threads));
+    if (threads == NULL) {
         status = lac_fail(LAC_ERR_NOMEM, "no memory for %u workers", world);
     } else {
-        run_members(&run, members);
+        run_worker_threads(&run, threads);
     }
     if (run.status != LAC_OK) {
-        status = lac_fail(run.status, "%s", run.sentence);
+        status = lac_fail(run.status, "%s", run.message);
     }
-    free(members);
+    free(threads);
     lac_hub_close(run.hub);
     return status;
 }

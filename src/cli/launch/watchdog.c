@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// A thread that ends the program when a deadline has passed.
 #include "cli/launch/watchdog.h"
 
 #include <errno.h>
@@ -23,7 +24,7 @@ static struct timespec deadline_in(double seconds)
     return t;
 }
 
-static void *watch(void *argument)
+static void *watch_deadline(void *argument)
 {
     cli_watchdog *const w = argument;
     const struct timespec deadline = deadline_in(w->seconds);
@@ -35,22 +36,22 @@ static void *watch(void *argument)
     const bool over = w->over;
     (void)pthread_mutex_unlock(&w->lock);
     if (!over) {
-        (void)fprintf(stderr, "laconic: %s\n", w->sentence);
-        _exit(CLI_FAILED); // the call that hangs holds what exit would want
+        (void)fprintf(stderr, "laconic: %s\n", w->message);
+        _exit(CLI_FAILED); // exit could wait for a lock of the call that hangs
     }
     return NULL;
 }
 
-void cli_watchdog_start(cli_watchdog *w, double seconds, const char *sentence)
+void cli_watchdog_start(cli_watchdog *w, double seconds, const char *message)
 {
     pthread_condattr_t monotonic;
-    *w = (cli_watchdog){.seconds = seconds, .sentence = sentence};
+    *w = (cli_watchdog){.seconds = seconds, .message = message};
     (void)pthread_mutex_init(&w->lock, NULL);
     (void)pthread_condattr_init(&monotonic);
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&w->changed, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
-    w->running = pthread_create(&w->thread, NULL, watch, w) == 0;
+    w->running = pthread_create(&w->thread, NULL, watch_deadline, w) == 0;
 }
 
 void cli_watchdog_stop(cli_watchdog *w)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Everything that can be named, by kind. A new kind is a line in `kinds`.
+// The catalog. A new kind is a line in `kinds`.
 #include "cli/options/catalog.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 static const cli_kind kinds[] = {
     {"compressors",
-     "A+B sends the values that the sparsifier A keeps through B: "
+     "A+B compresses the values that the sparsifier A keeps with B: "
      "top-k:0.01+natural",
      lac_compressors, lac_compressor_aliases},
     {"topologies", NULL, lac_topologies, NULL},
@@ -27,7 +27,7 @@ const cli_kind *cli_kinds(size_t *count_out)
     return kinds;
 }
 
-static const lac_plugin *find_plugin(const cli_kind *kind, const char *name)
+static const lac_plugin *find_target(const cli_kind *kind, const char *name)
 {
     size_t count = 0;
     const lac_plugin *const *const plugins = kind->plugins(&count);
@@ -54,7 +54,7 @@ bool cli_kind_item(const cli_kind *kind, size_t index, cli_item *out)
     const lac_alias *const aliases =
         kind->aliases == NULL ? NULL : kind->aliases(&count);
     for (size_t i = 0; aliases != NULL && i < count; i++) {
-        const lac_plugin *const target = find_plugin(kind, aliases[i].target);
+        const lac_plugin *const target = find_target(kind, aliases[i].target);
         if (target != NULL && index-- == 0) {
             *out = (cli_item){aliases[i].name, target, aliases[i].preset};
             return true;
@@ -76,7 +76,7 @@ const lac_param *cli_item_param(const cli_item *item, size_t index)
     return param->name == NULL ? NULL : param;
 }
 
-// Presets are the library's own and hold no parentheses.
+// Presets come from the library and have no parentheses.
 const char *cli_item_default(
     const cli_item *item, const lac_param *param, char text[CLI_DEFAULT_SIZE])
 {
@@ -97,7 +97,7 @@ const char *cli_item_default(
     return text;
 }
 
-// Finds the name nearest to `word`, or NULL: one that is near but not equal.
+// Returns the name that is closest to `word`, but not equal, or NULL.
 static const char *closest_name(const char *kind, const char *word)
 {
     const cli_kind *which = kinds;
@@ -115,12 +115,7 @@ static const char *closest_name(const char *kind, const char *word)
     return distance == 0 ? NULL : closest;
 }
 
-int cli_bad_spec(const char *command, const char *spec)
-{
-    return cli_bad_spec_of(command, "compressors", spec);
-}
-
-int cli_bad_spec_of(const char *command, const char *kind, const char *spec)
+int cli_bad_spec(const char *command, const char *kind, const char *spec)
 {
     (void)cli_failed();
     // Each part of "A:...+B:..." begins with a name.

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The command line of a subcommand: options as "--name value" or
-// "--name=value" in any order, arguments between them; what follows a lone
-// "--" is an argument whatever it looks like.
+// The command line of a subcommand: options as "--name value" or "--name=value"
+// in any order, with arguments between them. Everything after a lone "--" is an
+// argument.
+#include "cli/options/command.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/options/command.h"
-
-enum { OPTIONS_MAX = 64 }; // one bit each in `given`
+enum {
+    OPTIONS_MAX = 64,  // one bit each in `given`
+    COLUMNS = 80,      // of a terminal
+    USAGE_INDENT = 14, // "usage: laconic"
+};
 
 // Finds the option that text[0..len) names.
 static const cli_option *find_option(
@@ -35,8 +39,8 @@ static lac_status unknown_option(
         }
     }
     return lac_fail(
-        LAC_ERR_INVALID, "%s: there is no option --%s%s%s%s", command->name,
-        word, closest == NULL ? "" : "; did you mean --",
+        LAC_ERR_INVALID, "%s: unknown option --%s%s%s%s", command->name, word,
+        closest == NULL ? "" : "; did you mean --",
         closest == NULL ? "" : closest, closest == NULL ? "" : "?");
 }
 
@@ -73,11 +77,11 @@ static lac_status read_option(
     return cli_option_store(o, value, settings);
 }
 
-// Puts the defaults in place, and tells which options must be given.
+// Stores the defaults, and writes which options are required.
 static lac_status store_defaults(
-    const cli_command *command, void *settings, uint64_t *needed_out)
+    const cli_command *command, void *settings, uint64_t *required_out)
 {
-    *needed_out = 0;
+    *required_out = 0;
     for (size_t i = 0; command->options[i].name != NULL; i++) {
         const cli_option *const o = &command->options[i];
         if (i == OPTIONS_MAX) {
@@ -89,13 +93,9 @@ static lac_status store_defaults(
                           *o->default_value == '\0' &&
                           o->type != CLI_OPTION_TEXT;
         if (o->default_value != NULL && !none) {
-            const lac_status status =
-                cli_option_store(o, o->default_value, settings);
-            if (status != LAC_OK) {
-                return status;
-            }
+            LAC_TRY(cli_option_store(o, o->default_value, settings));
         } else if (o->type != CLI_OPTION_FLAG && !none) {
-            *needed_out |= (uint64_t)1 << i;
+            *required_out |= (uint64_t)1 << i;
         }
     }
     return LAC_OK;
@@ -106,7 +106,7 @@ static lac_status check_complete(
 {
     if (count > command->arguments_max) {
         return lac_fail(
-            LAC_ERR_INVALID, "%s: cannot use \"%s\", expected %s",
+            LAC_ERR_INVALID, "%s: unexpected argument \"%s\", expected %s",
             command->name, argv[command->arguments_max],
             *command->arguments == '\0' ? "only options" : command->arguments);
     }
@@ -137,27 +137,23 @@ lac_status cli_parse(
     const cli_command *command, int argc, char **argv, void *settings,
     size_t *count_out)
 {
-    uint64_t needed = 0, given = 0;
+    uint64_t required = 0, given = 0;
     size_t count = 0;
     bool options = true;
     memset(settings, 0, command->settings_size);
-    lac_status status = store_defaults(command, settings, &needed);
-    for (int i = 0; i < argc && status == LAC_OK; i++) {
+    LAC_TRY(store_defaults(command, settings, &required));
+    for (int i = 0; i < argc; i++) {
         if (options && strcmp(argv[i], "--") == 0) {
             options = false;
         } else if (options && strncmp(argv[i], "--", 2) == 0) {
-            status = read_option(command, argc, argv, &i, settings, &given);
+            LAC_TRY(read_option(command, argc, argv, &i, settings, &given));
         } else {
             argv[count++] = argv[i];
         }
     }
-    if (status == LAC_OK) {
-        status = check_complete(command, needed & ~given, count, argv);
-    }
-    if (status == LAC_OK) {
-        *count_out = count;
-    }
-    return status;
+    LAC_TRY(check_complete(command, required & ~given, count, argv));
+    *count_out = count;
+    return LAC_OK;
 }
 
 static size_t left_width(const cli_option *o)
@@ -177,26 +173,50 @@ static void print_option(const cli_option *o, size_t width)
     if (o->default_value != NULL && *o->default_value != '\0') {
         printf(" (%s)", o->default_value);
     } else if (o->default_value == NULL && o->type != CLI_OPTION_FLAG) {
-        printf(" (must be given)");
+        printf(" (required)");
     }
     printf("\n");
+}
+
+// Prints a word of the usage, on a new line if it does not fit.
+static void print_word(const char *word, size_t *column_inout)
+{
+    const size_t len = 1 + strlen(word);
+    if (*column_inout + len > COLUMNS) {
+        printf("\n%*s", USAGE_INDENT, "");
+        *column_inout = USAGE_INDENT;
+    }
+    printf(" %s", word);
+    *column_inout += len;
+}
+
+static void print_usage(const cli_command *command)
+{
+    char word[COLUMNS];
+    size_t column = strlen("usage: laconic ") + strlen(command->name);
+    printf("usage: laconic %s", command->name);
+    for (const cli_option *o = command->options; o->name != NULL; o++) {
+        const bool required = o->default_value == NULL && o->value != NULL;
+        (void)snprintf(
+            word, sizeof(word), "%s--%s%s%s%s", required ? "" : "[", o->name,
+            o->value == NULL ? "" : " ", o->value == NULL ? "" : o->value,
+            required ? "" : "]");
+        print_word(word, &column);
+    }
+    if (*command->arguments != '\0') {
+        print_word(command->arguments, &column);
+    }
+    printf("\n\n");
 }
 
 void cli_help(const cli_command *command)
 {
     size_t width = strlen("help");
-    printf("usage: laconic %s", command->name);
+    print_usage(command);
+    printf("%s\n\n", command->details);
     for (const cli_option *o = command->options; o->name != NULL; o++) {
-        const bool needed = o->default_value == NULL && o->value != NULL;
-        printf(
-            " %s--%s%s%s%s", needed ? "" : "[", o->name,
-            o->value == NULL ? "" : " ", o->value == NULL ? "" : o->value,
-            needed ? "" : "]");
         width = left_width(o) > width ? left_width(o) : width;
     }
-    printf(
-        "%s%s\n\n", *command->arguments == '\0' ? "" : " ", command->arguments);
-    printf("%s\n\n", command->details);
     for (const cli_option *o = command->options; o->name != NULL; o++) {
         print_option(o, width);
     }
@@ -217,4 +237,11 @@ int cli_misused(const char *command)
         stderr, "try `laconic %s%s--help`\n", command == NULL ? "" : command,
         command == NULL ? "" : " ");
     return CLI_USAGE;
+}
+
+int cli_rejected(const char *command, lac_status status)
+{
+    return status == LAC_ERR_INVALID || status == LAC_ERR_NOTFOUND
+               ? cli_misused(command)
+               : cli_failed();
 }

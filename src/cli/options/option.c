@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Values of options, read by their type; and how far apart two words are.
+// Values of options, parsed by type; and the edit distance of two words.
 #include "cli/options/option.h"
 
 #include <errno.h>
@@ -65,7 +65,7 @@ static lac_status store_choice(
         text, option->choices);
 }
 
-// Word number `index` of a list.
+// Writes word number `index` of a list.
 static void choice_text(
     const char *choices, uint32_t index, char text[CLI_OPTION_TEXT_SIZE])
 {

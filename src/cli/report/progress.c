@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
-// A bar that is drawn over itself, or lines.
+// A bar that is redrawn in place, or lines.
 #include "cli/report/progress.h"
 
 #include <time.h>
 #include <unistd.h>
 
 enum {
-    WIDTH = 24,      // of the bar
-    WHAT_MOST = 40,  // so that the line never wraps
-    REDRAWS = 1000,  // of a bar, at most
-    LINES = 20,      // at most
-    LONG_ENOUGH = 2, // seconds before the first line
+    WIDTH = 24,         // of the bar
+    WHAT_MAX = 40,      // letters, so that the line does not wrap
+    REDRAWS_MAX = 1000, // of a bar
+    LINES_MAX = 20,
+    QUIET_SECONDS = 2, // before the first line
 };
 
-// Back to the start of the line, and clear it.
+// Moves to the start of the line and clears it.
 static const char clear_line[] = "\r\033[K";
 
-static double now(void)
+static double progress_now(void)
 {
     struct timespec t;
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
@@ -29,11 +29,11 @@ cli_progress cli_progress_begin(size_t total)
         .stream = stderr,
         .terminal = isatty(STDERR_FILENO) == 1,
         .total = total,
-        .start = now(),
+        .start = progress_now(),
     };
 }
 
-// Whether step `next` is the first in its one of so many equal parts.
+// Whether one of `parts` equal parts has passed since the last output.
 static bool begins_a_part(const cli_progress *p, size_t next, size_t parts)
 {
     const double part = (double)p->total / (double)parts;
@@ -43,17 +43,17 @@ static bool begins_a_part(const cli_progress *p, size_t next, size_t parts)
 void cli_progress_step(cli_progress *p, size_t done, const char *what)
 {
     const size_t next = done + 1;
-    if (p->terminal && begins_a_part(p, next, REDRAWS)) {
+    if (p->terminal && begins_a_part(p, next, REDRAWS_MAX)) {
         const size_t filled = p->total == 0 ? 0 : done * WIDTH / p->total;
         (void)fprintf(p->stream, "%s[", clear_line);
         for (size_t i = 0; i < WIDTH; i++) {
             (void)fputc(i < filled ? '#' : ' ', p->stream);
         }
         (void)fprintf(
-            p->stream, "] %zu/%zu %.*s", next, p->total, WHAT_MOST, what);
+            p->stream, "] %zu/%zu %.*s", next, p->total, WHAT_MAX, what);
     } else if (
-        !p->terminal && now() - p->start > LONG_ENOUGH &&
-        begins_a_part(p, next, LINES)) {
+        !p->terminal && progress_now() - p->start > QUIET_SECONDS &&
+        begins_a_part(p, next, LINES_MAX)) {
         (void)fprintf(p->stream, "%zu/%zu %s\n", next, p->total, what);
     } else {
         return;

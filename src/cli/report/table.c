@@ -3,6 +3,7 @@
 #include "cli/report/table.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,7 @@ static size_t column_width(const cli_table *table, size_t column)
 static void print_row(
     const cli_table *table, size_t first, const size_t *widths, FILE *stream)
 {
-    size_t blanks = 0; // printed only when something follows
+    size_t blanks = 0; // printed only before the next text
     (void)fputs(table->indent, stream);
     for (size_t k = 0; k < table->columns && first + k < table->rows; k++) {
         const char *const cell = table->cells[first + k];
@@ -113,6 +114,17 @@ const char *cli_bytes(double bytes, char text[CLI_BYTES_SIZE])
     (void)snprintf(
         text, CLI_BYTES_SIZE, "%.*f %s", unit == 0 ? 0 : 1, bytes, units[unit]);
     return text;
+}
+
+double cli_break_even_mbit(double saved_bytes, double seconds)
+{
+    return saved_bytes > 0 && seconds > 0 ? 8e-6 * saved_bytes / seconds
+                                          : (double)NAN;
+}
+
+cJSON *cli_json_text(const char *text)
+{
+    return text == NULL ? cJSON_CreateNull() : cJSON_CreateString(text);
 }
 
 int cli_json_print(cJSON *object, FILE *stream)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the commands print: aligned tables for people, one JSON object for
+// The output of commands: aligned tables for people, one JSON object for
 // programs.
 #ifndef LACONIC_CLI_REPORT_REPORT_H
 #define LACONIC_CLI_REPORT_REPORT_H
@@ -13,9 +13,9 @@
 
 enum { CLI_COLUMNS_MAX = 12, CLI_CELL_SIZE = 160 };
 
-// Rows of cells, printed once all widths are known. Starts as {0}.
+// Rows of cells, printed when all widths are known.
 typedef struct cli_table {
-    const char *align;  // a letter a column: 'l' left, 'r' right
+    const char *align;  // a letter per column: 'l' left, 'r' right
     const char *indent; // before every row; NULL for none
     size_t columns;
     size_t rows, room;
@@ -26,20 +26,20 @@ typedef struct cli_table {
 // `align`, which must outlive it.
 cli_table cli_table_make(const char *align, const char *indent);
 
-// cli_table_add formats the next cell, in rows from left to right. A cell that
-// is too long is cut.
+// cli_table_add formats the next cell, in rows from left to right, and
+// truncates it to CLI_CELL_SIZE - 1 bytes.
 void cli_table_add(cli_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-// cli_table_row adds a row of three columns: a name, its value and a note.
+// cli_table_row adds a row to a table of three columns: name, value and note.
 void cli_table_row(
     cli_table *table, const char *name, const char *value, const char *note);
 
-// cli_table_print prints the table with two blanks between columns, none at
-// the end of a line, and releases it.
+// cli_table_print prints the table with two spaces between columns and without
+// trailing spaces, and releases it.
 void cli_table_print(cli_table *table, FILE *stream);
 
-// cli_grouped writes `number` with commas between groups of three digits.
+// cli_grouped writes `number` with a comma between groups of three digits.
 enum { CLI_GROUPED_SIZE = 32 };
 const char *cli_grouped(uint64_t number, char text[CLI_GROUPED_SIZE]);
 
@@ -48,12 +48,20 @@ const char *cli_grouped(uint64_t number, char text[CLI_GROUPED_SIZE]);
 enum { CLI_BYTES_SIZE = 32 };
 const char *cli_bytes(double bytes, char text[CLI_BYTES_SIZE]);
 
-// cli_json_print prints `object` and a line feed, and releases it. A number
-// that is not finite is printed as null. Returns an exit code.
+// cli_break_even_mbit returns the link speed, in Mbit/s, at which sending
+// `saved_bytes` takes `seconds`: below it compression saves time. Returns NaN
+// if nothing is saved or the time is 0.
+double cli_break_even_mbit(double saved_bytes, double seconds);
+
+// cli_json_print prints `object` and a line feed, and releases it. Numbers that
+// are not finite are printed as null. Returns an exit code.
 int cli_json_print(cJSON *object, FILE *stream);
 
-// cli_processor tells the name of the processor, as Linux does, or "an unknown
-// processor".
+// cli_json_text returns a new string, or null if `text` is NULL.
+cJSON *cli_json_text(const char *text);
+
+// cli_processor writes the name of the processor as Linux reports it, or "an
+// unknown processor".
 enum { CLI_PROCESSOR_SIZE = 128 };
 void cli_processor(char text[CLI_PROCESSOR_SIZE]);
 

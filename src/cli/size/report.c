@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `laconic size` tells about a step.
+// The output of `laconic size`, as JSON and as tables.
 #include "cli/size/report.h"
 
 #include <math.h>
@@ -9,25 +9,19 @@
 
 enum { LARGEST = 6, DURATION_SIZE = 32 };
 
-static double exact_bytes(const cli_size *s)
+static double model_bytes(const cli_size *s)
 {
     return (double)sizeof(float) *
            (double)lac_layout_values(s->algorithm.layout);
 }
 
-// Bytes that leave a worker in a step: gossip sends them to each neighbour.
-static double sent(const cli_size *s, double bytes)
+// The bytes that a worker sends in a step: gossip sends to each neighbour.
+static double sent_bytes(const cli_size *s, double bytes)
 {
     const lac_cost *const c = &s->cost;
     return c->family == LAC_FAMILY_MODEL && c->phases > 0
                ? bytes * c->messages / c->phases
                : bytes;
-}
-
-static void add_text(cJSON *o, const char *key, const char *text)
-{
-    cJSON_AddItemToObject(
-        o, key, text == NULL ? cJSON_CreateNull() : cJSON_CreateString(text));
 }
 
 cJSON *cli_size_json(const cli_size *s)
@@ -36,20 +30,22 @@ cJSON *cli_size_json(const cli_size *s)
     const lac_layout *const layout = s->algorithm.layout;
     const bool gossip = c->family == LAC_FAMILY_MODEL;
     cJSON *const o = cJSON_CreateObject();
-    add_text(o, "model", s->model);
-    add_text(o, "layout", s->layout);
-    add_text(o, "algorithm", s->algorithm.spec);
-    add_text(o, "compressor", s->algorithm.compressor);
-    add_text(o, "topology", gossip ? s->topology : NULL);
+    cJSON_AddItemToObject(o, "model", cli_json_text(s->model));
+    cJSON_AddItemToObject(o, "layout", cli_json_text(s->layout));
+    cJSON_AddItemToObject(o, "algorithm", cli_json_text(s->algorithm.spec));
+    cJSON_AddItemToObject(
+        o, "compressor", cli_json_text(s->algorithm.compressor));
+    cJSON_AddItemToObject(
+        o, "topology", cli_json_text(gossip ? s->topology : NULL));
     cJSON_AddNumberToObject(
         o, "workers", lac_topology_workers(s->algorithm.topology));
     cJSON_AddNumberToObject(o, "tensors", (double)lac_layout_count(layout));
     cJSON_AddNumberToObject(o, "parameters", (double)lac_layout_values(layout));
     cJSON_AddNumberToObject(o, "payload_bytes_per_step", c->payload_bytes);
-    cJSON_AddNumberToObject(o, "uncompressed_bytes_per_step", exact_bytes(s));
+    cJSON_AddNumberToObject(o, "uncompressed_bytes_per_step", model_bytes(s));
     cJSON_AddNumberToObject(
         o, "ratio",
-        c->payload_bytes > 0 ? exact_bytes(s) / c->payload_bytes : (double)NAN);
+        c->payload_bytes > 0 ? model_bytes(s) / c->payload_bytes : (double)NAN);
     if (s->algorithm.compressor != NULL) {
         cJSON_AddNumberToObject(o, "values_kept", (double)s->values_kept);
     }
@@ -100,7 +96,7 @@ static void add_names(const cli_size *s, cli_table *t)
         s->cost.family == LAC_FAMILY_MODEL ? s->topology : "");
 }
 
-static void add_bytes(const cli_size *s, cli_table *t)
+static void add_costs(const cli_size *s, cli_table *t)
 {
     char number[CLI_GROUPED_SIZE], text[CLI_BYTES_SIZE], note[CLI_CELL_SIZE];
     const lac_cost *const c = &s->cost;
@@ -108,23 +104,23 @@ static void add_bytes(const cli_size *s, cli_table *t)
     (void)snprintf(
         note, sizeof(note), "%s, %s%s", cli_bytes(c->payload_bytes, text),
         s->algorithm.compressor == NULL ? "" : "at most, ",
-        gossip ? "to each neighbour" : "of each worker");
+        gossip ? "to each neighbour" : "from each worker");
     cli_table_row(
-        t, "bytes a step", cli_grouped((uint64_t)c->payload_bytes, number),
+        t, "bytes per step", cli_grouped((uint64_t)c->payload_bytes, number),
         note);
     cli_table_row(
-        t, "uncompressed", cli_grouped((uint64_t)exact_bytes(s), number),
-        cli_bytes(exact_bytes(s), text));
+        t, "uncompressed", cli_grouped((uint64_t)model_bytes(s), number),
+        cli_bytes(model_bytes(s), text));
     if (c->payload_bytes > 0) {
         (void)snprintf(
-            text, sizeof(text), "%.1f x", exact_bytes(s) / c->payload_bytes);
+            text, sizeof(text), "%.1f x", model_bytes(s) / c->payload_bytes);
         cli_table_row(t, "fewer bytes", text, "than uncompressed");
     }
     (void)snprintf(text, sizeof(text), "%g", c->messages);
     (void)snprintf(
-        note, sizeof(note), "a step, %g exchange%s one after the other",
-        c->phases, c->phases == 1 ? "" : "s");
-    cli_table_row(t, "messages", text, c->phases > 1 ? note : "a step");
+        note, sizeof(note), "per step, in %g consecutive exchange%s", c->phases,
+        c->phases == 1 ? "" : "s");
+    cli_table_row(t, "messages", text, c->phases > 1 ? note : "per step");
     cli_table_row(
         t, "memory", cli_grouped(c->memory_bytes, number),
         cli_bytes((double)c->memory_bytes, text));
@@ -141,25 +137,26 @@ static void print_times(const cli_size *s, FILE *stream)
         {"10 Gbit/s", 1e10},
     };
     char text[DURATION_SIZE];
-    if (!(sent(s, exact_bytes(s)) > 0)) {
-        return; // one worker sends nothing
+    if (!(sent_bytes(s, model_bytes(s)) > 0)) {
+        return; // a single worker sends nothing
     }
     cli_table t = cli_table_make("lrr", NULL);
-    cli_table_row(&t, "a worker's bytes over", "in", "uncompressed");
+    cli_table_row(&t, "time to send over", "compressed", "uncompressed");
     for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
         const double scale = 8 / links[i].bits;
         cli_table_add(&t, "%s", links[i].name);
         cli_table_add(
-            &t, "%s", duration(scale * sent(s, s->cost.payload_bytes), text));
+            &t, "%s",
+            duration(scale * sent_bytes(s, s->cost.payload_bytes), text));
         cli_table_add(
-            &t, "%s", duration(scale * sent(s, exact_bytes(s)), text));
+            &t, "%s", duration(scale * sent_bytes(s, model_bytes(s)), text));
     }
     (void)fputc('\n', stream);
     cli_table_print(&t, stream);
 }
 
-// The tensor with the most bytes among those not yet shown; the first of
-// several. Returns the count when nothing is left.
+// Returns the tensor with the most bytes that is not yet shown, the first of
+// several, or `count` if all are.
 static size_t next_largest(const double *bytes, size_t count, const bool *shown)
 {
     size_t best = count;
@@ -171,15 +168,14 @@ static size_t next_largest(const double *bytes, size_t count, const bool *shown)
     return best;
 }
 
-static void add_tensor(const cli_size *s, size_t index, cli_table *t)
+static void add_tensor_row(const cli_size *s, size_t index, cli_table *t)
 {
     char number[CLI_GROUPED_SIZE];
     const lac_tensor *const tensor =
         lac_layout_tensor(s->algorithm.layout, index);
     const lac_shape shape = tensor->shape;
     const double bytes = s->tensor_bytes[index];
-    const double exact =
-        (double)sizeof(float) * (double)(shape.rows * shape.cols);
+    const double exact = sizeof(float) * (double)lac_shape_values(shape);
     cli_table_add(t, "%s", tensor->name);
     cli_table_add(t, "%zu x %zu", shape.rows, shape.cols);
     cli_table_add(t, "%s", cli_grouped((uint64_t)bytes, number));
@@ -194,7 +190,7 @@ static void add_tensor(const cli_size *s, size_t index, cli_table *t)
 static void print_tensors(const cli_size *s, FILE *stream)
 {
     static const char *const heads[] = {
-        "tensors with the most", "", "bytes", "of all", "fewer"};
+        "largest tensors", "shape", "bytes", "share", "fewer"};
     const size_t count = lac_layout_count(s->algorithm.layout);
     bool *const shown = calloc(count + 1, sizeof(*shown));
     if (s->tensor_bytes == NULL || shown == NULL || count < 2 ||
@@ -209,7 +205,7 @@ static void print_tensors(const cli_size *s, FILE *stream)
     for (size_t row = 0; row < LARGEST && row < count; row++) {
         const size_t index = next_largest(s->tensor_bytes, count, shown);
         shown[index] = true;
-        add_tensor(s, index, &t);
+        add_tensor_row(s, index, &t);
     }
     (void)fputc('\n', stream);
     cli_table_print(&t, stream);
@@ -220,7 +216,7 @@ void cli_size_table(const cli_size *s, FILE *stream)
 {
     cli_table t = cli_table_make("lrl", NULL);
     add_names(s, &t);
-    add_bytes(s, &t);
+    add_costs(s, &t);
     cli_table_print(&t, stream);
     print_times(s, stream);
     print_tensors(s, stream);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `laconic size` has found out, and how it tells.
+// The output of `laconic size`.
 #ifndef LACONIC_CLI_SIZE_REPORT_H
 #define LACONIC_CLI_SIZE_REPORT_H
 
@@ -9,7 +9,8 @@
 
 #include <laconic/laconic.h>
 
-// What a step costs, and the names the user gave. Borrows everything.
+// The cost of a step and the names that the user gave. All pointers are
+// borrowed.
 typedef struct cli_size {
     const char *model;  // a spec, or NULL
     const char *layout; // a file, or NULL
@@ -17,13 +18,14 @@ typedef struct cli_size {
     lac_algorithm_options algorithm;
     lac_cost cost;
     size_t values_kept;   // by the compressor, if there is one
-    double *tensor_bytes; // payload of each tensor, or NULL if not known
+    double *tensor_bytes; // payload of each tensor, or NULL if unknown
 } cli_size;
 
-// cli_size_json makes the object of --json.
+// cli_size_json returns the object of --json.
 cJSON *cli_size_json(const cli_size *s);
 
-// cli_size_table prints for people: the numbers, and where the bytes are.
+// cli_size_table prints the tables for people: the cost, and the largest
+// tensors.
 void cli_size_table(const cli_size *s, FILE *stream);
 
 #endif

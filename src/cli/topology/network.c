@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Networks of workers, drawn with characters and written as matrices.
+// Networks of workers, printed as text and written as matrices.
 #include "cli/topology/network.h"
 
 #include <inttypes.h>
@@ -10,13 +10,13 @@
 #include "cli/report/table.h"
 
 enum {
-    LISTED_MAX = 16, // workers whose neighbours fit beside the picture
-    DRAWN_MAX = 56,  // workers whose picture fits on a screen
+    LISTED_MAX = 16, // workers whose neighbours fit beside the matrix
+    DRAWN_MAX = 56,  // workers whose matrix fits on a screen
     MATRIX_MAX = 16384,
 };
 
-// In a network that varies, the sign of the round in which two talk.
-static const char rounds[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+// The digit of the round in which two workers of a varying network communicate.
+static const char round_digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
 
 static void draw_row(const lac_topology *t, uint32_t rank, char *row)
 {
@@ -29,12 +29,13 @@ static void draw_row(const lac_topology *t, uint32_t rank, char *row)
         const uint32_t count = lac_topology_edges(t, rank, round, &edges);
         for (uint32_t k = 0; k < count; k++) {
             row[edges[k].peer] =
-                period == 1 ? '#' : rounds[round % (sizeof(rounds) - 1)];
+                period == 1 ? '#'
+                            : round_digits[round % (sizeof(round_digits) - 1)];
         }
     }
 }
 
-// "0.2", or "0.07 to 0.2" where they differ.
+// "0.2", or "0.07 to 0.2" if the weights differ.
 static void add_weights(const lac_topology *t, uint32_t rank, cli_table *table)
 {
     const lac_edge *edges;
@@ -79,11 +80,11 @@ void cli_network_print(const lac_topology *t, FILE *stream)
     cli_table table = cli_table_make(listed ? "rlrll" : "rlrl", NULL);
     cli_table_add(&table, "worker");
     cli_table_add(
-        &table, "%s", lac_topology_period(t) == 1 ? "talks to" : "in round");
-    cli_table_add(&table, "own share");
-    cli_table_add(&table, "a neighbour's");
+        &table, "%s", lac_topology_period(t) == 1 ? "neighbours" : "in round");
+    cli_table_add(&table, "own weight");
+    cli_table_add(&table, "neighbour's");
     if (listed) {
-        cli_table_add(&table, "neighbours");
+        cli_table_add(&table, "ranks");
     }
     for (uint32_t i = 0; i < n; i++) {
         cli_table_add(&table, "%" PRIu32, i);
@@ -99,8 +100,9 @@ void cli_network_print(const lac_topology *t, FILE *stream)
     cli_table_print(&table, stream);
 }
 
-// Replaces `w` by W of `round` times w.
-static lac_status mix(const lac_topology *t, uint32_t round, double *w)
+// Multiplies `w` from the left by the matrix of `round`.
+static lac_status multiply_round(
+    const lac_topology *t, uint32_t round, double *w)
 {
     const size_t n = lac_topology_workers(t);
     double *const before = malloc(n * n * sizeof(*before));
@@ -124,19 +126,16 @@ static lac_status mix(const lac_topology *t, uint32_t round, double *w)
     return LAC_OK;
 }
 
-static lac_status fill(const lac_topology *t, double *w)
+static lac_status fill_matrix(const lac_topology *t, double *w)
 {
     lac_topology_matrix(t, 0, w);
     for (uint32_t round = 1; round < lac_topology_period(t); round++) {
-        const lac_status status = mix(t, round, w);
-        if (status != LAC_OK) {
-            return status;
-        }
+        LAC_TRY(multiply_round(t, round, w));
     }
     return LAC_OK;
 }
 
-// Values become the bytes of the file in place.
+// Converts values to the bytes of the file, in place.
 static void put_values(double *values, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -161,7 +160,7 @@ lac_status cli_network_write(const lac_topology *t, const char *path)
     }
     const cli_dimensions dimensions = {.count = 2, .size = {n, n}};
     uint8_t header[CLI_NPY_HEADER_MAX];
-    const size_t head = cli_npy_header_f64(&dimensions, header);
+    const size_t head = cli_npy_header(CLI_NPY_F64, &dimensions, header);
     const size_t len = head + n * n * sizeof(double);
     uint8_t *const data = malloc(len);
     if (data == NULL) {
@@ -171,7 +170,7 @@ lac_status cli_network_write(const lac_topology *t, const char *path)
     }
     memcpy(data, header, head);
     double *const w = (void *)(data + head); // a multiple of 64 from the start
-    lac_status status = fill(t, w);
+    lac_status status = fill_matrix(t, w);
     if (status == LAC_OK) {
         put_values(w, n * n);
         status = data_file_write(path, data, len);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Networks of workers, drawn and written.
+// Networks of workers, as text and as matrices.
 #ifndef LACONIC_CLI_TOPOLOGY_NETWORK_H
 #define LACONIC_CLI_TOPOLOGY_NETWORK_H
 
@@ -9,13 +9,13 @@
 
 #include "data/output.h"
 
-// cli_network_print draws a network after a blank line: a row of the matrix a
-// worker, with the neighbours beside it if there is room. One that is too
-// large to look at is left out.
+// cli_network_print prints a blank line and a network as text: a row of the
+// matrix per worker, with the list of neighbours if there is room. It prints
+// nothing if the network is too large for a screen.
 void cli_network_print(const lac_topology *t, FILE *stream);
 
-// cli_network_write writes the mixing matrix, the product over a period, as a
-// .npy file of float64.
+// cli_network_write writes the mixing matrix, or the product of those of a
+// period, as a .npy file of float64.
 // Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM, leaving nothing behind.
 lac_status cli_network_write(const lac_topology *t, const char *path);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Folders of runs. The lock is on the folder itself, so it leaves no file, and
-// it ends with the program, however that ends.
+// Folders of runs. The lock is on the folder itself: it leaves no file, and it
+// is released when the program ends, however that happens.
 #include "cli/train/folder.h"
 
 #include <errno.h>
@@ -15,29 +15,27 @@
 #include "data/file.h"
 #include "data/output.h"
 
-// What may differ when a run is resumed: how long it is, where it runs, and
-// what it prints.
+// Settings that may differ when a run is resumed: its length, where it runs,
+// and its output.
 static const char *const free_settings[] = {
     "epochs", "data-dir", "transport", "timeout", "out", "resume", "json", NULL,
 };
 
-// What a run would write over, or take up, in a folder that has no manifest.
-static lac_status check_strangers(const char *folder)
+// Rejects a folder without a manifest that has files which a run would
+// overwrite or resume from.
+static lac_status check_foreign_files(const char *folder)
 {
     static const char *const names[] = {
         "latest", "metrics.jsonl", "model.safetensors"};
     char path[DATA_PATH_SIZE];
     struct stat info;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const lac_status status = data_path_join(path, folder, names[i]);
-        if (status != LAC_OK) {
-            return status;
-        }
+        LAC_TRY(data_path_join(path, folder, names[i]));
         if (lstat(path, &info) == 0) {
             return lac_fail(
                 LAC_ERR_INVALID,
-                "%s: is there, but there is no manifest.json that says of "
-                "which run; name another folder with --out",
+                "%s: exists, but there is no manifest.json of its run; name "
+                "another folder with --out",
                 path);
         }
     }
@@ -51,7 +49,7 @@ lac_status cli_train_folder_check(
     const size_t len = strlen(folder);
     if (len == 0 || len >= DATA_PATH_SIZE) {
         return lac_fail(
-            LAC_ERR_INVALID, "--out has %zu letters, expected 1 to %d", len,
+            LAC_ERR_INVALID, "--out has %zu bytes, expected 1 to %d", len,
             DATA_PATH_SIZE - 1);
     }
     const lac_status status =
@@ -59,11 +57,11 @@ lac_status cli_train_folder_check(
     if (found && !resume) {
         return lac_fail(
             LAC_ERR_INVALID,
-            "%s: holds a run already; --resume continues it, or name another "
-            "folder with --out",
+            "%s: already holds a run; continue it with --resume, or name "
+            "another folder with --out",
             folder);
     }
-    return status == LAC_OK && !found ? check_strangers(folder) : status;
+    return status == LAC_OK && !found ? check_foreign_files(folder) : status;
 }
 
 static lac_status lock_folder(const char *folder, int *lock_out)
@@ -71,7 +69,7 @@ static lac_status lock_folder(const char *folder, int *lock_out)
     const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     *lock_out = CLI_NO_LOCK;
     if (fd < 0) {
-        return LAC_OK; // may be written to, but not looked at
+        return LAC_OK; // writable, but not readable
     }
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
         *lock_out = fd;
@@ -82,31 +80,25 @@ static lac_status lock_folder(const char *folder, int *lock_out)
     return problem == EWOULDBLOCK
                ? lac_fail(
                      LAC_ERR_INVALID,
-                     "%s: another run is writing to it; wait for its end, or "
+                     "%s: another run is writing to it; wait until it ends, or "
                      "name another folder with --out",
                      folder)
                : LAC_OK;
 }
 
-lac_status cli_train_folder_take(
+lac_status cli_train_folder_lock(
     const char *folder, const cJSON *settings, bool resume, int *lock_out)
 {
     *lock_out = CLI_NO_LOCK;
-    lac_status status = data_folder_make(folder);
-    if (status == LAC_OK) {
-        status = lock_folder(folder, lock_out);
-    }
-    // Another run may have begun, and ended, since the first look.
-    if (status == LAC_OK) {
-        status = cli_train_folder_check(folder, settings, resume);
-    }
-    if (status == LAC_OK) {
-        data_output_sweep(folder);
-    }
-    return status;
+    LAC_TRY(data_folder_make(folder));
+    LAC_TRY(lock_folder(folder, lock_out));
+    // Another run may have started, and ended, since the first check.
+    LAC_TRY(cli_train_folder_check(folder, settings, resume));
+    data_output_sweep(folder);
+    return LAC_OK;
 }
 
-void cli_train_folder_leave(int lock)
+void cli_train_folder_unlock(int lock)
 {
     if (lock != CLI_NO_LOCK) {
         (void)close(lock);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Manifests.
+// Manifests, as JSON files.
 #include "cli/train/manifest.h"
 
 #include <stdio.h>
@@ -74,10 +74,7 @@ lac_status cli_manifest_write(
     const char *folder, const cJSON *settings, const cJSON *facts)
 {
     char path[DATA_PATH_SIZE];
-    lac_status status = data_path_join(path, folder, "manifest.json");
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(data_path_join(path, folder, "manifest.json"));
     cJSON *const o = cJSON_CreateObject();
     cJSON_AddItemToObject(o, "settings", cJSON_Duplicate(settings, true));
     cJSON_AddItemToObject(o, "facts", cJSON_Duplicate(facts, true));
@@ -87,11 +84,12 @@ lac_status cli_manifest_write(
     char *const text = cJSON_Print(o);
     cJSON_Delete(o);
     if (text == NULL) {
-        return lac_fail(LAC_ERR_NOMEM, "%s: no memory for it", path);
+        return lac_fail(LAC_ERR_NOMEM, "%s: no memory for the manifest", path);
     }
     const size_t len = strlen(text);
     text[len] = '\n'; // in place of the zero byte, which is not written
-    status = data_file_write(path, (const uint8_t *)text, len + 1);
+    const lac_status status =
+        data_file_write(path, (const uint8_t *)text, len + 1);
     cJSON_free(text);
     return status;
 }
@@ -106,7 +104,7 @@ static bool is_free(const char *name, const char *const *free)
     return false;
 }
 
-static lac_status compare(
+static lac_status compare_settings(
     const char *path, const cJSON *ours, const cJSON *theirs,
     const char *const *free)
 {
@@ -123,7 +121,7 @@ static lac_status compare(
         if (strcmp(o->valuestring, t->valuestring) != 0) {
             return lac_fail(
                 LAC_ERR_INVALID,
-                "--%s is \"%.100s\", but the run to resume was begun with "
+                "--%s is \"%.100s\", but the run to resume was started with "
                 "\"%.100s\" (%s)",
                 o->string, o->valuestring, t->valuestring, path);
         }
@@ -137,26 +135,25 @@ lac_status cli_manifest_check(
 {
     char path[DATA_PATH_SIZE];
     data_bytes bytes = {0};
-    lac_status status = data_path_join(path, folder, "manifest.json");
-    *found_out = status == LAC_OK && data_is_file(path);
-    if (!*found_out) {
-        return status;
+    *found_out = false;
+    LAC_TRY(data_path_join(path, folder, "manifest.json"));
+    if (!data_is_file(path)) {
+        return LAC_OK;
     }
-    status = data_file_read(path, &bytes);
-    if (status != LAC_OK) {
-        return status;
-    }
+    *found_out = true;
+    LAC_TRY(data_file_read(path, &bytes));
     cJSON *const manifest =
         cJSON_ParseWithLength((const char *)bytes.data, bytes.len);
     const cJSON *const theirs =
         cJSON_GetObjectItemCaseSensitive(manifest, "settings");
-    status = cJSON_IsObject(theirs)
-                 ? compare(path, settings, theirs, free)
-                 : lac_fail(
-                       LAC_ERR_CORRUPT,
-                       "%s: is no manifest of a run, expected a JSON object "
-                       "with settings",
-                       path);
+    const lac_status status =
+        cJSON_IsObject(theirs)
+            ? compare_settings(path, settings, theirs, free)
+            : lac_fail(
+                  LAC_ERR_CORRUPT,
+                  "%s: is not the manifest of a run, expected a JSON "
+                  "object with settings",
+                  path);
     cJSON_Delete(manifest);
     data_bytes_free(&bytes);
     return status;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The report of a training run: how good the models are, what it cost to say so
-// little, and for which links that pays.
+// The report of a training run: the quality of the models, the bytes sent, the
+// cost of compression, and the link speeds for which it pays.
 #include "cli/train/report.h"
 
 #include <math.h>
 
 #include "cli/report/table.h"
 
-static double memory_of(const train_facts *f)
+static double total_memory(const train_facts *f)
 {
     const train_memory *const m = &f->memory;
     return (double)m->parameters + (double)m->gradient + (double)m->optimiser +
@@ -20,16 +20,13 @@ static double times_fewer(const train_run *run)
            (double)run->result.metrics.usage.traffic.payload_bytes;
 }
 
-// Link speed, in Mbit/s, at which sending the bytes that were saved would have
-// taken a worker as long as the compression did. NaN when nothing was saved.
-static double break_even(const train_run *run)
+// Per worker. NaN if nothing was saved.
+static double run_break_even(const train_run *run)
 {
     const train_usage *const u = &run->result.metrics.usage;
     const double saved =
         run->result.uncompressed_bytes - (double)u->traffic.payload_bytes;
-    return saved > 0 && u->compress_seconds > 0
-               ? 8e-6 * saved / run->world / u->compress_seconds
-               : (double)NAN;
+    return cli_break_even_mbit(saved / run->world, u->compress_seconds);
 }
 
 static const char *family_name(lac_family family)
@@ -74,9 +71,9 @@ cJSON *cli_train_json(const train_run *run)
     }
     cJSON_AddNumberToObject(o, "uncompressed_bytes", r->uncompressed_bytes);
     cJSON_AddNumberToObject(o, "times_fewer", times_fewer(run));
-    cJSON_AddNumberToObject(o, "memory_bytes", memory_of(&r->facts));
+    cJSON_AddNumberToObject(o, "memory_bytes", total_memory(&r->facts));
     cJSON_AddItemToObject(o, "memory", memory_json(&r->facts));
-    cJSON_AddNumberToObject(o, "break_even_mbit", break_even(run));
+    cJSON_AddNumberToObject(o, "break_even_mbit", run_break_even(run));
     cJSON_AddNumberToObject(o, "seconds", r->seconds);
     return o;
 }
@@ -105,13 +102,13 @@ static void add_quality(const train_run *run, cli_table *t)
     cli_table_row(t, "", value, "of the averaged model");
 }
 
-static void add_bytes(const train_run *run, cli_table *t)
+static void add_traffic(const train_run *run, cli_table *t)
 {
     const train_result *const r = &run->result;
     const lac_traffic *const sent = &r->metrics.usage.traffic;
     char value[CLI_CELL_SIZE], text[CLI_BYTES_SIZE];
     if (run->world == 1) {
-        cli_table_row(t, "bytes", "0", "one worker has nobody to talk to");
+        cli_table_row(t, "bytes", "0", "a single worker sends nothing");
         return;
     }
     (void)snprintf(
@@ -122,9 +119,8 @@ static void add_bytes(const train_run *run, cli_table *t)
     (void)snprintf(value, sizeof(value), "%.1f x", times_fewer(run));
     cli_table_row(
         t, "fewer bytes", value,
-        r->facts.family == LAC_FAMILY_MODEL
-            ? "than gossip of whole models"
-            : "than all-reduce of whole gradients");
+        r->facts.family == LAC_FAMILY_MODEL ? "than uncompressed gossip"
+                                            : "than uncompressed all-reduce");
 }
 
 static void add_memory(const train_run *run, cli_table *t)
@@ -133,12 +129,12 @@ static void add_memory(const train_run *run, cli_table *t)
     char note[CLI_CELL_SIZE], total[CLI_BYTES_SIZE], text[5][CLI_BYTES_SIZE];
     (void)snprintf(
         note, sizeof(note),
-        "a worker: parameters %s, gradient %s, optimiser %s,",
+        "per worker: parameters %s, gradient %s, optimiser %s,",
         cli_bytes((double)m->parameters, text[0]),
         cli_bytes((double)m->gradient, text[1]),
         cli_bytes((double)m->optimiser, text[2]));
     cli_table_row(
-        t, "memory", cli_bytes(memory_of(&run->result.facts), total), note);
+        t, "memory", cli_bytes(total_memory(&run->result.facts), total), note);
     (void)snprintf(
         note, sizeof(note), "activations %s, algorithm %s",
         cli_bytes((double)m->activations, text[3]),
@@ -148,7 +144,7 @@ static void add_memory(const train_run *run, cli_table *t)
 
 static void add_break_even(const train_run *run, cli_table *t)
 {
-    const double mbit = break_even(run);
+    const double mbit = run_break_even(run);
     char value[CLI_CELL_SIZE];
     if (run->world == 1) {
         return;
@@ -161,7 +157,7 @@ static void add_break_even(const train_run *run, cli_table *t)
         value, sizeof(value), mbit < 10 ? "%.1f Mbit/s" : "%.0f Mbit/s", mbit);
     cli_table_row(
         t, "break-even", value,
-        "compression saves time on slower links, and costs time on faster");
+        "compression saves time on slower links, costs time on faster");
 }
 
 static void add_time(const train_run *run, cli_table *t)
@@ -172,7 +168,7 @@ static void add_time(const train_run *run, cli_table *t)
     (void)snprintf(value, sizeof(value), "%.1f s", r->seconds);
     (void)snprintf(
         note, sizeof(note),
-        "a worker: computed %.1f s, compressed %.1f s, waited %.1f s",
+        "per worker: computed %.1f s, compressed %.1f s, waited %.1f s",
         u->compute_seconds, u->compress_seconds, u->wait_seconds);
     cli_table_row(t, "time", value, note);
 }
@@ -190,7 +186,7 @@ void cli_train_table(const train_run *run, const char *topology, FILE *stream)
     (void)snprintf(value, sizeof(value), "%u", run->world);
     cli_table_row(
         &t, "workers", value,
-        f->family == LAC_FAMILY_MODEL ? topology : "all with all");
+        f->family == LAC_FAMILY_MODEL ? topology : "all-reduce");
     cli_table_row(
         &t, "algorithm", p->algorithm.spec,
         p->algorithm.compressor == NULL ? "" : p->algorithm.compressor);
@@ -205,7 +201,7 @@ void cli_train_table(const train_run *run, const char *topology, FILE *stream)
         cli_grouped(run->result.metrics.step, number));
     cli_table_row(&t, "epochs", value, note);
     add_quality(run, &t);
-    add_bytes(run, &t);
+    add_traffic(run, &t);
     add_memory(run, &t);
     add_break_even(run, &t);
     add_time(run, &t);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `laconic train` tells at the end.
+// The output of `laconic train` at the end of a run.
 #ifndef LACONIC_CLI_TRAIN_REPORT_H
 #define LACONIC_CLI_TRAIN_REPORT_H
 
@@ -9,10 +9,10 @@
 
 #include "train/run.h"
 
-// cli_train_facts makes an object of what was known before the first step.
+// cli_train_facts returns an object of the facts known before the first step.
 cJSON *cli_train_facts(const train_facts *facts);
 
-// cli_train_json and cli_train_table report a run that was tested.
+// cli_train_json and cli_train_table report a run that is complete.
 cJSON *cli_train_json(const train_run *run);
 void cli_train_table(const train_run *run, const char *topology, FILE *stream);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The options of `laconic train`, and the plan they make.
+// The options of `laconic train`, and the plan that they define.
 #include "cli/train/settings.h"
 
 #include <stddef.h>
@@ -27,7 +27,7 @@ enum { BATCH_MAX = 1 << 20 };
      .help = (words)}
 #define CHOICE(field, option, words, otherwise, about)                         \
     {.name = (option), .type = CLI_OPTION_CHOICE,                              \
-     .offset = offsetof(settings, field), .value = (words),                    \
+     .offset = offsetof(settings, field), .value = "NAME",                     \
      .default_value = (otherwise), .choices = (words), .help = (about)}
 #define FLAG(field, option, words)                                             \
     {.name = (option), .type = CLI_OPTION_FLAG,                                \
@@ -35,45 +35,45 @@ enum { BATCH_MAX = 1 << 20 };
 
 const cli_option cli_train_options[] = {
     TEXT(model, "model", "SPEC", "lenet",
-         "what to train; see `laconic list`"),
-    TEXT(data, "data", "NAME", "fashion-mnist", "what to train it on"),
+         "model to train; see `laconic list`"),
+    TEXT(data, "data", "NAME", "fashion-mnist", "data set"),
     TEXT(data_dir, "data-dir", "DIR", "",
-         "where its files are, if not where packages put them"),
+         "folder of the data set (that of its package)"),
     TEXT(algorithm, "algorithm", "SPEC", "powergossip",
-         "how the workers come to agree"),
+         "how the workers communicate"),
     CLI_OPTION_COMPRESSOR(settings),
     CLI_OPTION_TOPOLOGY(settings),
     WHOLE(epochs, "epochs", "5", 1, UINT32_MAX,
-          "how often all examples are seen"),
+          "passes over the training set"),
     WHOLE(batch, "batch", "32", 1, BATCH_MAX,
-          "examples a worker and step; of a text, rows"),
+          "examples per worker and step; rows of a text"),
     WHOLE(bptt, "bptt", "30", 1, BATCH_MAX,
-          "words of a text that gradients reach back"),
+          "words of back-propagation through time"),
     CHOICE(optimizer, "optimizer", "sgd|adam", "sgd",
-           "adam goes with gradient algorithms"),
+           "adam needs a gradient algorithm"),
     NUMBER(lr, "lr", "0.1", 0, 1e6, "learning rate"),
-    NUMBER(momentum, "momentum", "0.9", 0, 1, "of sgd, local"),
+    NUMBER(momentum, "momentum", "0.9", 0, 1, "of sgd, local to a worker"),
     CHOICE(nesterov, "nesterov", "torch|powersgd|no", "torch",
            "form of the momentum"),
     NUMBER(weight_decay, "weight-decay", "0", 0, 1e6,
-           "pull towards 0; batch norms are spared"),
+           "L2 penalty; batch norms have none"),
     NUMBER(clip, "clip", "0", 0, 1e30,
-           "largest norm of a worker's gradient; 0: any"),
+           "largest norm of a worker's gradient; 0: none"),
     CHOICE(schedule, "schedule", "constant|step|cosine", "constant",
            "of the learning rate"),
     NUMBER(warmup, "warmup", "0", 0, 1e6,
-           "epochs in which the rate rises linearly"),
+           "epochs of linear warm-up"),
     TEXT(milestones, "milestones", "E,E,...", "",
-         "epochs after which `step` divides it by 10"),
+         "epochs after which `step` divides the rate by 10"),
     TEXT(split, "split", "RULE", "shuffle",
          "shuffle, fixed, sorted or dirichlet:ALPHA"),
     FLAG(augment, "augment", "crop and mirror the training images"),
     WHOLE(limit, "limit", "0", 0, UINT32_MAX,
-          "use the first N training examples; 0: all"),
+          "train on the first N examples only; 0: all"),
     WHOLE(checkpoint_every, "checkpoint-every", "0", 0, UINT32_MAX,
-          "steps; 0: at the end of every epoch"),
-    FLAG(overlap, "overlap", "gossip beside the computation of gradients"),
-    TEXT(out, "out", "DIR", NULL, "where metrics and checkpoints go"),
+          "steps between checkpoints; 0: one per epoch"),
+    FLAG(overlap, "overlap", "gossip while gradients are computed"),
+    TEXT(out, "out", "DIR", NULL, "folder for metrics and checkpoints"),
     FLAG(resume, "resume", "continue the run in DIR"),
     CLI_OPTION_SEED(settings),
     CLI_OPTIONS_LAUNCH(settings),
@@ -82,19 +82,16 @@ const cli_option cli_train_options[] = {
 };
 // clang-format on
 
-// What does not go together.
-static lac_status check(const cli_train_settings *s, const train_plan *p)
+// Rejects settings that contradict each other.
+static lac_status check_plan(const cli_train_settings *s, const train_plan *p)
 {
     lac_cost cost;
-    const lac_status status = lac_algorithm_cost(&p->algorithm, &cost);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(lac_algorithm_cost(&p->algorithm, &cost));
     const bool gradient = cost.family == LAC_FAMILY_GRADIENT;
     if (gradient && s->overlap) {
         return lac_fail(
             LAC_ERR_INVALID,
-            "--overlap: %s averages gradients, which have to be there first; "
+            "--overlap: %s averages gradients, so it must wait for them; "
             "expected a model algorithm",
             s->algorithm);
     }
@@ -149,9 +146,7 @@ lac_status cli_train_plan(
     p->algorithm.seed = s->seed;
     p->algorithm.timeout = s->launch.timeout;
     p->algorithm.training = true;
-    lac_status status = data_split_parse(s->split, &p->split);
-    if (status == LAC_OK) {
-        status = train_milestones_parse(s->milestones, &p->schedule);
-    }
-    return status == LAC_OK ? check(s, p) : status;
+    LAC_TRY(data_split_parse(s->split, &p->split));
+    LAC_TRY(train_milestones_parse(s->milestones, &p->schedule));
+    return check_plan(s, p);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a user can say to `laconic train`, and what that means for the run.
+// The settings of `laconic train`, and the plan of the run that they define.
 #ifndef LACONIC_CLI_TRAIN_SETTINGS_H
 #define LACONIC_CLI_TRAIN_SETTINGS_H
 
@@ -38,13 +38,13 @@ typedef struct cli_train_settings {
     bool json;
 } cli_train_settings;
 
-// The options that fill them.
+// The options that fill the settings.
 extern const cli_option cli_train_options[];
 
-// cli_train_plan makes the plan of a run on `set`, by workers who are connected
-// by `topology`, of a model that is laid out like `layout`.
-// Fails with LAC_ERR_INVALID or LAC_ERR_NOTFOUND if a word is unknown or if
-// settings do not go together.
+// cli_train_plan writes the plan of a run on `set`, by workers that `topology`
+// connects, of a model with the layout `layout`.
+// Fails with LAC_ERR_INVALID or LAC_ERR_NOTFOUND if a word is unknown or
+// settings contradict each other.
 lac_status cli_train_plan(
     const cli_train_settings *s, const data_set *set,
     const lac_topology *topology, const lac_layout *layout, train_plan *out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tables line up, numbers are grouped, bytes have units, JSON has null for what
-// is not finite.
+// Tables are aligned, digits are grouped, bytes have units, and JSON has null
+// for numbers that are not finite.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void assert_printed(FILE *stream, const char *expected)
     free(text);
 }
 
-static void columns_line_up_and_lines_end_with_their_last_word(void **state)
+static void columns_are_aligned_without_trailing_spaces(void **state)
 {
     (void)state;
     FILE *const stream = open_text();
@@ -89,7 +89,7 @@ static void bytes_have_units_of_powers_of_1000(void **state)
     assert_string_equal(cli_bytes(999950, bytes), "1.0 MB");
 }
 
-static void what_is_not_finite_is_null(void **state)
+static void numbers_that_are_not_finite_are_null(void **state)
 {
     (void)state;
     FILE *const stream = open_text();
@@ -105,11 +105,11 @@ static void what_is_not_finite_is_null(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns_line_up_and_lines_end_with_their_last_word),
+        cmocka_unit_test(columns_are_aligned_without_trailing_spaces),
         cmocka_unit_test(tables_grow),
         cmocka_unit_test(long_numbers_are_grouped),
         cmocka_unit_test(bytes_have_units_of_powers_of_1000),
-        cmocka_unit_test(what_is_not_finite_is_null),
+        cmocka_unit_test(numbers_that_are_not_finite_are_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
