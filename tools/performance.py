@@ -17,8 +17,8 @@ import sys
 
 PAGE = pathlib.Path(__file__).parent.parent / "docs" / "performance.md"
 
-# Targets with AVX2, in memcpys: (spec, key) to the target.
-TARGETS = {
+# Aims with AVX2, in memcpys: (spec, key) to the aim.
+AIMS = {
     ("natural", "encode"): 0.8,
     ("natural", "decode_add"): 1.0,
     ("dithering:bucket=512,norm=inf", "encode"): 1.0,
@@ -28,7 +28,7 @@ TARGETS = {
     ("sign", "encode_add"): 0.9,
     ("top-k", "encode"): 2.0,
 }
-STEP_TARGETS = {"powersgd:rank=1": 2.1, "powersgd:rank=2": 2.3,
+STEP_AIMS = {"powersgd:rank=1": 2.1, "powersgd:rank=2": 2.3,
              "powersgd:rank=4": 3.0}
 
 # Settings that are known to be slow.
@@ -77,11 +77,11 @@ def machine():
     return f"{model}, {text.count('processor')} cores"
 
 
-def with_target(row, key, target):
+def with_aim(row, key, aim):
     low, high = row[key + "_range"]
     text = f"{row[key]:.2f}"
-    return (text if target is None else
-            f"**{text}** (target {target}; {low:.2f} to {high:.2f})")
+    return (text if aim is None else
+            f"**{text}** (aim {aim}; {low:.2f} to {high:.2f})")
 
 
 def heading(result, calls):
@@ -111,8 +111,8 @@ def compressor_table(laconic, kernels, runs, calls, specs):
     ]
     for row in result["compressors"]:
         cells = [
-            with_target(row, key + "_memcpys",
-                     TARGETS.get((row["spec"], key))
+            with_aim(row, key + "_memcpys",
+                     AIMS.get((row["spec"], key))
                      if result["kernels"] == "avx2" else None)
             for key in ("encode", "decode_add", "encode_add")]
         lines.append(
@@ -131,7 +131,7 @@ def step_table(laconic, runs, calls):
             name = row["spec"]
             if compressor is not None:
                 name += " with " + compressor
-            ratio = with_target(row, "memcpy_ratio", STEP_TARGETS.get(row["spec"]))
+            ratio = with_aim(row, "memcpy_ratio", STEP_AIMS.get(row["spec"]))
             lines.append(f"| {name} | {ratio} | {row['ms']:.1f} "
                          f"| {break_even(row)} |")
     return "\n".join([heading(result, calls), "", *lines])
