@@ -28,7 +28,7 @@ typedef struct cli_average_result {
     char warning[256]; // of the algorithm, or empty
 } cli_average_result;
 
-// One run. The caller fills all members but the last two.
+// One run. The caller fills all members but the result.
 typedef struct cli_average {
     lac_algorithm_options algorithm; // all but the transport
     const char *topology;            // as the user wrote it

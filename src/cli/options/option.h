@@ -83,8 +83,8 @@ lac_status cli_option_store(
     const cli_option *option, const char *text, void *settings);
 
 // cli_closer returns whether `name` is fewer than `*distance_inout` edits of
-// one letter away from `word`, and if so stores their number there. Start with
-// CLI_CLOSE + 1 to find only names that the user may have meant.
+// one character away from `word`, and if so stores their number there. Start
+// with CLI_CLOSE + 1 to find only names that the user may have meant.
 enum { CLI_CLOSE = 2 };
 bool cli_closer(const char *word, const char *name, size_t *distance_inout);
 

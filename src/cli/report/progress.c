@@ -7,7 +7,7 @@
 
 enum {
     WIDTH = 24,         // of the bar
-    WHAT_MAX = 40,      // letters, so that the line does not wrap
+    WHAT_MAX = 40,      // characters, so that the line does not wrap
     REDRAWS_MAX = 1000, // of a bar
     LINES_MAX = 20,
     QUIET_SECONDS = 2, // before the first line
