@@ -82,7 +82,7 @@ check-fuzz: # hostile input for every decoder and parser
 bench: build ## measure the compressors on this machine
 	build/laconic bench
 
-# The loader is not updated for DESTDIR: a package does that when it is installed.
+# For DESTDIR the loader is not updated: that is done where the files end up.
 install: ## install under PREFIX (/usr/local), below DESTDIR if that is set
 	$(need) build
 	@$(configure)

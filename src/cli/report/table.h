@@ -15,14 +15,14 @@ enum { CLI_COLUMNS_MAX = 12, CLI_CELL_SIZE = 160 };
 
 // Rows of cells, printed when all widths are known.
 typedef struct cli_table {
-    const char *align;  // a letter per column: 'l' left, 'r' right
+    const char *align;  // a character per column: 'l' left, 'r' right
     const char *indent; // before every row; NULL for none
     size_t columns;
     size_t rows, room;
     char (*cells)[CLI_CELL_SIZE];
 } cli_table;
 
-// cli_table_make returns an empty table with a column for each letter of
+// cli_table_make returns an empty table with a column for each character of
 // `align`, which must outlive it.
 cli_table cli_table_make(const char *align, const char *indent);
 
