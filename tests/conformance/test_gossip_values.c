@@ -59,17 +59,17 @@ static bool must_be_exact(const gossip_run *run)
                                     : is_uncompressed(run->compressor));
 }
 
-// Replaces the settings of the base, such as gamma=0.3, by steps of 1.
-static void set_full_step(gossip_run *run, algorithm_case *c)
+// Returns a case with steps of 1 in the place of the base's, such as gamma=0.3.
+static algorithm_case with_full_step(const algorithm_case *base)
 {
-    *c = *run->subject;
-    for (size_t i = 0; i < param_count(c->plugin); i++) {
-        if (c->values[i][0] != '\0') {
-            write_number(1, c->values[i]);
+    algorithm_case c = *base;
+    for (size_t i = 0; i < param_count(c.plugin); i++) {
+        if (c.values[i][0] != '\0') {
+            write_number(1, c.values[i]);
         }
     }
-    write_spec(c);
-    run->algorithm = c->spec;
+    write_spec(&c);
+    return c;
 }
 
 // Values stay below 8, and each round has at most ten roundings of 2^-22 of
@@ -77,13 +77,14 @@ static void set_full_step(gossip_run *run, algorithm_case *c)
 static void assert_exact(gossip_run *run)
 {
     double expected[WORLD_MAX * VALUES] = {0};
-    algorithm_case c;
-    set_full_step(run, &c);
+    const algorithm_case c = with_full_step(run->subject);
+    run->algorithm = c.spec;
     for (size_t i = 0; i < run->world * VALUES; i++) {
         expected[i] = (double)run->x[i / VALUES][i % VALUES];
     }
     expect_exact(run, expected);
     run_gossip_ok(run, mix_rounds);
+    run->algorithm = run->subject->spec;
     for (size_t i = 0; i < run->world * VALUES; i++) {
         const double got = (double)run->x[i / VALUES][i % VALUES];
         assert_true(fabs(got - expected[i]) < ROUNDS * 10 * 2 * 0x1p-22);
