@@ -1,38 +1,39 @@
 // SPDX-License-Identifier: MIT
-// What the conformance tests of gradient algorithms share: every registered
-// one with several compressors, run by workers on a layout with odd tensors.
-// Gradients are normal numbers that depend on worker, round and value.
+// Shared by the conformance tests of gradient algorithms: runs a body as every
+// worker, with an algorithm open on a layout with unusual shapes. Gradients are
+// normal numbers that depend on worker, round and value.
 #ifndef LACONIC_TESTS_GRADIENT_H
 #define LACONIC_TESTS_GRADIENT_H
 
-#include "crew.h"
+#include "cases.h"
 
-enum { ROUNDS = 5 };
+enum { ROUNDS = 8 };
 
-// Where the tensors begin among the values.
-static const size_t offsets[TENSORS + 1] = {0, 35, 35, 48, 49, VALUES};
-
-typedef struct crewman crewman;
+typedef struct gradient_worker gradient_worker;
+typedef lac_status gradient_body(gradient_worker *w);
 
 // One run of an algorithm by all workers.
-typedef struct voyage {
+typedef struct gradient_run {
+    const algorithm_case *subject;
     const char *algorithm;
     const char *compressor; // or NULL
     uint32_t world;
-    lac_status (*script)(crewman *m);
+    gradient_body *body;
     lac_nonfinite nonfinite;
-    size_t plague; // of those in test_gradient_failures.c
+    size_t fault_set; // of those in test_gradient_failures.c
+    bool impulse;     // gradients are zero after round 0
     float results[WORLD_MAX][ROUNDS][VALUES];
-    saves saved; // by scripts
+    saves saved;
     lac_traffic traffic[WORLD_MAX];
-} voyage;
+} gradient_run;
 
 // One worker of it.
-struct crewman {
-    voyage *v;
+struct gradient_worker {
+    gradient_run *run;
     uint32_t rank;
     lac_layout *layout;
     lac_algorithm *a;
+    lac_algorithm *retired[2]; // closed at the end: peers may still read them
     lac_transport *transport;
     float gradient[VALUES];
 };
@@ -46,158 +47,164 @@ static inline void fill_gradient(uint32_t rank, uint64_t round, float *g)
     }
 }
 
-static inline lac_algorithm_options crewman_options(const crewman *m)
+static inline lac_algorithm_options worker_options(const gradient_worker *w)
 {
     lac_algorithm_options o = lac_algorithm_options_default();
-    o.spec = m->v->algorithm;
-    o.compressor = m->v->compressor;
-    o.layout = m->layout;
-    o.transport = m->transport;
-    o.timeout = 30;
-    o.nonfinite = m->v->nonfinite;
+    o.spec = w->run->algorithm;
+    o.compressor = w->run->compressor;
+    o.layout = w->layout;
+    o.transport = w->transport;
+    o.timeout = 600;
+    o.nonfinite = w->run->nonfinite;
     return o;
 }
 
-static inline lac_status crewman_open(crewman *m)
+static inline lac_status worker_open(gradient_worker *w)
 {
-    const lac_algorithm_options o = crewman_options(m);
-    return lac_algorithm_open(&m->a, &o);
+    const lac_algorithm_options o = worker_options(w);
+    return lac_algorithm_open(&w->a, &o);
 }
 
-static inline float *result_of(const crewman *m, uint64_t round)
+// Opens a new handle in the place of the old one.
+static inline lac_status worker_reopen(gradient_worker *w)
 {
-    return m->v->results[m->rank][round];
+    const size_t place = w->retired[0] != NULL;
+    EXPECT(w->retired[place] == NULL);
+    w->retired[place] = w->a;
+    w->a = NULL;
+    return worker_open(w);
 }
 
-// The slices of m->gradient and the results of a round.
-static inline void make_slices(crewman *m, uint64_t round, lac_slice *slices)
+static inline float *result_of(const gradient_worker *w, uint64_t round)
+{
+    return w->run->results[w->rank][round];
+}
+
+// The slices of w->gradient and the results of a round.
+static inline void make_slices(
+    gradient_worker *w, uint64_t round, lac_slice *slices)
 {
     for (size_t t = 0; t < TENSORS; t++) {
         slices[t] = (lac_slice){
-            t, LAC_F32, m->gradient + offsets[t],
-            result_of(m, round) + offsets[t]};
+            t, LAC_F32, w->gradient + offsets[t],
+            result_of(w, round) + offsets[t]};
     }
 }
 
-// Reduces what is in m->gradient.
-static inline lac_status reduce_given(crewman *m, uint64_t round)
+// Reduces the values of w->gradient.
+static inline lac_status reduce_given(gradient_worker *w, uint64_t round)
 {
     lac_slice slices[TENSORS];
-    make_slices(m, round, slices);
-    return lac_algorithm_reduce(m->a, round, slices, TENSORS);
+    make_slices(w, round, slices);
+    return lac_algorithm_reduce(w->a, round, slices, TENSORS);
 }
 
-static inline lac_status reduce_round(crewman *m, uint64_t round)
+static inline lac_status reduce_round(gradient_worker *w, uint64_t round)
 {
-    fill_gradient(m->rank, round, m->gradient);
-    return reduce_given(m, round);
-}
-
-static inline lac_status crewman_save(crewman *m)
-{
-    return save_state(&m->v->saved, m->rank, m->a);
-}
-
-static inline lac_status voyage_body(test_worker *w)
-{
-    crewman m = {.v = w->context, .rank = w->rank, .transport = w->transport};
-    lac_status status = lac_layout_open(&m.layout, tensors, TENSORS);
-    if (status == LAC_OK) {
-        status = m.v->script(&m);
+    fill_gradient(w->rank, round, w->gradient);
+    if (w->run->impulse && round > 0) {
+        memset(w->gradient, 0, sizeof(w->gradient));
     }
-    lac_transport_leave(w->transport);
-    w->transport = NULL;
-    lac_algorithm_close(m.a);
-    lac_layout_close(m.layout);
+    return reduce_given(w, round);
+}
+
+static inline lac_status worker_save(gradient_worker *w)
+{
+    return save_state(&w->run->saved, w->rank, w->a);
+}
+
+static inline lac_status worker_load(gradient_worker *w)
+{
+    const saves *const saved = &w->run->saved;
+    return lac_algorithm_load(
+        w->a, saved->states[w->rank], saved->lens[w->rank]);
+}
+
+static inline lac_status gradient_body_of(test_worker *t)
+{
+    gradient_worker w = {
+        .run = t->context, .rank = t->rank, .transport = t->transport};
+    lac_status status = lac_layout_open(&w.layout, tensors, TENSORS);
+    if (status == LAC_OK) {
+        status = w.run->body(&w);
+    }
+    lac_transport_leave(t->transport);
+    t->transport = NULL;
+    lac_algorithm_close(w.a);
+    lac_algorithm_close(w.retired[0]);
+    lac_algorithm_close(w.retired[1]);
+    lac_layout_close(w.layout);
     return status;
 }
 
-static inline void voyage_run(
-    voyage *v, lac_status (*script)(crewman *m), test_worker *workers_out)
+// Runs `body` and writes the result of every worker.
+static inline void run_gradient(
+    gradient_run *run, gradient_body *body, test_worker *workers_out)
 {
-    v->script = script;
-    run_workers(v->world, voyage_body, v, workers_out);
-    share_rows(v->results, sizeof(*v->results), v->world);
-    share_rows(v->traffic, sizeof(*v->traffic), v->world);
-    share_saves(&v->saved, v->world);
+    run->body = body;
+    run_workers(run->world, gradient_body_of, run, workers_out);
+    share_rows(run->results, sizeof(*run->results), run->world);
+    share_rows(run->traffic, sizeof(*run->traffic), run->world);
+    share_saves(&run->saved, run->world);
 }
 
-static inline void voyage_well(voyage *v, lac_status (*script)(crewman *m))
+static inline void run_gradient_ok(gradient_run *run, gradient_body *body)
 {
     test_worker workers[WORLD_MAX];
-    voyage_run(v, script, workers);
-    assert_all_ok(workers, v->world);
+    run_gradient(run, body, workers);
+    assert_all_ok(workers, run->world);
 }
 
 // All workers have the same bits.
-static inline void assert_agreement(const voyage *v)
+static inline void assert_same_results(const gradient_run *run)
 {
-    for (uint32_t rank = 1; rank < v->world; rank++) {
+    for (uint32_t rank = 1; rank < run->world; rank++) {
         assert_memory_equal(
-            v->results[0], v->results[rank], sizeof(v->results[0]));
+            run->results[0], run->results[rank], sizeof(run->results[0]));
     }
 }
 
-static inline void assert_finite(const voyage *v)
+static inline void assert_finite(const gradient_run *run)
 {
     for (size_t k = 0; k < (size_t)ROUNDS * VALUES; k++) {
-        assert_true(isfinite(v->results[0][k / VALUES][k % VALUES]));
+        assert_true(isfinite(run->results[0][k / VALUES][k % VALUES]));
     }
 }
 
-static inline lac_status reduce_rounds(crewman *m)
+static inline lac_status reduce_rounds(gradient_worker *w)
 {
-    LAC_TRY(crewman_open(m));
+    LAC_TRY(worker_open(w));
     for (uint64_t round = 0; round < ROUNDS; round++) {
-        LAC_TRY(reduce_round(m, round));
+        LAC_TRY(reduce_round(w, round));
     }
-    m->v->traffic[m->rank] = lac_algorithm_traffic(m->a);
-    return crewman_save(m);
+    w->run->traffic[w->rank] = lac_algorithm_traffic(w->a);
+    return worker_save(w);
 }
 
-// A duty is called with a voyage whose algorithm and compressor are set, of 5
-// workers, which may be changed.
-typedef void duty(voyage *v);
+// A duty is called with a run of 5 workers whose algorithm and compressor are
+// set. It may change them.
+typedef void gradient_duty(gradient_run *run);
 
-// Algorithms whose settings change what they do.
-static const char *const variants[] = {
-    "powersgd:rank=3,min-compression-rate=0",
-    "powersgd:rank=2,alternating=yes",
-    "powersgd:rank=2,warm-start=no,error-feedback=no",
-    "powersgd:rank=32,min-compression-rate=0,start-iteration=2",
-    "powersgd:alternating=yes,start-iteration=1",
-};
-
-enum { VARIANTS = sizeof(variants) / sizeof(*variants) };
-
-static inline void run_duty(const char *name, const char *compressor, duty *run)
+static inline void run_duty(const algorithm_case *c, const void *context)
 {
-    voyage v = {.algorithm = name, .compressor = compressor, .world = 5};
-    print_message("%s, %s\n", name, compressor ? compressor : "alone");
-    run(&v);
-    free_saves(&v.saved);
-}
-
-static inline void run_plugin(
-    const lac_plugin *plugin, const char *compressor, const void *context)
-{
-    duty *const *const run = context;
-    run_duty(plugin->name, compressor, *run);
-}
-
-static inline void for_all_gradients(duty *run)
-{
-    visit_family(LAC_FAMILY_GRADIENT, run_plugin, &run);
-    for (size_t i = 0; i < VARIANTS; i++) {
-        run_duty(variants[i], NULL, run);
-    }
+    gradient_duty *const *const duty = context;
+    gradient_run run = {
+        .subject = c,
+        .algorithm = c->spec,
+        .compressor = c->compressor,
+        .world = 5,
+    };
+    print_message("%s, %s\n", c->spec, c->compressor ? c->compressor : "alone");
+    (*duty)(&run);
+    free_saves(&run.saved);
 }
 
 #define DUTY(name)                                                             \
     static void all_##name(void **state)                                       \
     {                                                                          \
+        gradient_duty *const duty = name;                                      \
         (void)state;                                                           \
-        for_all_gradients(name);                                               \
+        visit_family(LAC_FAMILY_GRADIENT, run_duty, &duty);                    \
     }
 
 #endif

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Runs a conformance test of algorithms by processes: LIBRARY PROGRAM."""
+"""Runs a conformance test of algorithms in the processes of an MPI job.
+
+usage: run_mpi.py LIBRARY PROGRAM
+"""
 import os
 import subprocess
 import sys
@@ -8,11 +11,12 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "transport"))
 import launch  # noqa: E402
 
 PROCESSES = 8
+HANG = 600  # seconds
 
 
 def main(library, program):
     result = subprocess.run([*launch.launcher(library, PROCESSES), program],
-                            env=launch.environment(), text=True, timeout=100,
+                            env=launch.environment(), text=True, timeout=HANG,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                             check=False)
     print(result.stdout)

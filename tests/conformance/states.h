@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What the tests of saved states share: bytes that do not belong are refused
-// with a sentence and change nothing.
+// Shared by the tests of saved states: bytes that do not fit are refused with a
+// message and change nothing.
 #ifndef LACONIC_TESTS_STATES_H
 #define LACONIC_TESTS_STATES_H
 
-#include "crew.h"
+#include "algorithms.h"
 
 #include <xxhash.h>
 
@@ -24,36 +24,36 @@ static inline holder holder_of(lac_algorithm *a, const saves *s, uint32_t rank)
     return (holder){a, s->states[rank], s->lens[rank]};
 }
 
-// The checksum over altered bytes, so that they are looked at.
-static inline void sign_again(uint8_t *state, size_t len)
+// Writes the checksum of altered bytes, so that load looks at them.
+static inline void write_checksum(uint8_t *state, size_t len)
 {
     laci_put_u64(state + len - SUM_SIZE, XXH3_64bits(state, len - SUM_SIZE));
 }
 
-// Loads `len` bytes that end where memory does, and expects that they are
-// refused and the algorithm stays as it was.
+// Expects that load refuses `len` bytes and leaves the algorithm as it was. The
+// bytes end where their memory does, so that a sanitizer sees a read past them.
 static inline lac_status expect_refusal(
     const holder *h, const uint8_t *bytes, size_t len, lac_status expected)
 {
     uint8_t *const exact = malloc(len + (len == 0));
     uint8_t *const after = malloc(h->len);
     lac_status status = LAC_ERR_NOMEM;
-    bool kept = false;
+    bool unchanged = false;
     if (exact != NULL && after != NULL) {
         memcpy(exact, bytes, len);
         status = lac_algorithm_load(h->a, exact, len);
-        kept = lac_algorithm_save(h->a, after, h->len) == LAC_OK &&
-               memcmp(after, h->saved, h->len) == 0;
+        unchanged = lac_algorithm_save(h->a, after, h->len) == LAC_OK &&
+                    memcmp(after, h->saved, h->len) == 0;
     }
     free(after);
     free(exact);
     EXPECT(status == expected);
     EXPECT(lac_error_message()[0] != '\0');
-    EXPECT(kept);
+    EXPECT(unchanged);
     return LAC_OK;
 }
 
-// Every byte altered, and every cut.
+// Alters every byte, and cuts the state everywhere.
 static inline lac_status refuse_altered(const holder *h)
 {
     uint8_t state[STATE_MAX];
@@ -69,24 +69,24 @@ static inline lac_status refuse_altered(const holder *h)
     return lac_algorithm_load(h->a, state, h->len);
 }
 
-// Every cut and one byte too many with a right checksum, and every byte of the
-// head changed in the same way.
+// The same with a right checksum, for every cut, one byte too many, and every
+// byte of the head.
 static inline lac_status refuse_forged(const holder *h, size_t head)
 {
     uint8_t state[STATE_MAX];
     EXPECT(h->len < sizeof(state));
     for (size_t cut = SUM_SIZE; cut < h->len; cut++) {
         memcpy(state, h->saved, cut);
-        sign_again(state, cut);
+        write_checksum(state, cut);
         LAC_TRY(expect_refusal(h, state, cut, LAC_ERR_CORRUPT));
     }
     memcpy(state, h->saved, h->len);
-    sign_again(state, h->len + 1);
+    write_checksum(state, h->len + 1);
     LAC_TRY(expect_refusal(h, state, h->len + 1, LAC_ERR_CORRUPT));
     for (size_t i = 0; i < head; i++) {
         memcpy(state, h->saved, h->len);
         state[i] ^= 0x81;
-        sign_again(state, h->len);
+        write_checksum(state, h->len);
         const lac_status status = lac_algorithm_load(h->a, state, h->len);
         EXPECT(status == LAC_ERR_CORRUPT || status == LAC_ERR_INVALID);
         LAC_TRY(expect_refusal(h, state, h->len, status));
@@ -109,7 +109,7 @@ static const struct {
 
 enum { OTHER_LAYOUTS = sizeof(other_layouts) / sizeof(*other_layouts) };
 
-// The one of `tensors` in another order.
+// The layout of `tensors` in another order.
 static const char reordered_layout[] =
     "row 1 9\nbias 13\nweight 7 5\none 1\nempty 0 3";
 

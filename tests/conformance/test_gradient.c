@@ -1,253 +1,214 @@
 // SPDX-License-Identifier: MIT
-// What every gradient algorithm owes its callers when nothing goes wrong.
+// Every gradient algorithm gives all workers the same bits however it is
+// called, allocates nothing in a round and sends what it says it costs.
 #include "gradient.h"
 
 #include <xxhash.h>
 
-static void every_world_agrees(voyage *v)
+static void every_world_gives_the_same_bits(gradient_run *run)
 {
     static const uint32_t worlds[] = {1, 2, 3, 5, 8};
     for (size_t i = 0; i < sizeof(worlds) / sizeof(*worlds); i++) {
-        v->world = worlds[i];
-        voyage_well(v, reduce_rounds);
-        assert_agreement(v);
-        assert_finite(v);
+        run->world = worlds[i];
+        run_gradient_ok(run, reduce_rounds);
+        assert_same_results(run);
+        assert_finite(run);
     }
 }
 
-// Runs `script` and demands the results and the state of reduce_rounds.
-static void assert_alike(voyage *v, lac_status (*script)(crewman *m))
+// Runs `body` and demands the results and the states of reduce_rounds.
+static void assert_same_as_reduce(gradient_run *run, gradient_body *body)
 {
-    voyage other = *v;
-    voyage_well(v, reduce_rounds);
-    voyage_well(&other, script);
+    gradient_run other = *run;
+    run_gradient_ok(run, reduce_rounds);
+    run_gradient_ok(&other, body);
     assert_memory_equal(
-        v->results, other.results, v->world * sizeof(*v->results));
-    assert_same_saves(&v->saved, &other.saved, v->world);
+        run->results, other.results, run->world * sizeof(*run->results));
+    assert_same_saves(&run->saved, &other.saved, run->world);
     free_saves(&other.saved);
 }
 
-static lac_status reduce_in_groups(crewman *m)
+static lac_status reduce_in_groups(gradient_worker *w)
 {
     static const size_t order[TENSORS] = {3, 0, 4, 1, 2};
     lac_slice slices[TENSORS], shuffled[TENSORS];
-    LAC_TRY(crewman_open(m));
+    LAC_TRY(worker_open(w));
     for (uint64_t round = 0; round < ROUNDS; round++) {
-        fill_gradient(m->rank, round, m->gradient);
-        make_slices(m, round, slices);
+        fill_gradient(w->rank, round, w->gradient);
+        make_slices(w, round, slices);
         for (size_t i = 0; i < TENSORS; i++) {
             shuffled[i] = slices[order[i]];
         }
         const size_t first = 1 + round % 3;
-        LAC_TRY(lac_algorithm_reduce(m->a, round, shuffled, first));
-        LAC_TRY(lac_algorithm_reduce(m->a, round, NULL, 0));
+        LAC_TRY(lac_algorithm_reduce(w->a, round, shuffled, first));
+        LAC_TRY(lac_algorithm_reduce(w->a, round, NULL, 0));
         LAC_TRY(lac_algorithm_reduce(
-            m->a, round, shuffled + first, TENSORS - first));
+            w->a, round, shuffled + first, TENSORS - first));
     }
-    return crewman_save(m);
+    return worker_save(w);
 }
 
-static void groups_as_they_like(voyage *v)
+static void grouping_does_not_change_bits(gradient_run *run)
 {
-    assert_alike(v, reduce_in_groups);
+    assert_same_as_reduce(run, reduce_in_groups);
 }
 
-static lac_status reduce_in_place(crewman *m)
+static lac_status reduce_in_place(gradient_worker *w)
 {
-    LAC_TRY(crewman_open(m));
+    LAC_TRY(worker_open(w));
     for (uint64_t round = 0; round < ROUNDS; round++) {
         lac_slice slices[TENSORS];
-        make_slices(m, round, slices);
-        fill_gradient(m->rank, round, result_of(m, round));
+        make_slices(w, round, slices);
+        fill_gradient(w->rank, round, result_of(w, round));
         for (size_t t = 0; t < TENSORS; t++) {
             slices[t].in = slices[t].out;
         }
-        LAC_TRY(lac_algorithm_reduce(m->a, round, slices, TENSORS));
+        LAC_TRY(lac_algorithm_reduce(w->a, round, slices, TENSORS));
     }
-    return crewman_save(m);
+    return worker_save(w);
 }
 
-static void results_may_replace_gradients(voyage *v)
+static void results_may_replace_gradients(gradient_run *run)
 {
-    assert_alike(v, reduce_in_place);
+    assert_same_as_reduce(run, reduce_in_place);
 }
 
-static lac_status reduce_with_resume(crewman *m)
+// Resumes twice. By the first time momentum and error memory are not zero.
+static lac_status reduce_with_resume(gradient_worker *w)
 {
-    LAC_TRY(crewman_open(m));
-    LAC_TRY(reduce_round(m, 0));
-    LAC_TRY(reduce_round(m, 1));
-    lac_algorithm *const old = m->a;
-    LAC_TRY(crewman_save(m));
-    LAC_TRY(crewman_open(m));
-    LAC_TRY(lac_algorithm_load(
-        m->a, m->v->saved.states[m->rank], m->v->saved.lens[m->rank]));
-    for (uint64_t round = 2; round < ROUNDS; round++) {
-        LAC_TRY(reduce_round(m, round));
-    }
-    lac_algorithm_close(old);
-    return crewman_save(m);
-}
-
-static void resume(voyage *v)
-{
-    assert_alike(v, reduce_with_resume);
-}
-
-static lac_status reduce_portably(crewman *m)
-{
-    const laci_kernels *portable;
-    LAC_TRY(crewman_open(m));
-    LAC_TRY(laci_kernels_find("portable", &portable));
-    laci_algorithm_use_kernels(m->a, portable);
+    LAC_TRY(worker_open(w));
     for (uint64_t round = 0; round < ROUNDS; round++) {
-        LAC_TRY(reduce_round(m, round));
+        if (round == 3 || round == 6) {
+            LAC_TRY(worker_save(w));
+            LAC_TRY(worker_reopen(w));
+            LAC_TRY(worker_load(w));
+        }
+        LAC_TRY(reduce_round(w, round));
     }
-    return crewman_save(m);
+    return worker_save(w);
 }
 
-static void portable_kernels(voyage *v)
+static void a_loaded_state_continues_bit_for_bit(gradient_run *run)
+{
+    assert_same_as_reduce(run, reduce_with_resume);
+}
+
+static lac_status reduce_portably(gradient_worker *w)
+{
+    LAC_TRY(worker_open(w));
+    LAC_TRY(lac_algorithm_use_kernels(w->a, "portable"));
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        LAC_TRY(reduce_round(w, round));
+    }
+    return worker_save(w);
+}
+
+static void portable_kernels_give_the_same_bits(gradient_run *run)
 {
     if (!WORKERS_ARE_THREADS) {
         return;
     }
-    assert_alike(v, reduce_portably);
+    assert_same_as_reduce(run, reduce_portably);
 }
 
-// A mean of 5 normal numbers, each below 6, has at most ten roundings of at
-// most 2^-21; error memories of the identity stay empty.
-static void identity_is_the_mean(voyage *v)
-{
-    const bool exact = v->compressor == NULL
-                           ? strcmp(v->algorithm, "allreduce") == 0
-                           : strcmp(v->compressor, "identity") == 0;
-    if (!exact) {
-        return;
-    }
-    voyage_well(v, reduce_rounds);
-    for (uint64_t round = 0; round < ROUNDS; round++) {
-        double sum[VALUES] = {0};
-        for (uint32_t rank = 0; rank < v->world; rank++) {
-            float g[VALUES];
-            fill_gradient(rank, round, g);
-            for (size_t i = 0; i < VALUES; i++) {
-                sum[i] += (double)g[i];
-            }
-        }
-        for (size_t i = 0; i < VALUES; i++) {
-            const double got = (double)v->results[0][round][i];
-            assert_true(fabs(got - sum[i] / v->world) < 10 * 0x1p-21);
-        }
-    }
-}
-
-// What shapes alone tell is at least what is sent, over all workers. It is told
-// of rounds that compress.
-static void costs_are_bounds(voyage *v)
+// The bytes that shapes give are at least the bytes that are sent, over all
+// workers. A cost is that of rounds that compress.
+static void costs_are_bounds(gradient_run *run)
 {
     if (!WORKERS_ARE_THREADS ||
-        strstr(v->algorithm, "start-iteration") != NULL) {
+        strstr(run->algorithm, "start-iteration") != NULL) {
         return;
     }
-    voyage_well(v, reduce_rounds);
-    lac_layout *layout;
-    lac_topology *topology; // tells how many workers there are
+    run_gradient_ok(run, reduce_rounds);
     lac_cost cost;
-    assert_ok(lac_layout_open(&layout, tensors, TENSORS));
-    assert_ok(lac_topology_open(&topology, "complete", v->world, 1));
-    lac_algorithm_options o = lac_algorithm_options_default();
-    o.spec = v->algorithm;
-    o.compressor = v->compressor;
-    o.layout = layout;
-    o.topology = topology;
-    assert_ok(lac_algorithm_cost(&o, &cost));
-    lac_topology_close(topology);
-    lac_layout_close(layout);
+    assert_ok(cost_of(run->subject, &cost));
     double payload = 0;
-    for (uint32_t rank = 0; rank < v->world; rank++) {
-        payload += (double)v->traffic[rank].payload_bytes;
+    for (uint32_t rank = 0; rank < run->world; rank++) {
+        payload += (double)run->traffic[rank].payload_bytes;
         assert_true(
-            (double)v->traffic[rank].messages == ROUNDS * cost.messages);
+            (double)run->traffic[rank].messages == ROUNDS * cost.messages);
     }
     assert_true(payload > 0);
-    assert_true(payload <= ROUNDS * v->world * cost.payload_bytes * (1 + 1e-9));
+    assert_true(
+        payload <= ROUNDS * run->world * cost.payload_bytes * (1 + 1e-9));
 }
 
-static lac_status reduce_counting(crewman *m)
+static lac_status reduce_counting(gradient_worker *w)
 {
-    LAC_TRY(crewman_open(m));
-    LAC_TRY(reduce_round(m, 0));
-    LAC_TRY(reduce_round(m, 1));
+    LAC_TRY(worker_open(w));
+    LAC_TRY(reduce_round(w, 0));
+    LAC_TRY(reduce_round(w, 1));
     const size_t before = test_thread_allocations;
-    LAC_TRY(reduce_round(m, 2));
-    LAC_TRY(reduce_round(m, 3));
+    LAC_TRY(reduce_round(w, 2));
+    LAC_TRY(reduce_round(w, 3));
     EXPECT(test_thread_allocations == before);
     return LAC_OK;
 }
 
-// Of one worker: what a transport gets for messages is its own.
-static void allocate_nothing(voyage *v)
+// Of one worker: the transport allocates memory for messages.
+static void rounds_allocate_nothing(gradient_run *run)
 {
     if (!WORKERS_ARE_THREADS) {
         return;
     }
-    v->world = 1;
-    voyage_well(v, reduce_counting);
-    v->nonfinite = LAC_NONFINITE_RAW;
-    voyage_well(v, reduce_counting);
+    run->world = 1;
+    run_gradient_ok(run, reduce_counting);
+    run->nonfinite = LAC_NONFINITE_RAW;
+    run_gradient_ok(run, reduce_counting);
 }
 
 // Every allocation of an open fails in turn.
-static lac_status open_with_little(crewman *m)
+static lac_status open_with_little(gradient_worker *w)
 {
     for (long left = 0;; left++) {
         test_allocations_left = left;
-        const lac_status status = crewman_open(m);
+        const lac_status status = worker_open(w);
         test_allocations_left = -1;
         if (status == LAC_OK) {
             EXPECT(left > 5);
-            return reduce_round(m, 0);
+            return reduce_round(w, 0);
         }
         EXPECT(status == LAC_ERR_NOMEM);
-        EXPECT(m->a == NULL);
+        EXPECT(w->a == NULL);
     }
 }
 
-static void survive_little_memory(voyage *v)
+static void open_survives_a_lack_of_memory(gradient_run *run)
 {
     if (!WORKERS_ARE_THREADS) {
         return;
     }
-    v->world = 1;
-    voyage_well(v, open_with_little);
-    v->nonfinite = LAC_NONFINITE_RAW;
-    voyage_well(v, open_with_little);
+    run->world = 1;
+    run_gradient_ok(run, open_with_little);
+    run->nonfinite = LAC_NONFINITE_RAW;
+    run_gradient_ok(run, open_with_little);
 }
 
-static lac_status reduce_zeros(crewman *m)
+static lac_status reduce_zeros(gradient_worker *w)
 {
-    LAC_TRY(crewman_open(m));
-    LAC_TRY(reduce_given(m, 0)); // zeros
-    LAC_TRY(reduce_given(m, 1));
+    LAC_TRY(worker_open(w));
+    LAC_TRY(reduce_given(w, 0)); // zeros
+    LAC_TRY(reduce_given(w, 1));
     for (uint64_t round = 2; round < ROUNDS; round++) {
-        LAC_TRY(reduce_round(m, round));
+        LAC_TRY(reduce_round(w, round));
     }
     return LAC_OK;
 }
 
-static void zeros_do_no_harm(voyage *v)
+static void zeros_are_reduced(gradient_run *run)
 {
-    voyage_well(v, reduce_zeros);
-    assert_agreement(v);
-    assert_finite(v);
+    run_gradient_ok(run, reduce_zeros);
+    assert_same_results(run);
+    assert_finite(run);
     double last = 0;
     for (size_t i = 0; i < VALUES; i++) {
-        last += fabs((double)v->results[0][ROUNDS - 1][i]);
+        last += fabs((double)run->results[0][ROUNDS - 1][i]);
     }
     assert_true(last > 1);
 }
 
-// What each worker got of a sum that a transport may do by itself.
+// The hash of every worker's result of a sum that a transport may compute by
+// itself.
 typedef struct large_sum {
     uint64_t hashes[WORLD_MAX];
 } large_sum;
@@ -303,30 +264,28 @@ static void large_sums_of_nans_have_the_same_bits(void **state)
     }
 }
 
-DUTY(every_world_agrees)
-DUTY(groups_as_they_like)
+DUTY(every_world_gives_the_same_bits)
+DUTY(grouping_does_not_change_bits)
 DUTY(results_may_replace_gradients)
-DUTY(resume)
-DUTY(portable_kernels)
-DUTY(identity_is_the_mean)
+DUTY(a_loaded_state_continues_bit_for_bit)
+DUTY(portable_kernels_give_the_same_bits)
 DUTY(costs_are_bounds)
-DUTY(allocate_nothing)
-DUTY(survive_little_memory)
-DUTY(zeros_do_no_harm)
+DUTY(rounds_allocate_nothing)
+DUTY(open_survives_a_lack_of_memory)
+DUTY(zeros_are_reduced)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_every_world_agrees),
-        cmocka_unit_test(all_groups_as_they_like),
+        cmocka_unit_test(all_every_world_gives_the_same_bits),
+        cmocka_unit_test(all_grouping_does_not_change_bits),
         cmocka_unit_test(all_results_may_replace_gradients),
-        cmocka_unit_test(all_resume),
-        cmocka_unit_test(all_portable_kernels),
-        cmocka_unit_test(all_identity_is_the_mean),
+        cmocka_unit_test(all_a_loaded_state_continues_bit_for_bit),
+        cmocka_unit_test(all_portable_kernels_give_the_same_bits),
         cmocka_unit_test(all_costs_are_bounds),
-        cmocka_unit_test(all_allocate_nothing),
-        cmocka_unit_test(all_survive_little_memory),
-        cmocka_unit_test(all_zeros_do_no_harm),
+        cmocka_unit_test(all_rounds_allocate_nothing),
+        cmocka_unit_test(all_open_survives_a_lack_of_memory),
+        cmocka_unit_test(all_zeros_are_reduced),
         cmocka_unit_test(large_sums_of_nans_have_the_same_bits),
     };
     return cmocka_run_group_tests_name(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pure gossip in threads: workers start from different values and mix them for
-// a number of rounds; what is left of their disagreement is measured.
+// Gossip without local updates, in threads: workers start from different values
+// and mix them for a number of rounds. The distance to the mean is measured.
 #ifndef LACONIC_TESTS_CONSENSUS_H
 #define LACONIC_TESTS_CONSENSUS_H
 
@@ -29,15 +29,35 @@ typedef struct consensus {
 
 static inline size_t consensus_values(const consensus *c)
 {
-    return c->shape.rows * c->shape.cols;
+    return lac_shape_values(c->shape);
+}
+
+static inline lac_status consensus_rounds(
+    consensus *c, uint32_t rank, lac_algorithm *a)
+{
+    float *const x = c->x + rank * consensus_values(c);
+    const lac_slice slice = {0, LAC_F32, x, x};
+    LAC_TRY(lac_algorithm_start(a, &slice, 1));
+    if (c->after != NULL) {
+        c->after(c, rank, 0, a, x);
+    }
+    for (uint32_t round = 0; round < c->rounds; round++) {
+        LAC_TRY(lac_algorithm_mix(a, round, &slice, NULL, 1));
+        if (c->after != NULL) {
+            c->after(c, rank, round + 1, a, x);
+        }
+    }
+    c->traffic[rank] = lac_algorithm_traffic(a);
+    if (rank == 0) {
+        c->gamma = lac_algorithm_gamma(a);
+    }
+    return LAC_OK;
 }
 
 static inline lac_status consensus_body(test_worker *w)
 {
     consensus *const c = w->context;
     const lac_tensor tensor = {.name = "x", .shape = c->shape};
-    float *const x = c->x + w->rank * consensus_values(c);
-    const lac_slice slice = {0, LAC_F32, x, x};
     lac_layout *layout = NULL;
     lac_topology *topology = NULL;
     lac_algorithm *a = NULL;
@@ -56,22 +76,7 @@ static inline lac_status consensus_body(test_worker *w)
         status = lac_algorithm_open(&a, &o);
     }
     if (status == LAC_OK) {
-        status = lac_algorithm_start(a, &slice, 1);
-    }
-    if (status == LAC_OK && c->after != NULL) {
-        c->after(c, w->rank, 0, a, x);
-    }
-    for (uint32_t round = 0; status == LAC_OK && round < c->rounds; round++) {
-        status = lac_algorithm_mix(a, round, &slice, NULL, 1);
-        if (status == LAC_OK && c->after != NULL) {
-            c->after(c, w->rank, round + 1, a, x);
-        }
-    }
-    if (status == LAC_OK) {
-        c->traffic[w->rank] = lac_algorithm_traffic(a);
-        if (w->rank == 0) {
-            c->gamma = lac_algorithm_gamma(a);
-        }
+        status = consensus_rounds(c, w->rank, a);
     }
     lac_algorithm_close(a);
     lac_topology_close(topology);

@@ -4,6 +4,7 @@
 #ifndef LACONIC_TESTS_POWERSGD_TEST_H
 #define LACONIC_TESTS_POWERSGD_TEST_H
 
+#include "state_reader.h"
 #include "workers.h"
 
 #include <math.h>
@@ -72,26 +73,33 @@ static inline void solo_close(solo *s)
     lac_hub_close(s->hub);
 }
 
-// The saved state, to be freed.
+// Returns the saved state. The caller frees it.
 static inline uint8_t *state_of(const lac_algorithm *a)
 {
     const size_t len = lac_algorithm_state_size(a);
     uint8_t *const bytes = malloc(len);
+    assert_non_null(bytes);
     assert_ok(lac_algorithm_save(a, bytes, len));
     return bytes;
 }
 
-// The error memory of the matrix.
+// Writes the error memory of the matrix: the saved sum less the product of two
+// saved factors.
 static inline void read_error(const lac_algorithm *a, size_t rank, double *out)
 {
-    const laci_field *const f = &a->fields.fields[a->fields.first[0]];
+    uint8_t *const state = state_of(a);
+    saved_field sum, left, right;
+    assert_true(saved_state_find(state, "x", "sum", &sum));
+    assert_true(saved_state_find(state, "x", "left", &left));
+    assert_true(saved_state_find(state, "x", "right", &right));
     for (size_t i = 0; i < N; i++) {
-        out[i] = (double)f[0].values[i];
+        out[i] = (double)saved_value(&sum, i);
         for (size_t c = 0; c < rank; c++) {
-            out[i] -= (double)f[2].values[c * ROWS + i / COLS] *
-                      (double)f[3].values[c * COLS + i % COLS];
+            out[i] -= (double)saved_value(&left, c * ROWS + i / COLS) *
+                      (double)saved_value(&right, c * COLS + i % COLS);
         }
     }
+    free(state);
 }
 
 // A sum of `terms` outer products of normal vectors, number k times scale^k.

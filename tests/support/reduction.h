@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A gradient algorithm run by threads on one tensor, with gradients that the
+// Runs a gradient algorithm by threads on one tensor, with gradients that the
 // test computes.
 #ifndef LACONIC_TESTS_REDUCTION_H
 #define LACONIC_TESTS_REDUCTION_H
 
+#include "state_reader.h"
 #include "workers.h"
 
 #include <math.h>
-
-#include "algorithm/framework/handle.h"
 
 enum { REDUCTION_WORKERS = 4, REDUCTION_VALUES = 60 };
 
@@ -21,10 +20,28 @@ typedef struct reduction {
     // Sums over rounds of the result of worker 0.
     double sum[REDUCTION_VALUES];
     float last[REDUCTION_VALUES];
-    // The error memory of every worker at the end, where there is one.
+    // The error memory of every worker at the end; zeros where there is none.
     float errors[REDUCTION_WORKERS][REDUCTION_VALUES];
     lac_traffic traffic;
 } reduction;
+
+// Copies the error memory of a worker from its saved state.
+static inline lac_status reduction_read_error(
+    reduction *r, uint32_t rank, const lac_algorithm *a)
+{
+    const size_t len = lac_algorithm_state_size(a);
+    uint8_t *const state = malloc(len);
+    saved_field error;
+    EXPECT(state != NULL);
+    const lac_status status = lac_algorithm_save(a, state, len);
+    if (status == LAC_OK && saved_state_find(state, "x", "error", &error)) {
+        for (size_t i = 0; i < error.count; i++) {
+            r->errors[rank][i] = saved_value(&error, i);
+        }
+    }
+    free(state);
+    return status;
+}
 
 static inline lac_status reduction_rounds(
     reduction *r, uint32_t rank, lac_algorithm *a)
@@ -35,10 +52,7 @@ static inline lac_status reduction_rounds(
             g[i] = r->gradient(rank, round, i);
         }
         const lac_slice slice = {0, LAC_F32, g, result};
-        const lac_status status = lac_algorithm_reduce(a, round, &slice, 1);
-        if (status != LAC_OK) {
-            return status;
-        }
+        LAC_TRY(lac_algorithm_reduce(a, round, &slice, 1));
         for (size_t i = 0; rank == 0 && i < REDUCTION_VALUES; i++) {
             r->sum[i] += (double)result[i];
             r->last[i] = result[i];
@@ -47,11 +61,7 @@ static inline lac_status reduction_rounds(
     if (rank == 0) {
         r->traffic = lac_algorithm_traffic(a);
     }
-    const laci_field *const field = &a->fields.fields[0];
-    if (a->fields.count > 0 && strcmp(field->name, "error") == 0) {
-        laci_field_read(field, r->errors[rank]);
-    }
-    return LAC_OK;
+    return reduction_read_error(r, rank, a);
 }
 
 static inline lac_status reduction_body(test_worker *w)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the tests of half and bfloat16 share: both round a value to 16 bits,
-// and differ in the values of a struct.
+// The tests of half and bfloat16, which both round a value to 16 bits. A struct
+// holds the numbers in which they differ.
 #ifndef LACONIC_TESTS_ROUND_TEST_H
 #define LACONIC_TESTS_ROUND_TEST_H
 
@@ -68,7 +68,7 @@ static inline void payload_is_as_documented(void **state)
     lac_compressor_close(c);
 }
 
-static inline void special_values_become_what_is_documented(void **state)
+static inline void special_values_are_rounded_as_documented(void **state)
 {
     (void)state;
     float x[SPECIALS_MAX];
@@ -151,15 +151,15 @@ static inline void a_wrong_length_is_explained(void **state)
 {
     (void)state;
     const uint8_t payload[7] = {0};
-    char sentence[64];
+    char message[64];
     float y[3];
     (void)snprintf(
-        sentence, sizeof(sentence), "%s: payload has 7 bytes, expected 6",
+        message, sizeof(message), "%s: payload has 7 bytes, expected 6",
         format->name);
     lac_compressor *const c = open_for(3);
     assert_fails(
         lac_compressor_decode(c, &key, (lac_shape){3, 1}, payload, 7, y),
-        LAC_ERR_CORRUPT, sentence);
+        LAC_ERR_CORRUPT, message);
     lac_compressor_close(c);
 }
 
@@ -176,7 +176,7 @@ static inline int run_round_tests(const round_format *tested)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(payload_is_as_documented),
-        cmocka_unit_test(special_values_become_what_is_documented),
+        cmocka_unit_test(special_values_are_rounded_as_documented),
         cmocka_unit_test(small_values_have_a_small_absolute_error),
         cmocka_unit_test(error_is_as_claimed),
         cmocka_unit_test(decode_add_is_decoding_and_adding),

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What the conformance tests of all algorithms share: a layout with odd
-// tensors, compressors that differ in kind, states that workers saved, and how
-// scripts, which run where cmocka cannot assert, fail.
-#ifndef LACONIC_TESTS_CREW_H
-#define LACONIC_TESTS_CREW_H
+// Shared by the conformance tests of all algorithms: a layout with unusual
+// shapes, and the states that workers save. They use the public API only.
+#ifndef LACONIC_TESTS_ALGORITHMS_H
+#define LACONIC_TESTS_ALGORITHMS_H
 
 #include "workers.h"
 
 #include <math.h>
-
-#include "algorithm/framework/handle.h"
-#include "base/fail.h"
 
 enum { WORLD_MAX = 8, TENSORS = 5, VALUES = 7 * 5 + 13 + 1 + 9 };
 enum { WEIGHT, EMPTY, BIAS, ONE, ROW };
@@ -21,28 +17,27 @@ static const lac_tensor tensors[TENSORS] = {
     {.name = "row", .shape = {1, 9}},
 };
 
-static const char *const compressors[] = {
-    "identity",  "natural",      "sign",
-    "top-k:0.3", "random-k:0.5", "dithering:levels=31",
-    "low-rank",
-};
+// Where the tensors begin among the values.
+static const size_t offsets[TENSORS + 1] = {0, 35, 35, 48, 49, VALUES};
 
-enum { COMPRESSORS = sizeof(compressors) / sizeof(*compressors) };
-
-// What workers saved.
+// The saved state of every worker.
 typedef struct saves {
     uint8_t *states[WORLD_MAX];
     size_t lens[WORLD_MAX];
 } saves;
 
+// Saves the state of a worker. Where the algorithm refuses, there is none.
 static inline lac_status save_state(
     saves *s, uint32_t rank, const lac_algorithm *a)
 {
+    const size_t len = lac_algorithm_state_size(a);
     free(s->states[rank]);
-    s->lens[rank] = lac_algorithm_state_size(a);
-    s->states[rank] = malloc(s->lens[rank]);
+    s->lens[rank] = 0;
+    s->states[rank] = malloc(len);
     EXPECT(s->states[rank] != NULL);
-    return lac_algorithm_save(a, s->states[rank], s->lens[rank]);
+    LAC_TRY(lac_algorithm_save(a, s->states[rank], len));
+    s->lens[rank] = len;
+    return LAC_OK;
 }
 
 static inline void free_saves(saves *s)
@@ -53,8 +48,8 @@ static inline void free_saves(saves *s)
     *s = (saves){0};
 }
 
-// The states as rows of the longest's length, for workers that only have their
-// own, and of others perhaps what those saved before.
+// Gives every worker the states of all. A process has its own state, and of the
+// others at most an older one. Rows of equal length are exchanged.
 static inline void share_saves(saves *s, uint32_t world)
 {
     const saves before = *s;
@@ -86,31 +81,6 @@ static inline void assert_same_saves(
     for (uint32_t rank = 0; rank < world; rank++) {
         assert_int_equal(a->lens[rank], b->lens[rank]);
         assert_memory_equal(a->states[rank], b->states[rank], a->lens[rank]);
-    }
-}
-
-typedef void visit_algorithm(
-    const lac_plugin *plugin, const char *compressor, const void *context);
-
-// Calls `visit` with every algorithm of a family, alone or with each of the
-// compressors.
-static inline void visit_family(
-    lac_family family, visit_algorithm *visit, const void *context)
-{
-    size_t count;
-    const lac_plugin *const *const table = lac_algorithms(&count);
-    for (size_t i = 0; i < count; i++) {
-        // The plug-in is the first member of its ops.
-        const laci_algorithm_ops *const ops = (const void *)table[i];
-        if (ops->family != family) {
-            continue;
-        }
-        if (!ops->takes_compressor) {
-            visit(table[i], NULL, context);
-        }
-        for (size_t c = 0; ops->takes_compressor && c < COMPRESSORS; c++) {
-            visit(table[i], compressors[c], context);
-        }
     }
 }
 

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// Finds settings that have no effect: for every setting of an algorithm there
+// is a case whose values differ from those of the same case with that setting
+// at its base value.
+#ifndef LACONIC_TESTS_EFFECTS_H
+#define LACONIC_TESTS_EFFECTS_H
+
+#include "cases.h"
+
+// The settings of the algorithm in turn that have changed a value.
+static struct {
+    const lac_plugin *plugin;
+    bool matters[PARAMS_MAX];
+} effects;
+
+// Fails if a setting of the last algorithm has changed no value.
+static inline void assert_effects(void)
+{
+    for (size_t i = 0;
+         effects.plugin != NULL && i < param_count(effects.plugin); i++) {
+        if (!effects.matters[i]) {
+            print_error(
+                "%s: %s has no effect\n", effects.plugin->name,
+                effects.plugin->params[i].name);
+            fail();
+        }
+    }
+    memset(&effects, 0, sizeof(effects));
+}
+
+// Returns whether a setting of the case differs from the base and has shown no
+// effect so far.
+static inline bool may_show_effect(const algorithm_case *c, size_t param)
+{
+    algorithm_case base = {.plugin = c->plugin};
+    set_base(&base);
+    return !effects.matters[param] &&
+           strcmp(base.values[param], c->values[param]) != 0;
+}
+
+// Begins a case and returns whether it can show an effect. The first case of an
+// algorithm ends the one before.
+static inline bool begin_effects(const algorithm_case *c)
+{
+    if (effects.plugin != c->plugin) {
+        assert_effects();
+        effects.plugin = c->plugin;
+    }
+    for (size_t i = 0; i < param_count(c->plugin); i++) {
+        if (may_show_effect(c, i)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+#endif
