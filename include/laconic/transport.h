@@ -34,26 +34,30 @@ typedef struct lac_transport lac_transport;
 
 /// One message to `peer`. The bytes are borrowed until the next exchange of
 /// this worker returns, or until leave: a peer may still be reading them. After
-/// a failure they stay borrowed until leave.
+/// a failure they stay borrowed until leave. Use designated initialisers: all
+/// other members must be 0.
 typedef struct lac_send {
     uint32_t peer;
     uint32_t tag;
     const void *data;
     size_t len;
+    uint64_t reserved[2]; ///< Must be 0.
 } lac_send;
 
 /// One message expected from `peer`. With a buffer, the message is written
 /// there and must fit; with NULL, `data` points at the transport's or the
 /// sender's memory until the next exchange or leave. Messages of one peer and
 /// tag arrive in the order in which they were sent. After a failure the buffer
-/// is undefined and stays borrowed until leave.
+/// is undefined and stays borrowed until leave. Use designated initialisers:
+/// all other members must be 0.
 typedef struct lac_receive {
     uint32_t peer;
     uint32_t tag;
     void *buffer;
-    size_t cap;       ///< Room in `buffer`.
-    const void *data; ///< Set by the exchange.
-    size_t len;       ///< Set by the exchange.
+    size_t cap;           ///< Room in `buffer`.
+    const void *data;     ///< Set by the exchange.
+    size_t len;           ///< Set by the exchange.
+    uint64_t reserved[2]; ///< Must be 0.
 } lac_receive;
 
 /// lac_hub_open creates the hub that connects `world` threads of one process.

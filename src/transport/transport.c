@@ -183,8 +183,14 @@ static lac_status record(lac_transport *t, lac_status status)
 }
 
 static lac_status check_peer(
-    const lac_transport *t, uint32_t peer, const char *what)
+    const lac_transport *t, uint32_t peer, const uint64_t reserved[2],
+    const char *what)
 {
+    if (reserved[0] != 0 || reserved[1] != 0) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: %s sets reserved members, expected 0",
+            t->ops->plugin.name, what);
+    }
     if (peer >= t->world) {
         return lac_fail(
             LAC_ERR_INVALID, "%s: %s names worker %u, expected one below %u",
@@ -203,7 +209,7 @@ static lac_status check_arguments(
     const lac_receive *receives, size_t receive_count)
 {
     for (size_t i = 0; i < send_count; i++) {
-        LAC_TRY(check_peer(t, sends[i].peer, "a send"));
+        LAC_TRY(check_peer(t, sends[i].peer, sends[i].reserved, "a send"));
         if (sends[i].data == NULL && sends[i].len > 0) {
             return lac_fail(
                 LAC_ERR_INVALID,
@@ -212,7 +218,8 @@ static lac_status check_arguments(
         }
     }
     for (size_t i = 0; i < receive_count; i++) {
-        LAC_TRY(check_peer(t, receives[i].peer, "a receive"));
+        LAC_TRY(
+            check_peer(t, receives[i].peer, receives[i].reserved, "a receive"));
     }
     return LAC_OK;
 }

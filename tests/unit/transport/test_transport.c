@@ -121,6 +121,27 @@ static void bad_arguments_fail_every_later_call(void **state)
     lac_hub_close(hub);
 }
 
+static void reserved_members_must_be_zero(void **state)
+{
+    (void)state;
+    lac_hub *hub;
+    lac_transport *t, *u;
+    const lac_send send = {.peer = 1, .reserved = {0, 1}};
+    lac_receive receive = {.peer = 0, .reserved = {1, 0}};
+    assert_ok(lac_hub_open(&hub, 2));
+    assert_ok(lac_transport_join(&t, "local", hub, 0, 2));
+    assert_ok(lac_transport_join(&u, "local", hub, 1, 2));
+    assert_fails(
+        lac_transport_exchange(t, &send, 1, NULL, 0, HUGE_VAL), LAC_ERR_INVALID,
+        "local: a send sets reserved members, expected 0");
+    assert_fails(
+        lac_transport_exchange(u, NULL, 0, &receive, 1, HUGE_VAL),
+        LAC_ERR_INVALID, "local: a receive sets reserved members, expected 0");
+    lac_transport_leave(t);
+    lac_transport_leave(u);
+    lac_hub_close(hub);
+}
+
 static void watch_blocks(lac_transport *t)
 {
     release_count = 0;
@@ -230,6 +251,7 @@ int main(void)
         cmocka_unit_test(join_checks_its_place),
         cmocka_unit_test(a_worker_alone_needs_nobody),
         cmocka_unit_test(bad_arguments_fail_every_later_call),
+        cmocka_unit_test(reserved_members_must_be_zero),
         cmocka_unit_test(blocks_are_released_after_leave),
         cmocka_unit_test(blocks_that_a_peer_reads_are_not_released),
         cmocka_unit_test(lack_of_memory_is_reported),
