@@ -26,8 +26,12 @@ extern "C" {
 // Memory: an exchange borrows the bytes that it sends and the buffers that it
 // fills, as lac_send and lac_receive describe.
 //
-// Threads: a handle belongs to the thread that joined; lac_transport_abort may
-// be called from any.
+// Threads: a handle may move between threads as long as its calls do not
+// overlap; lac_transport_abort alone may be called by any thread at any time.
+// Where MPI grants less than MPI_THREAD_SERIALIZED, all calls must come from
+// the thread that initialised MPI. From another thread join, exchange and all
+// calls that communicate fail with LAC_ERR_UNSUPPORTED, and leave returns
+// without waiting for the other workers.
 
 typedef struct lac_hub lac_hub;
 typedef struct lac_transport lac_transport;
@@ -73,7 +77,7 @@ LAC_API void lac_hub_close(lac_hub *hub);
 /// the hub, accepts LAC_RANK_ANY for `rank` and `world` and then takes them
 /// from MPI, and waits for all workers, at most for its setting `timeout`.
 /// Fails with LAC_ERR_NOTFOUND, LAC_ERR_INVALID, LAC_ERR_UNSUPPORTED (this MPI
-/// is not available), LAC_ERR_PEER (mpi: a worker did
+/// is not available, or not to this thread), LAC_ERR_PEER (mpi: a worker did
 /// not join in time) or LAC_ERR_NOMEM.
 LAC_FALLIBLE lac_status lac_transport_join(
     lac_transport **out, const char *spec, lac_hub *hub, uint32_t rank,
@@ -101,8 +105,8 @@ LAC_API double lac_transport_now(const lac_transport *t);
 /// most until `deadline`. Once it has failed, every later exchange fails with
 /// the same error.
 /// Fails with LAC_ERR_PEER (the message names a worker that died, aborted, left
-/// or was silent for too long), LAC_ERR_SPACE, LAC_ERR_INVALID or
-/// LAC_ERR_NOMEM.
+/// or was silent for too long), LAC_ERR_SPACE, LAC_ERR_INVALID, LAC_ERR_NOMEM
+/// or LAC_ERR_UNSUPPORTED (mpi: not in this thread).
 LAC_FALLIBLE lac_status lac_transport_exchange(
     lac_transport *t, const lac_send *sends, size_t send_count,
     lac_receive *receives, size_t receive_count, double deadline);

@@ -113,9 +113,9 @@ void laci_mpi_announce_abort(laci_mpi_session *s)
     }
 }
 
-// Only the thread that joined may call MPI here. Any other thread just sets the
-// flag: the running exchange sees it, or else the next exchange or leave
-// announces the abort.
+// Only the thread that used the handle last, and is not inside a call, may call
+// MPI here. Any other thread just sets the flag: the running exchange sees it,
+// or else the next exchange or leave announces the abort.
 void laci_mpi_abort(void *state, const char *why)
 {
     laci_mpi_session *const s = state;
@@ -124,7 +124,7 @@ void laci_mpi_abort(void *state, const char *why)
         (void)snprintf(s->why, sizeof(s->why), "%s", why);
         atomic_store(&s->aborted, true);
     }
-    if (pthread_equal(s->owner, pthread_self()) != 0) {
+    if (!s->in_call && pthread_equal(s->owner, pthread_self()) != 0) {
         laci_mpi_announce_abort(s);
     }
     (void)pthread_mutex_unlock(&s->lock);

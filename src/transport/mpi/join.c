@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Joining an MPI session: initialise MPI if nobody has, check the
-// place in the job, and duplicate the communicator.
+// Joining an MPI session: initialise MPI if nobody has, check the thread and
+// the place in the job, and duplicate the communicator.
 //
 // Joining is collective and has a timeout. MPI may write to the memory of a
 // collective call that timed out, so that memory is allocated apart and then
@@ -30,6 +30,22 @@ static lac_status initialise(laci_mpi_session *s)
             LAC_ERR_UNSUPPORTED, "mpi: MPI_Init_thread failed");
     }
     s->started = true;
+    return LAC_OK;
+}
+
+// MPI allows these two queries in every thread.
+static lac_status check_thread_level(laci_mpi_session *s)
+{
+    int provided = MPI_THREAD_SINGLE, is_main = 0;
+    (void)MPI_Query_thread(&provided);
+    (void)MPI_Is_thread_main(&is_main);
+    s->thread_bound = provided < MPI_THREAD_SERIALIZED;
+    if (s->thread_bound && is_main == 0) {
+        return s->services->fail(
+            LAC_ERR_UNSUPPORTED,
+            "mpi: another thread initialised MPI, and MPI grants less than "
+            "MPI_THREAD_SERIALIZED: only that thread may join");
+    }
     return LAC_OK;
 }
 
@@ -143,6 +159,7 @@ lac_status laci_mpi_join(void *state, laci_membership *membership)
     s->suspect = LAC_RANK_ANY;
     s->cause_suspect = LAC_RANK_ANY;
     LAC_TRY(initialise(s));
+    LAC_TRY(check_thread_level(s));
     LAC_TRY(find_parent(s, &parent));
     LAC_TRY(join_check_place(s, parent, membership));
     LAC_TRY(session_allocate(s));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The module for one MPI: its table, and leaving. The same sources are compiled
-// against each MPI.
+// The module for one MPI: its table, which thread may call it, and leaving. The
+// same sources are compiled against each MPI.
 //
 // The session initialises MPI only if the host program has not, and finalises
 // it only then, after all workers have left. After a failure it calls nothing
@@ -12,20 +12,56 @@
 // After a failure the others get this long to report it as well.
 #define FAILED_GRACE_SECONDS 2.0
 
+// Whether this thread may call MPI.
+static bool may_call(const laci_mpi_session *s)
+{
+    return !s->thread_bound || pthread_equal(s->owner, pthread_self()) != 0;
+}
+
+// A handle may move between threads; the one that calls becomes its owner.
+static lac_status enter(laci_mpi_session *s)
+{
+    if (!may_call(s)) {
+        return s->services->fail(
+            LAC_ERR_UNSUPPORTED,
+            "mpi: worker %u was called from another thread than the one that "
+            "initialised MPI, but MPI grants less than MPI_THREAD_SERIALIZED",
+            s->rank);
+    }
+    (void)pthread_mutex_lock(&s->lock);
+    s->owner = pthread_self();
+    s->in_call = true;
+    (void)pthread_mutex_unlock(&s->lock);
+    return LAC_OK;
+}
+
+static void exit_call(laci_mpi_session *s)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    s->in_call = false;
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
 static lac_status module_exchange(
     void *state, const lac_send *sends, size_t send_count,
     lac_receive *receives, size_t receive_count, double deadline)
 {
     laci_mpi_session *const s = state;
-    return laci_mpi_exchange(
+    LAC_TRY(enter(s));
+    const lac_status status = laci_mpi_exchange(
         s, sends, send_count, receives, receive_count, deadline);
+    exit_call(s);
+    return status;
 }
 
 static lac_status module_allreduce(
     void *state, float *x, size_t n, double deadline)
 {
     laci_mpi_session *const s = state;
-    return laci_mpi_allreduce(s, x, n, deadline);
+    LAC_TRY(enter(s));
+    const lac_status status = laci_mpi_allreduce(s, x, n, deadline);
+    exit_call(s);
+    return status;
 }
 
 static bool all_sent(laci_mpi_session *s)
@@ -89,10 +125,14 @@ static bool session_release(laci_mpi_session *s)
     return idle;
 }
 
+// A thread that may not call MPI can only release memory.
 static bool module_leave(void *state)
 {
     laci_mpi_session *const s = state;
     const bool failed = atomic_load(&s->aborted);
+    if (!may_call(s)) {
+        return session_release(s);
+    }
     if (failed) {
         laci_mpi_announce_abort(s);
     }
@@ -113,7 +153,9 @@ static bool module_leave(void *state)
 static void module_kill_job(void *state, int code)
 {
     laci_mpi_session *const s = state;
-    (void)finish(s, FAILED_GRACE_SECONDS);
+    if (may_call(s)) {
+        (void)finish(s, FAILED_GRACE_SECONDS);
+    }
     (void)MPI_Abort(s->comm, code);
 }
 

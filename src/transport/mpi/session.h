@@ -66,8 +66,11 @@ typedef struct laci_mpi_session {
     uint32_t rank;
     uint32_t world;
 
-    pthread_t owner;      // the thread that joined
-    pthread_mutex_t lock; // protects the next two
+    // MPI grants less than MPI_THREAD_SERIALIZED: only `owner` may call it.
+    bool thread_bound;
+    pthread_mutex_t lock; // protects the next four
+    pthread_t owner;      // the last thread that used the handle
+    bool in_call;         // it is inside a call
     atomic_bool aborted;  // set once, after `why`
     char why[LACI_MPI_WHY];
     bool announced; // the abort of this worker was sent to the others

@@ -180,6 +180,28 @@ static void leaving_waits_for_a_reader(void **state)
     (void)pthread_barrier_destroy(&r.barrier);
 }
 
+static void *exchange_and_leave(void *raw)
+{
+    pair *const p = raw;
+    bool good = get(p->b, 1).len == 3;
+    good = good && put(p->b, 2, "def") == LAC_OK;
+    lac_transport_leave(p->b);
+    p->b = NULL;
+    return good ? p : NULL;
+}
+
+static void a_handle_moves_between_threads(void **state)
+{
+    pair *const p = *state;
+    pthread_t thread;
+    void *result = NULL;
+    assert_ok(put(p->a, 1, "abc"));
+    assert_int_equal(pthread_create(&thread, NULL, exchange_and_leave, p), 0);
+    assert_int_equal(pthread_join(thread, &result), 0);
+    assert_ptr_equal(result, p);
+    assert_int_equal(get(p->a, 2).len, 3);
+}
+
 typedef struct ring_member {
     lac_hub *hub;
     uint32_t rank;
@@ -254,6 +276,7 @@ int main(void)
         TEST(sending_to_a_worker_that_left_fails),
         TEST(messages_that_nobody_received_are_returned),
         TEST(leaving_waits_for_a_reader),
+        TEST(a_handle_moves_between_threads),
         cmocka_unit_test(a_thousand_workers_fit_into_a_process),
     };
     return cmocka_run_group_tests_name("local", tests, NULL, NULL);
