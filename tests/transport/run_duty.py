@@ -36,7 +36,7 @@ def main(library, program, name):
     result = subprocess.run(
         [*launch.launcher(library, workers), program, *words],
         env=launch.environment(), text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, timeout=100, check=False)
+        stderr=subprocess.PIPE, timeout=launch.HANG, check=False)
     print(result.stdout, result.stderr)
     good = all(f"worker {rank} of {workers}: good" in result.stdout
                for rank in range(workers))

@@ -13,6 +13,7 @@ static lac_status allreduce_check(
 {
     LAC_TRY(laci_mpi_progress(s));
     LAC_TRY(laci_mpi_check_causes(s));
+    LAC_TRY(laci_mpi_check_processes(s, now, now >= deadline));
     if (now < deadline) {
         return LAC_OK;
     }
@@ -46,6 +47,7 @@ lac_status laci_mpi_allreduce(
     laci_mpi_session *s, float *x, size_t n, double deadline)
 {
     s->entered = s->services->now();
+    s->process_check_at = 0;
     if (atomic_load(&s->aborted)) {
         return laci_mpi_check_causes(s);
     }

@@ -116,6 +116,7 @@ static lac_status check_wait(laci_mpi_session *s, double now, double deadline)
     char reason[LACI_MPI_WHY];
     LAC_TRY(laci_mpi_check_causes(s));
     LAC_TRY(check_silent(s, &silent));
+    LAC_TRY(laci_mpi_check_processes(s, now, now >= deadline));
     if (now < deadline) {
         return LAC_OK;
     }
@@ -189,6 +190,7 @@ lac_status laci_mpi_exchange(
     lac_receive *receives, size_t receive_count, double deadline)
 {
     s->entered = 0;
+    s->process_check_at = 0;
     s->idle_since = 0;
     end_loans(s);
     if (atomic_load(&s->aborted)) {

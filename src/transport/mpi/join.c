@@ -163,7 +163,10 @@ lac_status laci_mpi_join(void *state, laci_membership *membership)
     LAC_TRY(find_parent(s, &parent));
     LAC_TRY(join_check_place(s, parent, membership));
     LAC_TRY(session_allocate(s));
-    const lac_status status = duplicate(s, parent);
+    lac_status status = duplicate(s, parent);
+    if (status == LAC_OK) {
+        status = laci_mpi_share_processes(s);
+    }
     if (status != LAC_OK) {
         s->services->free(s->peers);
         (void)pthread_mutex_destroy(&s->lock);

@@ -120,6 +120,7 @@ static bool session_release(laci_mpi_session *s)
         message = next;
     }
     s->services->free(s->peers);
+    s->services->free(s->processes);
     s->services->free(s->claims);
     (void)pthread_mutex_destroy(&s->lock);
     return idle;

@@ -25,6 +25,7 @@ enum {
     LACI_MPI_PIECES = 64,     // of one message at most
     LACI_MPI_WHY = 400,       // room for the reason of an abort
     LACI_MPI_NOTE = 8,        // before a forwarded reason: who, and its suspect
+    LACI_MPI_MACHINE = 64,    // room for the name of a machine
 };
 
 typedef enum laci_mpi_kind {
@@ -58,6 +59,14 @@ typedef struct laci_mpi_peer {
     bool aborted;
 } laci_mpi_peer;
 
+// The process of a worker. Workers with equal `machine` see each other's
+// processes; an empty one is unknown.
+typedef struct laci_mpi_process {
+    char machine[LACI_MPI_MACHINE];
+    int64_t pid;
+    uint64_t started; // distinguishes it from a later process with this pid
+} laci_mpi_process;
+
 typedef struct laci_mpi_session {
     laci_mpi_settings settings; // first: the loader fills them in
     const laci_services *services;
@@ -82,6 +91,8 @@ typedef struct laci_mpi_session {
     uint32_t suspect; // the worker that this one waited for, or LAC_RANK_ANY
 
     laci_mpi_peer *peers;
+    laci_mpi_process *processes;
+    double process_check_at; // 0: not yet waiting
     uint32_t left_count;
     laci_mpi_message *allocated; // all messages
     laci_mpi_message *free;
@@ -135,6 +146,14 @@ lac_status laci_mpi_check_causes(const laci_mpi_session *s);
 // of another worker, it fails with the peer's reason instead.
 lac_status laci_mpi_suspect(
     laci_mpi_session *s, uint32_t peer, const char *reason);
+
+// laci_mpi_share_processes exchanges the processes of all workers, so that
+// those on one machine can detect that another one has died.
+lac_status laci_mpi_share_processes(laci_mpi_session *s);
+
+// laci_mpi_check_processes fails if the process of a worker on this machine is
+// gone. It looks a few times a second, or at once if `due`.
+lac_status laci_mpi_check_processes(laci_mpi_session *s, double now, bool due);
 
 // laci_mpi_abort as in the table of the transport.
 void laci_mpi_abort(void *state, const char *why);
