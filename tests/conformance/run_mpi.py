@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs a conformance test of algorithms by processes: LIBRARY PROGRAM."""
+"""Runs a conformance test of algorithms with processes: LIBRARY PROGRAM."""
 import os
 import subprocess
 import sys
@@ -12,7 +12,8 @@ PROCESSES = 8
 
 def main(library, program):
     result = subprocess.run([*launch.launcher(library, PROCESSES), program],
-                            env=launch.environment(), text=True, timeout=100,
+                            env=launch.environment(), text=True,
+                            timeout=launch.HANG,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                             check=False)
     print(result.stdout)
