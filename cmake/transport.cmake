@@ -18,8 +18,8 @@ function(lac_mpi_module name package)
         endif()
         return()
     endif()
-    # Others' headers are not held to our warnings; MPICH declares
-    # MPI_STATUSES_IGNORE so that gcc takes it for an array too short.
+    # Headers of MPI are not checked with our warnings. gcc takes MPICH's
+    # MPI_STATUSES_IGNORE for an array that is too short.
     add_library(mpi_${name} INTERFACE)
     target_include_directories(mpi_${name} SYSTEM INTERFACE
         ${MPI_${name}_INCLUDE_DIRS})

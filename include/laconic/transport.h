@@ -23,92 +23,110 @@ extern "C" {
 //     lac_transport_leave(t);
 //     lac_hub_close(hub);                                 // after all left
 //
-// Threads: a handle belongs to the thread that joined; lac_transport_abort may
-// be called from any.
+// Memory: an exchange borrows the bytes that it sends and the buffers that it
+// fills, as lac_send and lac_receive describe.
+//
+// Threads: a handle may move between threads as long as its calls do not
+// overlap; lac_transport_abort alone may be called by any thread at any time.
+// Where MPI grants less than MPI_THREAD_SERIALIZED, all calls must come from
+// the thread that initialised MPI. From another thread join, exchange and all
+// calls that communicate fail with LAC_ERR_UNSUPPORTED, and leave returns
+// without waiting for the other workers.
 
 typedef struct lac_hub lac_hub;
 typedef struct lac_transport lac_transport;
 
 /// One message to `peer`. The bytes are borrowed until the next exchange of
 /// this worker returns, or until leave: a peer may still be reading them. After
-/// a failure they stay borrowed until leave.
+/// a failure they stay borrowed until leave. Use designated initialisers: all
+/// other members must be 0.
 typedef struct lac_send {
     uint32_t peer;
     uint32_t tag;
     const void *data;
     size_t len;
+    uint64_t reserved[2]; ///< Must be 0.
 } lac_send;
 
-/// One message awaited from `peer`. With a buffer, the message is put there
-/// and must fit; with NULL, `data` points at the transport's or the sender's
-/// memory until the next exchange or leave. Messages of one peer and tag
-/// arrive in the order they were sent.
+/// One message expected from `peer`. With a buffer, the message is written
+/// there and must fit; with NULL, `data` points at the transport's or the
+/// sender's memory until the next exchange or leave. Messages of one peer and
+/// tag arrive in the order in which they were sent. After a failure the buffer
+/// is undefined and stays borrowed until leave. Use designated initialisers:
+/// all other members must be 0.
 typedef struct lac_receive {
     uint32_t peer;
     uint32_t tag;
     void *buffer;
-    size_t cap;       ///< Room in `buffer`.
-    const void *data; ///< Set by the exchange.
-    size_t len;       ///< Set by the exchange.
+    size_t cap;           ///< Room in `buffer`.
+    const void *data;     ///< Set by the exchange.
+    size_t len;           ///< Set by the exchange.
+    uint64_t reserved[2]; ///< Must be 0.
 } lac_receive;
 
-/// lac_hub_open makes the meeting place of `world` threads of one process.
+/// lac_hub_open creates the hub that connects `world` threads of one process.
 /// Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM.
 LAC_FALLIBLE lac_status lac_hub_open(lac_hub **out, uint32_t world);
 
-/// lac_hub_close releases `hub`. Every worker that joined must have left, and
+/// lac_hub_close releases `hub`. All workers that joined must have left, and
 /// none may be joining: it does not wait for them. NULL is allowed.
 LAC_API void lac_hub_close(lac_hub *hub);
 
 /// lac_transport_join makes this worker `rank` of `world`. "local" needs the
 /// hub and does not wait for the others; a rank joins a hub once. "mpi" ignores
-/// the hub, `rank` and `world` may be LAC_RANK_ANY there (MPI knows), and it
-/// waits for all workers, at most its setting `timeout`.
-/// Fails with LAC_ERR_NOTFOUND, LAC_ERR_INVALID, LAC_ERR_UNSUPPORTED (no such
-/// MPI here), LAC_ERR_PEER (mpi: somebody did not come) or LAC_ERR_NOMEM.
+/// the hub, accepts LAC_RANK_ANY for `rank` and `world` and then takes them
+/// from MPI, and waits for all workers, at most for its setting `timeout`.
+/// Fails with LAC_ERR_NOTFOUND, LAC_ERR_INVALID, LAC_ERR_UNSUPPORTED (this MPI
+/// is not available, or not to this thread), LAC_ERR_PEER (mpi: a worker did
+/// not join in time) or LAC_ERR_NOMEM.
 LAC_FALLIBLE lac_status lac_transport_join(
     lac_transport **out, const char *spec, lac_hub *hub, uint32_t rank,
     uint32_t world);
 
-/// Leaves it to the transport.
+/// The rank or world that the transport determines.
 #define LAC_RANK_ANY UINT32_MAX
 
 /// lac_transport_leave ends the membership and releases `t`. It cannot fail
-/// and does not wait for peers that are gone; for those that still read what
-/// this worker sent it waits as long as the last exchange was given. NULL is
-/// allowed.
+/// and does not wait for dead workers. It waits for peers that still read what
+/// this worker sent, at most as long as the last exchange was allowed to take.
+/// NULL is allowed.
 LAC_API void lac_transport_leave(lac_transport *t);
 
+/// lac_transport_rank returns the rank of this worker.
 LAC_API uint32_t lac_transport_rank(const lac_transport *t);
+
+/// lac_transport_world returns the number of workers.
 LAC_API uint32_t lac_transport_world(const lac_transport *t);
 
-/// lac_transport_now returns seconds on a clock that only goes forward, the
-/// one deadlines are told on.
+/// lac_transport_now returns seconds on the monotonic clock that deadlines use.
 LAC_API double lac_transport_now(const lac_transport *t);
 
 /// lac_transport_exchange sends all messages and waits for all receives, at
-/// most until `deadline`. Once it has failed, every later exchange fails.
-/// Fails with LAC_ERR_PEER (the sentence names a worker that died, aborted,
-/// left or was silent too long), LAC_ERR_SPACE or LAC_ERR_INVALID.
+/// most until `deadline`. Once it has failed, every later exchange fails with
+/// the same error.
+/// Fails with LAC_ERR_PEER (the message names a worker that died, aborted, left
+/// or was silent for too long), LAC_ERR_SPACE, LAC_ERR_INVALID, LAC_ERR_NOMEM
+/// or LAC_ERR_UNSUPPORTED (mpi: not in this thread).
 LAC_FALLIBLE lac_status lac_transport_exchange(
     lac_transport *t, const lac_send *sends, size_t send_count,
     lac_receive *receives, size_t receive_count, double deadline);
 
 /// lac_transport_abort makes the exchanges of this worker, and soon those of
-/// its peers, fail with the sentence `why`. Any thread may call it.
+/// its peers, fail with the message `why`. Any thread may call it.
 LAC_API void lac_transport_abort(lac_transport *t, const char *why);
 
-/// lac_transport_failed tells whether an exchange of this handle has failed.
-/// An MPI that the transport started is then not finalised by leave, because
-/// that would wait for the dead: end the process, or the job.
+/// lac_transport_failed returns whether an exchange of this handle has failed.
+/// If the transport initialised MPI, leave then does not finalise it, because
+/// that would wait for dead workers: end the process, or the job.
 LAC_API bool lac_transport_failed(const lac_transport *t);
 
 /// lac_transport_kill_job ends all processes of the job with `code`, as
-/// MPI_Abort does, after giving the others a moment to report. It returns only
-/// where a transport has no processes of its own ("local").
+/// MPI_Abort does, and first gives the others two seconds to report their
+/// errors. It returns only for transports without processes ("local").
 LAC_API void lac_transport_kill_job(lac_transport *t, int code);
 
-/// lac_transports returns what can be named, `*count_out` of them.
+/// lac_transports returns the table of all transports and writes its length to
+/// `*count_out`.
 LAC_API const lac_plugin *const *lac_transports(size_t *count_out);
 
 #ifdef __cplusplus

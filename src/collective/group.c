@@ -153,7 +153,7 @@ lac_status laci_group_open(laci_group **out, const laci_group_options *options)
     };
     lay_out(g, &p);
     g->identity = options->identity;
-    laci_transport_use(g->transport);
+    laci_transport_expect_block(g->transport);
     *out = g;
     return LAC_OK;
 }
@@ -176,7 +176,7 @@ double laci_group_set_timeout(laci_group *g, double seconds)
 void laci_group_close(laci_group *g)
 {
     if (g != NULL) {
-        laci_transport_keep(g->transport, &g->kept);
+        laci_transport_release_after_leave(g->transport, &g->deferred);
     }
 }
 

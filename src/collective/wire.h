@@ -45,7 +45,8 @@ typedef struct laci_set {
 } laci_set;
 
 struct laci_group {
-    laci_kept kept; // must be first: the transport takes the block over
+    // Must be first: the transport takes the block over.
+    laci_deferred_block deferred;
     lac_transport *transport;
     const laci_kernels *kernels;
     uint32_t rank;

@@ -106,8 +106,14 @@ static lac_status check_length(
 static lac_status send_up(train_meeting *m, const float *values, size_t n)
 {
     const lac_send sends[] = {
-        {0, TAG_REPORT, m->report, m->options.report_size},
-        {0, TAG_VALUES, values, n * sizeof(float)},
+        {.peer = 0,
+         .tag = TAG_REPORT,
+         .data = m->report,
+         .len = m->options.report_size},
+        {.peer = 0,
+         .tag = TAG_VALUES,
+         .data = values,
+         .len = n * sizeof(float)},
     };
     return lac_transport_exchange(
         m->options.transport, sends, values == NULL ? 1 : 2, NULL, 0,
@@ -173,10 +179,14 @@ static lac_status tell_all(
 {
     size_t count = 0;
     for (uint32_t peer = 1; peer < m->world; peer++) {
-        m->sends[count++] = (lac_send){peer, TAG_VERDICT, verdict, size};
+        m->sends[count++] = (lac_send){
+            .peer = peer, .tag = TAG_VERDICT, .data = verdict, .len = size};
         if (values != NULL) {
-            m->sends[count++] =
-                (lac_send){peer, TAG_DECIDED, values, n * sizeof(float)};
+            m->sends[count++] = (lac_send){
+                .peer = peer,
+                .tag = TAG_DECIDED,
+                .data = values,
+                .len = n * sizeof(float)};
         }
     }
     return m->world == 1 ? LAC_OK

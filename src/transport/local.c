@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
 // The transport "local": the workers are threads of one process.
 //
-// A message is not copied. An exchange gives back what the one before was
-// lent, queues its parcels at their receivers, and sleeps until a parcel is
-// there for each of its receives and until all that it sent in the exchange
-// before has come back: from then on the caller may write those bytes again.
-// Only then does it take its parcels out of the queues.
+// Messages are not copied. An exchange returns the messages that the previous
+// one was lent and queues its own at their receivers. It then sleeps until each
+// of its receives has a message and until all messages that it sent in the
+// previous exchange were returned: from then on the caller may overwrite those
+// bytes. Only then does it take its messages out of the queues.
 //
-// As long as a worker sleeps in an exchange it has read nothing yet, so a
-// sender that would have to wait for it copies the bytes instead and goes on.
-// Whatever the pattern, nobody waits in a circle because of borrowed memory.
+// A worker that sleeps in an exchange has not read anything yet. A sender that
+// would have to wait for it copies the bytes instead and continues. Borrowed
+// memory therefore never makes workers wait in a circle.
 //
-// Nobody spins. A sleeping worker is woken once, when as many parcels came as
-// it still wants, which keeps a thousand workers on two cores fair and quick.
+// Nobody spins. A sleeping worker is woken once, when all messages that it
+// waits for have arrived, which keeps a thousand workers on two cores fair and
+// fast.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,16 +22,16 @@
 #include "transport/local.h"
 #include "transport/transport.h"
 
-// How often a worker looks whether a peer that holds its bytes went to sleep.
-#define FIRST_NAP 1e-3
-#define LAST_NAP  64e-3
+// How often a worker checks whether a peer that holds its bytes sleeps.
+#define FIRST_PAUSE 1e-3
+#define LAST_PAUSE  64e-3
 
-// Workers along a chain wait for one another and run out of time together. A
-// peer that waits itself gets this long to say who keeps it.
+// Workers along a chain wait for one another and time out together. A worker
+// waits this long for an abort of a silent peer that waits itself.
 #define LISTEN_SECONDS 0.1
 
-// Leave gives a reader at least this long, however short the deadlines were.
-#define LEAST_PATIENCE 1.0
+// Leave waits at least this long for a reader, however short the deadlines.
+#define LEAST_TIMEOUT 1.0
 
 typedef struct local_state {
     lac_hub *hub;
@@ -49,7 +50,7 @@ static lac_status take_place(local_state *state, uint32_t rank)
             LAC_ERR_INVALID, "local: worker %u has joined this hub already",
             rank);
     }
-    slot->patience = LEAST_PATIENCE;
+    slot->timeout = LEAST_TIMEOUT;
     state->slot = slot;
     return LAC_OK;
 }
@@ -77,8 +78,8 @@ static lac_status local_join(void *raw, laci_membership *membership)
     return take_place(state, membership->rank);
 }
 
-// Why this worker cannot go on waiting: it was aborted, or somebody gave up.
-static lac_status check_causes(const local_state *state)
+// Fails if this worker or another one aborted.
+static lac_status local_check_causes(const local_state *state)
 {
     const laci_slot *const slot = state->slot;
     if (atomic_load(&slot->aborted)) {
@@ -87,55 +88,57 @@ static lac_status check_causes(const local_state *state)
     const unsigned cause = atomic_load(&state->hub->cause);
     if (cause != 0) {
         return lac_fail(
-            LAC_ERR_PEER, "worker %u gave up: %s", cause - 1,
+            LAC_ERR_PEER, "worker %u aborted: %s", cause - 1,
             state->hub->slots[cause - 1].why);
     }
     return LAC_OK;
 }
 
-// Claims what has come. `*missing_out` receives are left, `*silent_out` is the
-// peer of the first. With the lock held.
-static lac_status claim(
+// Claims the messages that have arrived. Writes the number of receives without
+// one to `*missing_out` and the peer of the first to `*silent_out`. The caller
+// holds the lock.
+static lac_status claim_arrived(
     const local_state *state, const lac_receive *receives, size_t count,
     size_t *missing_out, uint32_t *silent_out)
 {
     laci_slot *const slot = state->slot;
     *missing_out = 0;
     for (size_t i = 0; i < count; i++) {
-        const lac_receive *const wish = &receives[i];
+        const lac_receive *const receive = &receives[i];
         if (slot->claims.items[i] != NULL) {
             continue;
         }
-        // Asked first: whoever has left has queued all it ever will.
-        const bool left = atomic_load(&state->hub->slots[wish->peer].left);
-        laci_parcel *const parcel =
-            laci_slot_find(&slot->queues[wish->peer], wish->tag);
-        if (parcel != NULL && wish->buffer != NULL && parcel->len > wish->cap) {
+        // Read first: a worker that has left queues nothing more.
+        const bool left = atomic_load(&state->hub->slots[receive->peer].left);
+        laci_local_message *const message =
+            laci_slot_find(&slot->queues[receive->peer], receive->tag);
+        if (message != NULL && receive->buffer != NULL &&
+            message->len > receive->cap) {
             return lac_fail(
                 LAC_ERR_SPACE,
                 "local: a message of worker %u has %zu bytes, the buffer of "
                 "worker %u holds %zu",
-                wish->peer, parcel->len, slot->rank, wish->cap);
+                receive->peer, message->len, slot->rank, receive->cap);
         }
-        if (parcel != NULL) {
-            parcel->claimed = true;
-            slot->claims.items[i] = parcel;
+        if (message != NULL) {
+            message->claimed = true;
+            slot->claims.items[i] = message;
             continue;
         }
         if (left) {
-            LAC_TRY(check_causes(state));
+            LAC_TRY(local_check_causes(state));
             return lac_fail(
                 LAC_ERR_PEER,
                 "worker %u has left, but worker %u waits for its message",
-                wish->peer, slot->rank);
+                receive->peer, slot->rank);
         }
-        *silent_out = *missing_out == 0 ? wish->peer : *silent_out;
+        *silent_out = *missing_out == 0 ? receive->peer : *silent_out;
         *missing_out += 1;
     }
     return LAC_OK;
 }
 
-static lac_status await_messages(
+static lac_status local_await_messages(
     const local_state *state, const lac_receive *receives, size_t count,
     double deadline)
 {
@@ -143,18 +146,18 @@ static lac_status await_messages(
     lac_status status = LAC_OK;
     size_t missing = 0;
     uint32_t silent = 0;
-    bool heard = false;
+    bool extended = false;
     (void)pthread_mutex_lock(&slot->lock);
     for (;;) {
-        status = claim(state, receives, count, &missing, &silent);
+        status = claim_arrived(state, receives, count, &missing, &silent);
         if (status != LAC_OK || missing == 0) {
             break;
         }
-        status = check_causes(state);
+        status = local_check_causes(state);
         const double now = laci_monotonic_now();
-        if (status == LAC_OK && now >= deadline && !heard &&
+        if (status == LAC_OK && now >= deadline && !extended &&
             atomic_load(&state->hub->slots[silent].waiting)) {
-            heard = true;
+            extended = true;
             deadline = now + LISTEN_SECONDS;
         } else if (status == LAC_OK && now >= deadline) {
             status = lac_fail(
@@ -166,18 +169,19 @@ static lac_status await_messages(
         if (status != LAC_OK) {
             break;
         }
-        slot->wanted = missing;
+        slot->awaited = missing;
         laci_slot_wait(slot, deadline);
-        slot->wanted = 0;
+        slot->awaited = 0;
     }
     (void)pthread_mutex_unlock(&slot->lock);
     return status;
 }
 
-// Who still has a parcel of the exchange `parity`. With the lock held.
+// Returns a worker that holds a message of the exchange `parity`. The caller
+// holds the lock.
 static uint32_t find_holder(const laci_slot *slot, unsigned parity)
 {
-    const laci_parcels *const sent = &slot->sent[parity];
+    const laci_local_list *const sent = &slot->sent[parity];
     for (size_t i = 0; i < sent->count; i++) {
         if (sent->items[i]->parity == parity && sent->items[i]->out) {
             return sent->items[i]->to;
@@ -190,24 +194,24 @@ static lac_status check_holders(
     const local_state *state, unsigned parity, double deadline)
 {
     const laci_slot *const slot = state->slot;
-    LAC_TRY(check_causes(state));
+    LAC_TRY(local_check_causes(state));
     const double now = laci_monotonic_now();
     if (now >= deadline) {
         return lac_fail(
             LAC_ERR_PEER,
-            "worker %u did not come back for %.1f seconds while worker %u "
-            "waited for it to let a message go",
-            find_holder(slot, parity), now - slot->entered, slot->rank);
+            "worker %u did not return a message of worker %u for %.1f "
+            "seconds",
+            find_holder(slot, parity), slot->rank, now - slot->entered);
     }
     return LAC_OK;
 }
 
-// Waits until all that the last exchange sent has come back or been copied.
+// Waits until all messages of the previous exchange were returned or copied.
 static lac_status await_returns(const local_state *state, double deadline)
 {
     laci_slot *const slot = state->slot;
     const unsigned last = !slot->parity;
-    double nap = FIRST_NAP;
+    double pause = FIRST_PAUSE;
     lac_status status = LAC_OK;
     (void)pthread_mutex_lock(&slot->lock);
     while (status == LAC_OK && slot->lent[last] > 0) {
@@ -219,16 +223,16 @@ static lac_status await_returns(const local_state *state, double deadline)
         }
         status = check_holders(state, last, deadline);
         if (status == LAC_OK) {
-            laci_slot_wait(slot, fmin(deadline, laci_monotonic_now() + nap));
-            nap = fmin(2 * nap, LAST_NAP);
+            laci_slot_wait(slot, fmin(deadline, laci_monotonic_now() + pause));
+            pause = fmin(2 * pause, LAST_PAUSE);
         }
     }
     (void)pthread_mutex_unlock(&slot->lock);
     return status;
 }
 
-// Takes what was claimed: copies it where there is a buffer, lends the rest.
-static void deliver(
+// Takes the claimed messages: copies those with a buffer and lends the rest.
+static void deliver_claimed(
     const local_state *state, lac_receive *receives, size_t count)
 {
     laci_slot *const slot = state->slot;
@@ -238,18 +242,18 @@ static void deliver(
     }
     (void)pthread_mutex_unlock(&slot->lock);
     for (size_t i = 0; i < count; i++) {
-        laci_parcel *const parcel = slot->claims.items[i];
-        receives[i].len = parcel->len;
+        laci_local_message *const message = slot->claims.items[i];
+        receives[i].len = message->len;
         if (receives[i].buffer == NULL) {
-            receives[i].data = parcel->len > 0 ? parcel->data : "";
-            slot->held.items[slot->held.count++] = parcel;
+            receives[i].data = message->len > 0 ? message->data : "";
+            slot->held.items[slot->held.count++] = message;
             continue;
         }
-        if (parcel->len > 0) {
-            memcpy(receives[i].buffer, parcel->data, parcel->len);
+        if (message->len > 0) {
+            memcpy(receives[i].buffer, message->data, message->len);
         }
         receives[i].data = receives[i].buffer;
-        laci_slot_give_back(state->hub, parcel);
+        laci_slot_return(state->hub, message);
     }
 }
 
@@ -260,10 +264,10 @@ static lac_status local_exchange(
     const local_state *const state = raw;
     laci_slot *const slot = state->slot;
     slot->entered = laci_monotonic_now();
-    slot->patience = fmax(slot->patience, deadline - slot->entered);
-    laci_slot_give_back_held(state->hub, slot);
+    slot->timeout = fmax(slot->timeout, deadline - slot->entered);
+    laci_slot_return_held(state->hub, slot);
     if (atomic_load(&slot->aborted)) {
-        return check_causes(state);
+        return local_check_causes(state);
     }
     LAC_TRY(laci_slot_reserve(slot, send_count, receive_count));
     if (receive_count > 0) {
@@ -274,15 +278,15 @@ static lac_status local_exchange(
     slot->sent[slot->parity].count = 0;
     for (size_t i = 0; i < send_count; i++) {
         if (!laci_slot_post(state->hub, slot, &sends[i])) {
-            LAC_TRY(check_causes(state));
+            LAC_TRY(local_check_causes(state));
             return lac_fail(
                 LAC_ERR_PEER, "worker %u has left, but worker %u sends to it",
                 sends[i].peer, slot->rank);
         }
     }
-    LAC_TRY(await_messages(state, receives, receive_count, deadline));
+    LAC_TRY(local_await_messages(state, receives, receive_count, deadline));
     LAC_TRY(await_returns(state, deadline));
-    deliver(state, receives, receive_count);
+    deliver_claimed(state, receives, receive_count);
     return LAC_OK;
 }
 
@@ -307,32 +311,32 @@ static void local_abort(void *raw, const char *why)
     }
 }
 
-// What nobody will receive any more goes back to those who sent it.
+// Returns the messages that this worker did not receive to their senders.
 static void return_unread(const local_state *state)
 {
     laci_slot *const slot = state->slot;
     for (uint32_t peer = 0; peer < state->hub->world; peer++) {
         for (;;) {
             (void)pthread_mutex_lock(&slot->lock);
-            laci_parcel *const parcel = slot->queues[peer].first;
-            if (parcel != NULL) {
-                laci_slot_unlink(slot, parcel);
+            laci_local_message *const message = slot->queues[peer].first;
+            if (message != NULL) {
+                laci_slot_unlink(slot, message);
             }
             (void)pthread_mutex_unlock(&slot->lock);
-            if (parcel == NULL) {
+            if (message == NULL) {
                 break;
             }
-            laci_slot_give_back(state->hub, parcel);
+            laci_slot_return(state->hub, message);
         }
     }
 }
 
-static void local_leave(void *raw)
+static bool local_leave(void *raw)
 {
     const local_state *const state = raw;
     laci_slot *const slot = state->slot;
-    laci_slot_give_back_held(state->hub, slot);
-    // Nothing fails here: a leaving worker's parcels are copied or dropped.
+    laci_slot_return_held(state->hub, slot);
+    // This cannot fail: messages of a leaving worker are copied or dropped.
     (void)laci_slot_detach(state->hub, slot, 0, true);
     (void)laci_slot_detach(state->hub, slot, 1, true);
     (void)pthread_mutex_lock(&slot->lock);
@@ -340,12 +344,14 @@ static void local_leave(void *raw)
     (void)pthread_mutex_unlock(&slot->lock);
     return_unread(state);
     laci_hub_wake_all(state->hub);
-    const double until = laci_monotonic_now() + slot->patience;
+    const double until = laci_monotonic_now() + slot->timeout;
     (void)pthread_mutex_lock(&slot->lock);
     while (slot->lent[0] + slot->lent[1] > 0 && laci_monotonic_now() < until) {
         laci_slot_wait(slot, until);
     }
+    const bool idle = slot->lent[0] + slot->lent[1] == 0;
     (void)pthread_mutex_unlock(&slot->lock);
+    return idle;
 }
 
 const laci_transport_ops laci_local_transport = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The hub of "local": the places of all workers, and sleeping and waking.
+// The hub of "local": the slots of all workers, and how they sleep and wake.
 #define _POSIX_C_SOURCE 200809L
 #include <assert.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "transport/local.h"
 #include "transport/transport.h"
 
-// Deadlines further off than this are as good as none.
+// Deadlines further away than this count as none.
 #define FAR_SECONDS 1e8
 
 static bool slot_init(laci_slot *slot)
@@ -45,9 +45,9 @@ static void slot_fini(laci_slot *slot)
     (void)pthread_mutex_destroy(&slot->lock);
 }
 
-// The block is the hub, its slots, then a row of queues for each worker. Most
-// of a row is never touched, so a sparse graph costs little real memory.
-static lac_hub *allocate(uint32_t world)
+// One block holds the hub, its slots, and a row of queues for each worker. Most
+// of a row is never touched, so a sparse graph uses little real memory.
+static lac_hub *hub_allocate(uint32_t world)
 {
     size_t slots, row, queues, size;
     if (!laci_mul(world, sizeof(laci_slot), &slots) ||
@@ -75,7 +75,7 @@ lac_status lac_hub_open(lac_hub **out, uint32_t world)
         return lac_fail(
             LAC_ERR_INVALID, "local: a hub of 0 workers, expected 1 or more");
     }
-    lac_hub *const hub = allocate(world);
+    lac_hub *const hub = hub_allocate(world);
     uint32_t made = 0;
     while (hub != NULL && made < world && slot_init(&hub->slots[made])) {
         made++;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The transport "mpi": finds the module for the MPI that is asked for, loads
-// it and hands everything on to it. The library itself links no MPI, so one
-// build of it serves every MPI and programs without one.
+// The transport "mpi": finds the module for the requested MPI, loads it and
+// forwards every call to it. The library itself links no MPI, so one build
+// serves every MPI and programs without one.
 //
-// Modules lie beside the library or in its folder laconic/. They are loaded
-// privately (RTLD_LOCAL): the symbols of two MPIs have the same names. They
-// are never unloaded, because no MPI survives that.
+// Modules are in the folder of the library or in laconic/ below it. They are
+// loaded privately (RTLD_LOCAL), because the symbols of two MPIs have the same
+// names. They are never unloaded, because no MPI survives that.
 #define _GNU_SOURCE // dladdr
 #include <dlfcn.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ enum { AUTO, OPENMPI, MPICH, LIBRARY_COUNT, PATH_SIZE = 4096 };
 
 typedef struct library {
     const char *name;       // in specs and in the module's file name
-    const char *sonames[2]; // under which a host program may have loaded it
+    const char *sonames[2]; // of the MPI that a host program may have loaded
 } library;
 
 static const library libraries[LIBRARY_COUNT] = {
@@ -37,7 +37,7 @@ typedef struct mpi_state {
     void *state; // of the module
 } mpi_state;
 
-// Tells whether this process has the MPI already, because its program uses it.
+// Returns whether the host program has loaded this MPI.
 static bool is_loaded(const library *mpi)
 {
     for (size_t i = 0; i < 2 && mpi->sonames[i] != NULL; i++) {
@@ -50,7 +50,7 @@ static bool is_loaded(const library *mpi)
     return false;
 }
 
-// Writes the folder that this very code was loaded from, with its slash.
+// Writes the folder that this code was loaded from, with a slash at the end.
 static bool find_folder(char *out, size_t cap)
 {
     Dl_info info;
@@ -63,7 +63,7 @@ static bool find_folder(char *out, size_t cap)
     return written >= 0 && (size_t)written < cap;
 }
 
-// Writes the path of the module of `mpi` and tells whether it is there.
+// Writes the path of the module of `mpi` and returns whether it exists.
 static bool find_module(
     const char *folder, const library *mpi, char *out, size_t cap)
 {
@@ -91,7 +91,7 @@ static lac_status open_module(
     if (handle == NULL) {
         return lac_fail(LAC_ERR_UNSUPPORTED, "mpi: %s", dlerror());
     }
-    // POSIX's way to make a function of what dlsym returns.
+    // The conversion from dlsym's pointer to a function that POSIX suggests.
     laci_mpi_entry *entry = NULL;
     void *const symbol = dlsym(handle, LACI_MPI_ENTRY);
     memcpy(&entry, &symbol, sizeof(entry));
@@ -99,34 +99,34 @@ static lac_status open_module(
     if (ops == NULL || ops->abi != LACI_TRANSPORT_ABI) {
         return lac_fail(
             LAC_ERR_UNSUPPORTED,
-            "mpi: the module for %s in %s is of another build of laconic",
+            "mpi: the module for %s in %s belongs to another build of laconic",
             mpi->name, folder);
     }
     *out = ops;
     return LAC_OK;
 }
 
-// "auto" takes the MPI that the program has loaded, else the only one there is
-// a module for. It does not guess between two: under the launcher of the
-// other one, every process would believe that it is alone.
-static lac_status choose(const char *folder, uint32_t *library_out)
+// "auto" takes the MPI that the host program has loaded, or else the only one
+// that has a module. It does not guess between two: under the launcher of the
+// other one, every process would be alone in its job.
+static lac_status choose_library(const char *folder, uint32_t *library_out)
 {
-    bool there[LIBRARY_COUNT] = {false};
+    bool exists[LIBRARY_COUNT] = {false};
     for (uint32_t i = OPENMPI; i < LIBRARY_COUNT; i++) {
         if (is_loaded(&libraries[i])) {
             *library_out = i;
             return LAC_OK;
         }
         char path[PATH_SIZE + 64];
-        there[i] = find_module(folder, &libraries[i], path, sizeof(path));
+        exists[i] = find_module(folder, &libraries[i], path, sizeof(path));
     }
-    if (there[OPENMPI] && there[MPICH]) {
+    if (exists[OPENMPI] && exists[MPICH]) {
         return lac_fail(
             LAC_ERR_INVALID,
             "mpi: there are modules for Open MPI and for MPICH, expected "
             "library=openmpi or library=mpich");
     }
-    *library_out = there[MPICH] ? MPICH : OPENMPI;
+    *library_out = exists[MPICH] ? MPICH : OPENMPI;
     return LAC_OK;
 }
 
@@ -136,12 +136,12 @@ static lac_status mpi_join(void *raw, laci_membership *membership)
     char folder[PATH_SIZE];
     if (!find_folder(folder, sizeof(folder))) {
         return lac_fail(
-            LAC_ERR_UNSUPPORTED,
-            "mpi: the folder of the library is unknown, so are its modules");
+            LAC_ERR_UNSUPPORTED, "mpi: the folder of the library, where its "
+                                 "modules are, is unknown");
     }
     uint32_t which = state->settings.library;
     if (which == AUTO) {
-        LAC_TRY(choose(folder, &which));
+        LAC_TRY(choose_library(folder, &which));
     }
     LAC_TRY(open_module(folder, &libraries[which], &state->ops));
     state->services = membership->services;
@@ -157,11 +157,12 @@ static lac_status mpi_join(void *raw, laci_membership *membership)
     return status;
 }
 
-static void mpi_leave(void *raw)
+static bool mpi_leave(void *raw)
 {
     const mpi_state *const state = raw;
-    state->ops->leave(state->state);
+    const bool idle = state->ops->leave(state->state);
     state->services->free(state->state);
+    return idle;
 }
 
 static lac_status mpi_exchange(
@@ -198,7 +199,7 @@ static const lac_param params[] = {
         .offset = offsetof(mpi_state, settings.library),
         .default_value = "auto",
         .choices = "auto|openmpi|mpich",
-        .help = "which MPI; auto: the one loaded, or the only one",
+        .help = "the MPI library; auto: the loaded one, or the only one",
     },
     {
         .name = "comm",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Transports by name: join, leave, and what is the same for all of them. Here
-// arguments are checked, and a failure is kept: a handle that has failed once
-// repeats its sentence, and the others are told it.
+// Transports by name: join, leave, and the parts that all transports share. The
+// arguments are checked here. A handle that has failed once repeats its error
+// in every later call, and the error is announced to the other workers.
 #define _POSIX_C_SOURCE 200809L
 #include "transport/transport.h"
 
@@ -26,7 +26,7 @@ static const lac_plugin *const plugins[] = {
 
 enum {
     PLUGIN_COUNT = sizeof(plugins) / sizeof(plugins[0]),
-    SENTENCE_SIZE = 512,
+    ERROR_SIZE = 512,
 };
 
 struct lac_transport {
@@ -34,11 +34,12 @@ struct lac_transport {
     void *state;
     uint32_t rank;
     uint32_t world;
-    laci_kept *kept;    // released after leave
-    size_t users;       // blocks that are still to come
-    bool left;          // there is nothing more than this struct
+    laci_deferred_block *deferred; // released after leave
+    size_t expected;    // blocks that were announced and not handed over
+    bool left;          // only this struct remains
+    bool in_use;        // after leave: lent memory may still be used
     lac_status failure; // of the first exchange that failed
-    char sentence[SENTENCE_SIZE];
+    char error[ERROR_SIZE];
 };
 
 static const laci_registry registry = {
@@ -92,38 +93,47 @@ lac_status lac_transport_join(
     return LAC_OK;
 }
 
+// Memory that is still in use is left to the process.
+static void release_block(const lac_transport *t, laci_deferred_block *block)
+{
+    if (!t->in_use) {
+        laci_free_aligned(block);
+    }
+}
+
 void lac_transport_leave(lac_transport *t)
 {
     if (t == NULL) {
         return;
     }
-    t->ops->leave(t->state);
-    while (t->kept != NULL) {
-        laci_kept *const block = t->kept;
-        t->kept = block->next;
-        laci_free_aligned(block);
+    t->in_use = !t->ops->leave(t->state);
+    while (t->deferred != NULL) {
+        laci_deferred_block *const block = t->deferred;
+        t->deferred = block->next;
+        release_block(t, block);
     }
     t->left = true;
-    if (t->users == 0) {
+    if (t->expected == 0) {
         laci_free_aligned(t);
     }
 }
 
-void laci_transport_use(lac_transport *t)
+void laci_transport_expect_block(lac_transport *t)
 {
-    t->users++;
+    t->expected++;
 }
 
-void laci_transport_keep(lac_transport *t, laci_kept *block)
+void laci_transport_release_after_leave(
+    lac_transport *t, laci_deferred_block *block)
 {
-    t->users--;
+    t->expected--;
     if (!t->left) {
-        block->next = t->kept;
-        t->kept = block;
+        block->next = t->deferred;
+        t->deferred = block;
         return;
     }
-    laci_free_aligned(block);
-    if (t->users == 0) {
+    release_block(t, block);
+    if (t->expected == 0) {
         laci_free_aligned(t);
     }
 }
@@ -161,20 +171,26 @@ void lac_transport_kill_job(lac_transport *t, int code)
     }
 }
 
-// Keeps the first failure and passes its sentence on.
-static lac_status keep(lac_transport *t, lac_status status)
+// Records the first failure and announces it to the other workers.
+static lac_status record(lac_transport *t, lac_status status)
 {
     if (status != LAC_OK) {
         t->failure = status;
-        memcpy(t->sentence, lac_error_message(), SENTENCE_SIZE - 1);
-        t->ops->abort(t->state, t->sentence);
+        memcpy(t->error, lac_error_message(), ERROR_SIZE - 1);
+        t->ops->abort(t->state, t->error);
     }
     return status;
 }
 
 static lac_status check_peer(
-    const lac_transport *t, uint32_t peer, const char *what)
+    const lac_transport *t, uint32_t peer, const uint64_t reserved[2],
+    const char *what)
 {
+    if (reserved[0] != 0 || reserved[1] != 0) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: %s sets reserved members, expected 0",
+            t->ops->plugin.name, what);
+    }
     if (peer >= t->world) {
         return lac_fail(
             LAC_ERR_INVALID, "%s: %s names worker %u, expected one below %u",
@@ -193,7 +209,7 @@ static lac_status check_arguments(
     const lac_receive *receives, size_t receive_count)
 {
     for (size_t i = 0; i < send_count; i++) {
-        LAC_TRY(check_peer(t, sends[i].peer, "a send"));
+        LAC_TRY(check_peer(t, sends[i].peer, sends[i].reserved, "a send"));
         if (sends[i].data == NULL && sends[i].len > 0) {
             return lac_fail(
                 LAC_ERR_INVALID,
@@ -202,7 +218,8 @@ static lac_status check_arguments(
         }
     }
     for (size_t i = 0; i < receive_count; i++) {
-        LAC_TRY(check_peer(t, receives[i].peer, "a receive"));
+        LAC_TRY(
+            check_peer(t, receives[i].peer, receives[i].reserved, "a receive"));
     }
     return LAC_OK;
 }
@@ -219,8 +236,7 @@ static lac_status check_deadline(const lac_transport *t, double deadline)
 
 static lac_status check_health(const lac_transport *t)
 {
-    return t->failure == LAC_OK ? LAC_OK
-                                : lac_fail(t->failure, "%s", t->sentence);
+    return t->failure == LAC_OK ? LAC_OK : lac_fail(t->failure, "%s", t->error);
 }
 
 lac_status lac_transport_exchange(
@@ -236,7 +252,7 @@ lac_status lac_transport_exchange(
         status = t->ops->exchange(
             t->state, sends, send_count, receives, receive_count, deadline);
     }
-    return keep(t, status);
+    return record(t, status);
 }
 
 bool laci_transport_has_allreduce(const lac_transport *t)
@@ -252,5 +268,5 @@ lac_status laci_transport_allreduce(
     if (status == LAC_OK && t->world > 1 && n > 0) {
         status = t->ops->allreduce_sum(t->state, x, n, deadline);
     }
-    return keep(t, status);
+    return record(t, status);
 }

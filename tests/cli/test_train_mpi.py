@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""laconic train under mpirun: the same bits as with threads.
+"""laconic train under mpirun: it gives the same bits as with threads.
 
 usage: test_train_mpi.py LACONIC LIBRARY
 """
@@ -29,15 +29,16 @@ class Processes(unittest.TestCase):
         return os.path.join(self.folder, *parts)
 
     def train(self, out, workers, *words, processes=False):
-        prefix = launch.launcher(LIBRARY, workers) if processes else \
-            ["env"]  # threads
+        result = self.path("result.json")
+        prefix = launch.launcher(LIBRARY, workers) if processes else []
         done = subprocess.run(
-            [*prefix, LACONIC, "train", "--workers", str(workers), "--out",
-             self.path(out), "--json", *words], env=launch.environment(),
-            text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            timeout=110, check=False)
+            [*prefix, *launch.output_to(result), LACONIC, "train", "--workers",
+             str(workers), "--out", self.path(out), "--json", *words],
+            env=launch.environment(), text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, timeout=launch.HANG, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
+        with open(result, encoding="utf-8") as file:
+            return json.load(file)
 
     def compare(self, name, workers, step, *words):
         words = (*words, "--algorithm", *training.ALGORITHMS[name])
@@ -70,13 +71,13 @@ class Processes(unittest.TestCase):
                     training.write(folder, name, file.read(images * size))
 
     def test_resnet20_on_cifar_gives_the_bits_of_threads(self):
-        """Twenty steps of four workers, of the real images."""
+        """Twenty steps of four workers on the real images."""
         listed = json.loads(subprocess.run(
             [LACONIC, "data", "list", "--json"], stdout=subprocess.PIPE,
             check=True).stdout)
         found = next(d for d in listed["datasets"] if d["name"] == "cifar-10")
         if found["folder"] is None:
-            self.skipTest("CIFAR-10 is not here; `laconic data fetch "
+            self.skipTest("CIFAR-10 is not installed; `laconic data fetch "
                           "cifar-10` obtains it")
         self.take_some(found["folder"], self.path("cifar"))
         for name in GOSSIP:
@@ -99,8 +100,8 @@ class Processes(unittest.TestCase):
 
     def train_apart(self, *more):
         """Worker 1 has a folder of its own, as on a machine that does not
-        share the one of the others."""
-        script = ('rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; '
+        share the folder of the others."""
+        script = ('rank=' + launch.RANK + '; '
                   'test "$rank" != 1 || set -- "$@" --out "$0"; exec "$@"')
         return subprocess.run(
             [*launch.launcher(LIBRARY, 3), "sh", "-c", script,
@@ -108,7 +109,7 @@ class Processes(unittest.TestCase):
              "--data-dir", self.path("images"), "--batch", "5", "--lr",
              "0.02", "--epochs", "2", "--out", self.path("out"), *more],
             env=launch.environment(), text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, timeout=110, check=False)
+            stderr=subprocess.PIPE, timeout=launch.HANG, check=False)
 
     def test_a_folder_that_is_not_shared_is_noticed(self):
         training.images(self.path("images"))

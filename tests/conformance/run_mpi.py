@@ -11,12 +11,12 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "transport"))
 import launch  # noqa: E402
 
 PROCESSES = 8
-HANG = 600  # seconds
 
 
 def main(library, program):
     result = subprocess.run([*launch.launcher(library, PROCESSES), program],
-                            env=launch.environment(), text=True, timeout=HANG,
+                            env=launch.environment(), text=True,
+                            timeout=launch.HANG,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                             check=False)
     print(result.stdout)

@@ -1,23 +1,35 @@
 # SPDX-License-Identifier: MIT
-"""How the processes of each MPI are started, here and as root."""
+"""Starts the processes of each MPI, also as root."""
 import os
 import shutil
 import sys
 
 SKIPPED = 77
+HANG = 570  # seconds after which a job counts as hung: less than ctest's limit
 LAUNCHERS = {
     "openmpi": ("mpirun.openmpi", ["--oversubscribe"]),
     "mpich": ("mpirun.mpich", []),
 }
+# The others go on when a process fails.
+RECOVERY = {"openmpi": ["--enable-recovery"],
+            "mpich": ["-disable-auto-cleanup"]}
+RANK = "${OMPI_COMM_WORLD_RANK-${PMI_RANK-0}}"
 
 
 def launcher(library, workers, *options):
-    """The words to put before a command, or an exit with SKIPPED."""
+    """The words before a command; exits with SKIPPED without that MPI."""
     name, fixed = LAUNCHERS[library]
     if shutil.which(name) is None:
         print(f"skipped: {name} is not installed")
         sys.exit(SKIPPED)
     return [name, *fixed, *options, "-n", str(workers)]
+
+
+def output_to(path):
+    """The words before a command that write the stdout of rank 0 to a file.
+    Launchers and MPI libraries print warnings to the stdout of a job."""
+    return ["sh", "-c", f'if [ "{RANK}" = 0 ]; then exec "$@" > "$0"; fi; '
+            'exec "$@"', path]
 
 
 def environment():

@@ -1,33 +1,46 @@
 # SPDX-License-Identifier: MIT
-"""Runs duties of the conformance suite under mpirun: LIBRARY PROGRAM DUTY.
+"""Runs a duty of transports under mpirun: LIBRARY PROGRAM DUTY.
 
-The duty steady may end in a number of workers, as in steady3.
+Duties of the conformance suite are named as there; "steady" runs all that end
+well. Those of the programs that use MPI themselves are "guest", "pending" and
+"threads_LEVEL". A name may end in the number of workers, as in steady3.
 
-Every worker must report that it went well. The status of mpirun says nothing:
-after a failure, and most duties bring one about, MPI is not finalised.
+Every worker must report success. After a failure, which most duties provoke,
+MPI is not finalised, so the exit status of mpirun counts only for the others.
 """
+import re
 import subprocess
 import sys
 
 import launch
 
+WORKERS = 4
 
 
-def main(library, program, duty):
-    ends_well = duty.startswith("steady") or duty == "guest"
-    workers = int(duty[-1]) if duty[-1].isdigit() else 4
-    command = [*launch.launcher(library, workers), program]
-    if duty != "guest":
-        command.append(f"mpi:library={library}")
-    if not ends_well:
-        command.append(duty)
-    result = subprocess.run(command, env=launch.environment(), text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            timeout=100, check=False)
+def arguments(library, duty):
+    """The arguments of the program, and whether mpirun must succeed."""
+    if duty == "guest":
+        return [], True
+    if duty == "pending":
+        return [], False
+    if duty.startswith("threads_"):
+        return [duty[len("threads_"):]], duty == "threads_serialized"
+    spec = f"mpi:library={library}"
+    return ([spec], True) if duty == "steady" else ([spec, duty], False)
+
+
+def main(library, program, name):
+    duty, workers = re.fullmatch(r"(\w+?)(\d?)", name).groups()
+    workers = int(workers or WORKERS)
+    words, must_succeed = arguments(library, duty)
+    result = subprocess.run(
+        [*launch.launcher(library, workers), program, *words],
+        env=launch.environment(), text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, timeout=launch.HANG, check=False)
     print(result.stdout, result.stderr)
     good = all(f"worker {rank} of {workers}: good" in result.stdout
                for rank in range(workers))
-    if ends_well and result.returncode != 0:
+    if must_succeed and result.returncode != 0:
         good = False
     return 0 if good and "FAILED" not in result.stderr else 1
 

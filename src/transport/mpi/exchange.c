@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The exchange of an MPI session: post, poll until all has come and all that
-// the exchange before sent has gone, hand over. Nothing here blocks inside
-// MPI, so a peer that is stopped or dead is noticed at the deadline.
+// The exchange of an MPI session: start all sends, poll until every receive has
+// its message and the sends of the previous exchange are done, and deliver.
+// Nothing here blocks inside MPI, so the deadline holds when a peer is stopped
+// or dead.
 #define _POSIX_C_SOURCE 200809L
 #include <sched.h>
 #include <stdio.h>
@@ -11,12 +12,12 @@
 #include "base/fail.h"
 #include "transport/mpi/session.h"
 
-enum { EAGER_POLLS = 64, POLLS_A_LOOK = 8, NAP_NANOSECONDS = 100000 };
+enum { EAGER_POLLS = 64, POLLS_PER_CHECK = 8, SLEEP_NANOSECONDS = 100000 };
 
-// After this long without news, polling sleeps instead of yielding.
-#define NAP_AFTER_SECONDS 2e-3
+// After this long without progress, polling sleeps instead of yielding.
+#define SLEEP_AFTER_SECONDS 2e-3
 
-void laci_mpi_rest(laci_mpi_session *s, double now)
+void laci_mpi_backoff(laci_mpi_session *s, double now)
 {
     if (s->idle_since == 0) {
         s->idle_since = now;
@@ -25,11 +26,11 @@ void laci_mpi_rest(laci_mpi_session *s, double now)
     if (++s->idle_polls < EAGER_POLLS) {
         return;
     }
-    if (now - s->idle_since < NAP_AFTER_SECONDS) {
+    if (now - s->idle_since < SLEEP_AFTER_SECONDS) {
         (void)sched_yield();
     } else {
-        const struct timespec nap = {.tv_nsec = NAP_NANOSECONDS};
-        (void)nanosleep(&nap, NULL);
+        const struct timespec pause = {.tv_nsec = SLEEP_NANOSECONDS};
+        (void)nanosleep(&pause, NULL);
     }
 }
 
@@ -37,7 +38,7 @@ static lac_status reserve_claims(laci_mpi_session *s, size_t count)
 {
     if (count > s->claim_cap) {
         const size_t cap = count + count / 2 + 4;
-        laci_mpi_letter **const claims =
+        laci_mpi_message **const claims =
             cap > SIZE_MAX / sizeof(*claims)
                 ? NULL
                 : s->services->zalloc(cap * sizeof(*claims));
@@ -58,13 +59,13 @@ static lac_status reserve_claims(laci_mpi_session *s, size_t count)
 static void end_loans(laci_mpi_session *s)
 {
     while (s->lent != NULL) {
-        laci_mpi_letter *const letter = s->lent;
-        s->lent = letter->next;
-        laci_mpi_recycle(s, letter);
+        laci_mpi_message *const message = s->lent;
+        s->lent = message->next;
+        laci_mpi_recycle(s, message);
     }
 }
 
-static lac_status begin(
+static lac_status start_messages(
     laci_mpi_session *s, const lac_send *sends, size_t send_count)
 {
     s->parity = !s->parity;
@@ -75,7 +76,7 @@ static lac_status begin(
                 LAC_ERR_PEER, "worker %u has left, but worker %u sends to it",
                 sends[i].peer, s->rank);
         }
-        LAC_TRY(laci_mpi_post(s, LACI_MPI_DATA, &sends[i]));
+        LAC_TRY(laci_mpi_send(s, LACI_MPI_DATA, &sends[i]));
     }
     for (size_t i = 0; i < s->receive_count; i++) {
         LAC_TRY(laci_mpi_claim(s, i));
@@ -83,18 +84,18 @@ static lac_status begin(
     return LAC_OK;
 }
 
-// Looks at the receives that nothing has come for: fails for one whose sender
-// has left, and says whose silence lasts.
+// Fails if a worker has left without sending an expected message. Otherwise
+// sets `*silent_out` to a worker that this exchange waits for.
 static lac_status check_silent(laci_mpi_session *s, uint32_t *silent_out)
 {
     bool found = false;
     for (size_t i = 0; i < s->receive_count; i++) {
-        const laci_mpi_letter *const letter = s->claims[i];
+        const laci_mpi_message *const message = s->claims[i];
         const uint32_t peer = s->receives[i].peer;
-        if (letter != NULL && letter->request_count == 0) {
+        if (message != NULL && message->request_count == 0) {
             continue;
         }
-        if (letter == NULL && s->peers[peer].left) {
+        if (message == NULL && s->peers[peer].left) {
             return s->services->fail(
                 LAC_ERR_PEER,
                 "worker %u has left, but worker %u waits for its message", peer,
@@ -103,8 +104,8 @@ static lac_status check_silent(laci_mpi_session *s, uint32_t *silent_out)
         *silent_out = found ? *silent_out : peer;
         found = true;
     }
-    if (s->opening != NULL) {
-        *silent_out = s->opening->peer;
+    if (s->header != NULL) {
+        *silent_out = s->header->peer;
     }
     return LAC_OK;
 }
@@ -112,83 +113,84 @@ static lac_status check_silent(laci_mpi_session *s, uint32_t *silent_out)
 static lac_status check_wait(laci_mpi_session *s, double now, double deadline)
 {
     uint32_t silent = s->rank;
-    char sentence[LACI_MPI_WHY];
+    char reason[LACI_MPI_WHY];
     LAC_TRY(laci_mpi_check_causes(s));
     LAC_TRY(check_silent(s, &silent));
+    LAC_TRY(laci_mpi_check_processes(s, now, now >= deadline));
     if (now < deadline) {
         return LAC_OK;
     }
     if (s->missing > 0) {
         (void)snprintf(
-            sentence, sizeof(sentence),
+            reason, sizeof(reason),
             "worker %u was silent for %.1f seconds in an exchange of worker %u",
             silent, now - s->entered, s->rank);
-        return laci_mpi_blame(s, silent, sentence);
+        return laci_mpi_suspect(s, silent, reason);
     }
     const uint32_t holder = s->sent[!s->parity]->peer;
     (void)snprintf(
-        sentence, sizeof(sentence),
+        reason, sizeof(reason),
         "worker %u was silent for %.1f seconds and did not take a message of "
         "worker %u",
         holder, now - s->entered, s->rank);
-    return laci_mpi_blame(s, holder, sentence);
+    return laci_mpi_suspect(s, holder, reason);
 }
 
-// Looking at the clock takes as long as polling does, so at first it is done
-// after every few polls only: a message that is on its way arrives sooner.
-static bool looks_later(laci_mpi_session *s)
+// Reading the clock takes as long as a poll, so the first polls read it only
+// every few times. A message that is about to arrive is then received sooner.
+static bool skips_clock(laci_mpi_session *s)
 {
     if (s->idle_since == 0 || s->idle_polls + 1 >= EAGER_POLLS) {
         return false;
     }
     s->idle_polls++;
-    return s->idle_polls % POLLS_A_LOOK != 0;
+    return s->idle_polls % POLLS_PER_CHECK != 0;
 }
 
-static lac_status await(laci_mpi_session *s, double deadline)
+static lac_status exchange_await(laci_mpi_session *s, double deadline)
 {
     for (;;) {
         LAC_TRY(laci_mpi_progress(s));
-        LAC_TRY(laci_mpi_reap(s, !s->parity));
+        LAC_TRY(laci_mpi_collect_sent(s, !s->parity));
         if (s->missing == 0 && s->sent[!s->parity] == NULL) {
             return LAC_OK;
         }
-        if (looks_later(s)) {
+        if (skips_clock(s)) {
             continue;
         }
         const double now = s->services->now();
         s->entered = s->entered == 0 ? now : s->entered;
         LAC_TRY(check_wait(s, now, deadline));
-        laci_mpi_rest(s, now);
+        laci_mpi_backoff(s, now);
     }
 }
 
-static void deliver(laci_mpi_session *s)
+static void deliver_messages(laci_mpi_session *s)
 {
     for (size_t i = 0; i < s->receive_count; i++) {
-        laci_mpi_letter *const letter = s->claims[i];
-        lac_receive *const wish = &s->receives[i];
-        wish->len = letter->len;
-        if (wish->buffer == NULL) {
-            wish->data = letter->payload;
-            letter->next = s->lent;
-            s->lent = letter;
+        laci_mpi_message *const message = s->claims[i];
+        lac_receive *const receive = &s->receives[i];
+        receive->len = message->len;
+        if (receive->buffer == NULL) {
+            receive->data = message->payload;
+            message->next = s->lent;
+            s->lent = message;
             continue;
         }
-        if (letter->payload != wish->buffer && letter->len > 0) {
-            memcpy(wish->buffer, letter->payload, letter->len);
+        if (message->len > 0) {
+            memcpy(receive->buffer, message->payload, message->len);
         }
-        wish->data = wish->buffer;
-        laci_mpi_recycle(s, letter);
+        receive->data = receive->buffer;
+        laci_mpi_recycle(s, message);
     }
 }
 
 lac_status laci_mpi_exchange(
-    void *state, const lac_send *sends, size_t send_count,
+    laci_mpi_session *s, const lac_send *sends, size_t send_count,
     lac_receive *receives, size_t receive_count, double deadline)
 {
-    laci_mpi_session *const s = state;
     s->entered = 0;
+    s->process_check_at = 0;
     s->idle_since = 0;
     end_loans(s);
     if (atomic_load(&s->aborted)) {
@@ -198,13 +200,13 @@ lac_status laci_mpi_exchange(
     s->receives = receives;
     s->receive_count = receive_count;
     s->missing = receive_count;
-    lac_status status = begin(s, sends, send_count);
+    lac_status status = start_messages(s, sends, send_count);
     if (status == LAC_OK) {
-        status = await(s, deadline);
+        status = exchange_await(s, deadline);
     }
     if (status == LAC_OK) {
-        deliver(s);
-        status = laci_mpi_reap(s, s->parity);
+        deliver_messages(s);
+        status = laci_mpi_collect_sent(s, s->parity);
     }
     s->receives = NULL;
     s->receive_count = 0;

@@ -1,167 +1,92 @@
 // SPDX-License-Identifier: MIT
-// The module for one MPI: joining, leaving and giving up. The same sources are
-// compiled against each MPI.
+// The module for one MPI: its table, which thread may call it, and leaving. The
+// same sources are compiled against each MPI.
 //
-// What the host program started stays its own: MPI is initialised only if it
-// was not, and finalised only by who initialised it, after everybody has said
-// goodbye. After a failure nothing is finalised or freed that could wait for
-// the dead, and memory that MPI may still write to is left to the process.
-#include <math.h>
-#include <string.h>
-
+// The session initialises MPI only if the host program has not, and finalises
+// it only then, after all workers have left. After a failure it calls nothing
+// that could wait for a dead worker, and memory of pending requests is left to
+// the process.
 #include "base/fail.h"
 #include "transport/mpi/session.h"
 
 // After a failure the others get this long to report it as well.
 #define FAILED_GRACE_SECONDS 2.0
 
-static lac_status start(laci_mpi_session *s)
+// Whether this thread may call MPI.
+static bool may_call(const laci_mpi_session *s)
 {
-    int initialised = 0, finalised = 0, provided = 0;
-    (void)MPI_Finalized(&finalised);
-    if (finalised != 0) {
+    return !s->thread_bound || pthread_equal(s->owner, pthread_self()) != 0;
+}
+
+// A handle may move between threads; the one that calls becomes its owner.
+static lac_status enter(laci_mpi_session *s)
+{
+    if (!may_call(s)) {
         return s->services->fail(
             LAC_ERR_UNSUPPORTED,
-            "mpi: MPI was finalised in this process, it cannot start again");
+            "mpi: worker %u was called from another thread than the one that "
+            "initialised MPI, but MPI grants less than MPI_THREAD_SERIALIZED",
+            s->rank);
     }
-    (void)MPI_Initialized(&initialised);
-    if (initialised != 0) {
-        return LAC_OK;
-    }
-    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided) !=
-        MPI_SUCCESS) {
-        return s->services->fail(
-            LAC_ERR_UNSUPPORTED, "mpi: MPI_Init_thread failed");
-    }
-    s->started = true;
+    (void)pthread_mutex_lock(&s->lock);
+    s->owner = pthread_self();
+    s->in_call = true;
+    (void)pthread_mutex_unlock(&s->lock);
     return LAC_OK;
 }
 
-static lac_status find_parent(laci_mpi_session *s, MPI_Comm *out)
+static void exit_call(laci_mpi_session *s)
 {
-    const lac_number_or_word comm = s->settings.comm;
-    *out = MPI_COMM_WORLD;
-    if (comm.word >= 0) {
-        return LAC_OK;
-    }
-    if (comm.value != floor(comm.value)) {
-        return s->services->fail(
-            LAC_ERR_INVALID, "mpi: comm is %g, expected a whole number",
-            comm.value);
-    }
-    *out = MPI_Comm_f2c((MPI_Fint)comm.value);
-    if (*out == MPI_COMM_NULL) {
-        return s->services->fail(
-            LAC_ERR_INVALID, "mpi: comm=%.0f is no communicator", comm.value);
-    }
-    return LAC_OK;
+    (void)pthread_mutex_lock(&s->lock);
+    s->in_call = false;
+    (void)pthread_mutex_unlock(&s->lock);
 }
 
-static lac_status check_place(
-    laci_mpi_session *s, MPI_Comm parent, laci_membership *membership)
-{
-    int rank = 0, size = 1;
-    LAC_TRY(laci_mpi_check(s, MPI_Comm_rank(parent, &rank), "ask", 0));
-    LAC_TRY(laci_mpi_check(s, MPI_Comm_size(parent, &size), "ask", 0));
-    s->rank = (uint32_t)rank;
-    s->world = (uint32_t)size;
-    if (membership->world != LAC_RANK_ANY && membership->world != s->world) {
-        // All workers find this alike, so none waits here for another.
-        if (s->started) {
-            (void)MPI_Finalize();
-        }
-        return s->services->fail(
-            LAC_ERR_INVALID, "mpi: the job has %u workers, expected %u",
-            s->world, membership->world);
-    }
-    if (membership->rank != LAC_RANK_ANY && membership->rank != s->rank) {
-        return s->services->fail(
-            LAC_ERR_INVALID, "mpi: this is worker %u of the job, expected %u",
-            s->rank, membership->rank);
-    }
-    membership->rank = s->rank;
-    membership->world = s->world;
-    return LAC_OK;
-}
-
-// Duplicates the communicator, so that no message of ours meets one of the
-// host's. All workers must come; the wait has an end.
-static lac_status duplicate(laci_mpi_session *s, MPI_Comm parent)
-{
-    MPI_Request request;
-    int done = 0;
-    const double begun = s->services->now();
-    LAC_TRY(laci_mpi_check(
-        s, MPI_Comm_idup(parent, &s->comm, &request), "meet", s->rank));
-    for (;;) {
-        LAC_TRY(laci_mpi_check(
-            s, MPI_Test(&request, &done, MPI_STATUS_IGNORE), "meet", s->rank));
-        if (done != 0) {
-            break;
-        }
-        const double now = s->services->now();
-        if (now - begun >= s->settings.timeout) {
-            return s->services->fail(
-                LAC_ERR_PEER,
-                "mpi: not all %u workers joined within %.1f seconds of worker "
-                "%u",
-                s->world, now - begun, s->rank);
-        }
-        laci_mpi_rest(s, now);
-    }
-    return laci_mpi_check(
-        s, MPI_Comm_set_errhandler(s->comm, MPI_ERRORS_RETURN), "meet",
-        s->rank);
-}
-
-static lac_status allocate(laci_mpi_session *s)
-{
-    s->peers = s->services->zalloc(s->world * sizeof(*s->peers));
-    s->scratch = s->services->zalloc(LACI_MPI_REDUCE_MAX * sizeof(*s->scratch));
-    if (s->peers == NULL || s->scratch == NULL ||
-        pthread_mutex_init(&s->lock, NULL) != 0) {
-        s->services->free(s->peers);
-        s->services->free(s->scratch);
-        return s->services->fail(
-            LAC_ERR_NOMEM, "mpi: no memory for a session of %u workers",
-            s->world);
-    }
-    return LAC_OK;
-}
-
-static lac_status module_join(void *state, laci_membership *membership)
+static lac_status module_exchange(
+    void *state, const lac_send *sends, size_t send_count,
+    lac_receive *receives, size_t receive_count, double deadline)
 {
     laci_mpi_session *const s = state;
-    MPI_Comm parent = MPI_COMM_NULL;
-    s->services = membership->services;
-    s->owner = pthread_self();
-    s->blamed = LAC_RANK_ANY;
-    s->cause_blamed = LAC_RANK_ANY;
-    LAC_TRY(start(s));
-    LAC_TRY(find_parent(s, &parent));
-    LAC_TRY(check_place(s, parent, membership));
-    LAC_TRY(allocate(s));
-    const lac_status status = duplicate(s, parent);
-    if (status != LAC_OK) {
-        s->services->free(s->peers);
-        s->services->free(s->scratch);
-        (void)pthread_mutex_destroy(&s->lock);
-    }
+    LAC_TRY(enter(s));
+    const lac_status status = laci_mpi_exchange(
+        s, sends, send_count, receives, receive_count, deadline);
+    exit_call(s);
+    return status;
+}
+
+static lac_status module_allreduce(
+    void *state, float *x, size_t n, double deadline)
+{
+    laci_mpi_session *const s = state;
+    LAC_TRY(enter(s));
+    const lac_status status = laci_mpi_allreduce(s, x, n, deadline);
+    exit_call(s);
     return status;
 }
 
 static bool all_sent(laci_mpi_session *s)
 {
-    return laci_mpi_reap(s, 0) == LAC_OK && laci_mpi_reap(s, 1) == LAC_OK &&
-           s->sent[0] == NULL && s->sent[1] == NULL;
+    return laci_mpi_collect_sent(s, 0) == LAC_OK &&
+           laci_mpi_collect_sent(s, 1) == LAC_OK && s->sent[0] == NULL &&
+           s->sent[1] == NULL;
 }
 
-// Says goodbye and waits until all others have, whoever is to blame excepted.
-// Returns whether everything that was sent has gone out and everybody left.
-static bool say_goodbye(laci_mpi_session *s, double patience)
+// Whether nobody but the suspected worker is still to leave.
+static bool only_suspect_missing(const laci_mpi_session *s)
 {
-    const double until = s->services->now() + patience;
-    laci_mpi_say_left(s);
+    const uint32_t suspect = s->cause_known ? s->cause_suspect : s->suspect;
+    const uint32_t missing =
+        suspect < s->world && suspect != s->rank && !s->peers[suspect].left;
+    return s->left_count + missing >= s->world - 1;
+}
+
+// Announces that this worker leaves and waits until all others have announced
+// it too, after a failure except for the suspected one. Returns whether all
+// that was sent has gone out and everybody left.
+static bool finish(laci_mpi_session *s, double timeout)
+{
+    const double until = s->services->now() + timeout;
+    laci_mpi_announce_leave(s);
     for (;;) {
         const bool sent = all_sent(s);
         if (laci_mpi_progress(s) != LAC_OK) {
@@ -171,61 +96,67 @@ static bool say_goodbye(laci_mpi_session *s, double patience)
             return true;
         }
         const bool failed = atomic_load(&s->aborted) || s->cause_known;
-        const uint32_t blamed = s->cause_known ? s->cause_blamed : s->blamed;
-        const uint32_t excepted =
-            blamed < s->world && blamed != s->rank && !s->peers[blamed].left;
         const double now = s->services->now();
-        if ((failed && s->left_count + excepted >= s->world - 1) ||
-            now >= until) {
+        if ((failed && only_suspect_missing(s)) || now >= until) {
             return false;
         }
-        laci_mpi_rest(s, now);
+        laci_mpi_backoff(s, now);
     }
 }
 
-static void free_letters(laci_mpi_session *s, laci_mpi_letter *letter)
+// Releases the session except for messages of pending requests, and returns
+// whether there is no such request.
+static bool session_release(laci_mpi_session *s)
 {
-    while (letter != NULL) {
-        laci_mpi_letter *const next = letter->next;
-        s->services->free(letter->bulk);
-        s->services->free(letter);
-        letter = next;
+    bool idle = !s->sum_pending;
+    for (laci_mpi_message *message = s->allocated; message != NULL;) {
+        laci_mpi_message *const next = message->allocated;
+        if (message->request_count == 0) {
+            s->services->free(message->bulk);
+            s->services->free(message);
+        } else {
+            idle = false;
+        }
+        message = next;
     }
+    s->services->free(s->peers);
+    s->services->free(s->processes);
+    s->services->free(s->claims);
+    (void)pthread_mutex_destroy(&s->lock);
+    return idle;
 }
 
-static void module_leave(void *state)
+// A thread that may not call MPI can only release memory.
+static bool module_leave(void *state)
 {
     laci_mpi_session *const s = state;
     const bool failed = atomic_load(&s->aborted);
+    if (!may_call(s)) {
+        return session_release(s);
+    }
     if (failed) {
-        laci_mpi_abort(s, s->why);
+        laci_mpi_announce_abort(s);
     }
     const bool complete =
-        say_goodbye(s, failed ? FAILED_GRACE_SECONDS : s->settings.timeout);
-    const bool idle = s->opening == NULL && s->arriving == NULL;
-    free_letters(s, s->free);
-    free_letters(s, s->lent);
-    if (complete && idle) {
-        for (uint32_t i = 0; i < s->world; i++) {
-            free_letters(s, s->peers[i].first);
-        }
-        s->services->free(s->scratch);
-    }
-    s->services->free(s->peers);
-    s->services->free(s->claims);
-    (void)pthread_mutex_destroy(&s->lock);
-    if (complete && !failed && !s->cause_known) {
-        (void)MPI_Comm_free(&s->comm);
+        finish(s, failed ? FAILED_GRACE_SECONDS : s->settings.timeout);
+    MPI_Comm comm = s->comm;
+    const bool healthy = complete && !failed && !s->cause_known;
+    const bool idle = session_release(s);
+    if (healthy && idle) {
+        (void)MPI_Comm_free(&comm);
         if (s->started) {
             (void)MPI_Finalize();
         }
     }
+    return idle;
 }
 
 static void module_kill_job(void *state, int code)
 {
     laci_mpi_session *const s = state;
-    (void)say_goodbye(s, FAILED_GRACE_SECONDS);
+    if (may_call(s)) {
+        (void)finish(s, FAILED_GRACE_SECONDS);
+    }
     (void)MPI_Abort(s->comm, code);
 }
 
@@ -238,12 +169,12 @@ static const laci_transport_ops ops = {
             .state_size = sizeof(laci_mpi_session),
         },
     .abi = LACI_TRANSPORT_ABI,
-    .join = module_join,
+    .join = laci_mpi_join,
     .leave = module_leave,
-    .exchange = laci_mpi_exchange,
+    .exchange = module_exchange,
     .abort = laci_mpi_abort,
     .kill_job = module_kill_job,
-    .allreduce_sum = laci_mpi_allreduce,
+    .allreduce_sum = module_allreduce,
 };
 
 LAC_API laci_mpi_entry laci_mpi_module;

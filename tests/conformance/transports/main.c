@@ -108,7 +108,7 @@ static int run_local(void)
     return failures;
 }
 
-// One line a worker tells the script how it went.
+// Prints one line for run_duty.py if all duties succeed.
 static int run_process(const char *spec, const char *name)
 {
     static worker w;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Duties that end well: what is sent arrives, whole, in order and unmixed.
+// Duties that end well: messages arrive complete and in order.
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 #include <string.h>
@@ -39,21 +39,23 @@ static uint32_t left_of(const worker *w)
     return (w->rank + w->world - 1) % w->world;
 }
 
-// One message to the right, one from the left; with a buffer when `cap` > 0.
+// Sends one message to the right and receives one from the left, with a buffer
+// unless it is `lent`.
 static void pass_along(worker *w, uint8_t *memory, size_t len, bool lent)
 {
     uint8_t *const buffer = memory + LARGE;
-    const lac_send send = {right_of(w), 1, memory, len};
-    lac_receive wish = {.peer = left_of(w), .tag = 1, .cap = LARGE};
-    wish.buffer = lent ? NULL : buffer;
+    const lac_send send = {
+        .peer = right_of(w), .tag = 1, .data = memory, .len = len};
+    lac_receive receive = {.peer = left_of(w), .tag = 1, .cap = LARGE};
+    receive.buffer = lent ? NULL : buffer;
     fill(memory, len, len + w->rank);
     REQUIRE(
         w, lac_transport_exchange(
-               w->t, &send, 1, &wish, 1, soon(w, LONG_SECONDS)) == LAC_OK);
-    REQUIRE(w, wish.len == len);
-    REQUIRE(w, wish.data != NULL && (lent || wish.data == buffer));
-    REQUIRE(w, is_filled(wish.data, len, len + left_of(w)));
-    // Now the bytes are the sender's again.
+               w->t, &send, 1, &receive, 1, soon(w, LONG_SECONDS)) == LAC_OK);
+    REQUIRE(w, receive.len == len);
+    REQUIRE(w, receive.data != NULL && (lent || receive.data == buffer));
+    REQUIRE(w, is_filled(receive.data, len, len + left_of(w)));
+    // After this the sender may overwrite the bytes.
     REQUIRE(
         w, lac_transport_exchange(
                w->t, NULL, 0, NULL, 0, soon(w, LONG_SECONDS)) == LAC_OK);
@@ -75,11 +77,11 @@ static void carry_every_length(worker *w)
     free(memory);
 }
 
-// Many tags to every peer, asked for in the opposite order.
+// Sends many tags to every peer, which receives them in the opposite order.
 static void keep_tags_apart(worker *w)
 {
     lac_send sends[TAGS * WORLD_MAX];
-    lac_receive wishes[TAGS * WORLD_MAX];
+    lac_receive receives[TAGS * WORLD_MAX];
     uint64_t contents[TAGS * WORLD_MAX];
     size_t count = 0;
     for (uint32_t peer = 0; peer < w->world; peer++) {
@@ -87,27 +89,28 @@ static void keep_tags_apart(worker *w)
             const uint32_t tag = UINT32_MAX - i * 0x01000001u;
             const uint32_t back = UINT32_MAX - (TAGS - 1 - i) * 0x01000001u;
             contents[count] = (uint64_t)w->rank << 32 | tag;
-            sends[count] = (lac_send){peer, tag, &contents[count], 8};
-            wishes[count] = (lac_receive){.peer = peer, .tag = back};
+            sends[count] = (lac_send){
+                .peer = peer, .tag = tag, .data = &contents[count], .len = 8};
+            receives[count] = (lac_receive){.peer = peer, .tag = back};
             count++;
         }
     }
     REQUIRE(
         w, lac_transport_exchange(
-               w->t, sends, count, wishes, count, soon(w, LONG_SECONDS)) ==
+               w->t, sends, count, receives, count, soon(w, LONG_SECONDS)) ==
                LAC_OK);
     for (size_t i = 0; i < count; i++) {
         const uint64_t expected =
-            (uint64_t)wishes[i].peer << 32 | wishes[i].tag;
-        REQUIRE(w, wishes[i].len == 8);
-        REQUIRE(w, memcmp(wishes[i].data, &expected, 8) == 0);
+            (uint64_t)receives[i].peer << 32 | receives[i].tag;
+        REQUIRE(w, receives[i].len == 8);
+        REQUIRE(w, memcmp(receives[i].data, &expected, 8) == 0);
     }
     REQUIRE(
-        w,
-        lac_transport_exchange(w->t, NULL, 0, NULL, 0, soon(w, 9)) == LAC_OK);
+        w, lac_transport_exchange(
+               w->t, NULL, 0, NULL, 0, soon(w, LONG_SECONDS)) == LAC_OK);
 }
 
-// Messages of one tag, several in an exchange, long and short by turns.
+// Sends several messages of one tag in an exchange, long and short in turn.
 static void keep_the_order(worker *w)
 {
     enum { A_TIME = 6 };
@@ -117,31 +120,33 @@ static void keep_the_order(worker *w)
     }
     for (uint32_t round = 0; round < 50; round++) {
         lac_send sends[A_TIME];
-        lac_receive wishes[A_TIME];
+        lac_receive receives[A_TIME];
         for (uint32_t i = 0; i < A_TIME; i++) {
             const size_t len = i % 2 == 0 ? 9000 : 5;
             uint8_t *const data = bytes[round % 2][i];
             fill(data, len, 100 * round + i);
-            sends[i] = (lac_send){right_of(w), 9, data, len};
-            wishes[i] = (lac_receive){.peer = left_of(w), .tag = 9};
+            sends[i] = (lac_send){
+                .peer = right_of(w), .tag = 9, .data = data, .len = len};
+            receives[i] = (lac_receive){.peer = left_of(w), .tag = 9};
         }
         REQUIRE(
             w, lac_transport_exchange(
-                   w->t, sends, A_TIME, wishes, A_TIME,
+                   w->t, sends, A_TIME, receives, A_TIME,
                    soon(w, LONG_SECONDS)) == LAC_OK);
         for (uint32_t i = 0; i < A_TIME; i++) {
-            REQUIRE(w, wishes[i].len == (i % 2 == 0 ? 9000 : 5));
+            REQUIRE(w, receives[i].len == (i % 2 == 0 ? 9000 : 5));
             REQUIRE(
-                w, is_filled(wishes[i].data, wishes[i].len, 100 * round + i));
+                w,
+                is_filled(receives[i].data, receives[i].len, 100 * round + i));
         }
     }
     REQUIRE(
-        w,
-        lac_transport_exchange(w->t, NULL, 0, NULL, 0, soon(w, 9)) == LAC_OK);
+        w, lac_transport_exchange(
+               w->t, NULL, 0, NULL, 0, soon(w, LONG_SECONDS)) == LAC_OK);
 }
 
-// Sends first, receives many exchanges later: nobody waits for a peer that
-// waits for it, and the bytes are free after the next exchange all the same.
+// Sends first and receives many exchanges later. Nobody waits for a peer that
+// waits for it, and the bytes are still free after the next exchange.
 static void deliver_late(worker *w)
 {
     enum { AHEAD = 5, LEN = 70000 };
@@ -151,17 +156,18 @@ static void deliver_late(worker *w)
     uint8_t *const bytes = calloc(2, LEN);
     for (uint32_t i = 0; i < 2 * AHEAD && w->failure[0] == '\0'; i++) {
         uint8_t *const data = bytes + i % 2 * LEN;
-        const lac_send send = {right_of(w), 4, data, LEN};
-        lac_receive wish = {.peer = left_of(w), .tag = 4};
+        const lac_send send = {
+            .peer = right_of(w), .tag = 4, .data = data, .len = LEN};
+        lac_receive receive = {.peer = left_of(w), .tag = 4};
         const bool sends = i < AHEAD;
         if (sends) {
             fill(data, LEN, i + w->rank);
         }
         const lac_status status = lac_transport_exchange(
-            w->t, &send, sends, &wish, !sends, soon(w, LONG_SECONDS));
+            w->t, &send, sends, &receive, !sends, soon(w, LONG_SECONDS));
         if (status != LAC_OK ||
             (!sends &&
-             !is_filled(wish.data, wish.len, i - AHEAD + left_of(w)))) {
+             !is_filled(receive.data, receive.len, i - AHEAD + left_of(w)))) {
             (void)snprintf(
                 w->failure, sizeof(w->failure), "exchange %u: %s", i,
                 lac_error_message());
@@ -177,7 +183,7 @@ typedef struct plan {
     uint64_t seed;
 } plan;
 
-// What `from` sends `to` in a round: all workers know the whole plan.
+// Returns what `from` sends to `to` in a round. All workers compute all plans.
 static plan plan_of(uint32_t round, uint32_t from, uint32_t to)
 {
     const uint64_t dice = scramble(
@@ -192,11 +198,11 @@ static plan plan_of(uint32_t round, uint32_t from, uint32_t to)
     };
 }
 
-static bool has_hash(const lac_receive *wish, const plan *p, uint8_t *spare)
+static bool has_hash(const lac_receive *receive, const plan *p, uint8_t *spare)
 {
     fill(spare, p->len, p->seed);
-    return wish->len == p->len &&
-           XXH3_64bits(wish->data, wish->len) == XXH3_64bits(spare, p->len);
+    return receive->len == p->len && XXH3_64bits(receive->data, receive->len) ==
+                                         XXH3_64bits(spare, p->len);
 }
 
 static size_t prepare(
@@ -209,7 +215,8 @@ static size_t prepare(
             uint8_t *const data =
                 memory + (round % 2 * WORLD_MAX + peer) * MESSAGE_MAX;
             fill(data, p.len, p.seed);
-            sends[count++] = (lac_send){peer, p.tag, data, p.len};
+            sends[count++] = (lac_send){
+                .peer = peer, .tag = p.tag, .data = data, .len = p.len};
         }
     }
     return count;
@@ -218,16 +225,16 @@ static size_t prepare(
 static void random_round(worker *w, uint32_t round, uint8_t *memory)
 {
     lac_send sends[WORLD_MAX];
-    lac_receive wishes[WORLD_MAX];
+    lac_receive receives[WORLD_MAX];
     plan plans[WORLD_MAX];
     size_t count = 0;
     const size_t send_count = prepare(w, round, memory, sends);
     for (uint32_t peer = 0; peer < w->world; peer++) {
         plans[count] = plan_of(round, peer, w->rank);
         if (plans[count].there) {
-            wishes[count] = (lac_receive){
+            receives[count] = (lac_receive){
                 .peer = peer, .tag = plans[count].tag, .cap = MESSAGE_MAX};
-            wishes[count].buffer =
+            receives[count].buffer =
                 plans[count].seed >> 60 & 1
                     ? memory + (2 * WORLD_MAX + peer) * MESSAGE_MAX
                     : NULL;
@@ -236,13 +243,13 @@ static void random_round(worker *w, uint32_t round, uint8_t *memory)
     }
     REQUIRE(
         w, lac_transport_exchange(
-               w->t, sends, send_count, wishes, count, soon(w, LONG_SECONDS)) ==
-               LAC_OK);
+               w->t, sends, send_count, receives, count,
+               soon(w, LONG_SECONDS)) == LAC_OK);
     for (size_t i = 0; i < count; i++) {
         REQUIRE(
             w,
             has_hash(
-                &wishes[i], &plans[i], memory + 3 * WORLD_MAX * MESSAGE_MAX));
+                &receives[i], &plans[i], memory + 3 * WORLD_MAX * MESSAGE_MAX));
     }
 }
 
@@ -253,48 +260,51 @@ static void survive_random_traffic(worker *w)
         random_round(w, i, memory);
     }
     if (w->failure[0] == '\0' &&
-        lac_transport_exchange(w->t, NULL, 0, NULL, 0, soon(w, 9)) != LAC_OK) {
+        lac_transport_exchange(w->t, NULL, 0, NULL, 0, soon(w, LONG_SECONDS)) !=
+            LAC_OK) {
         (void)snprintf(w->failure, sizeof(w->failure), "the last exchange");
     }
     free(memory);
 }
 
-static void meet(const worker *w)
+static void barrier(const worker *w)
 {
     if (w->barrier != NULL) {
         (void)pthread_barrier_wait(w->barrier);
     }
 }
 
-static lac_status talk_to_neighbours(worker *w, uint8_t *bytes, size_t len)
+static lac_status exchange_with_neighbours(
+    worker *w, uint8_t *bytes, size_t len)
 {
     const lac_send sends[] = {
-        {right_of(w), 1, bytes, len}, {left_of(w), 2, bytes, len}};
-    lac_receive wishes[] = {
+        {.peer = right_of(w), .tag = 1, .data = bytes, .len = len},
+        {.peer = left_of(w), .tag = 2, .data = bytes, .len = len}};
+    lac_receive receives[] = {
         {.peer = left_of(w), .tag = 1}, {.peer = right_of(w), .tag = 2}};
     return lac_transport_exchange(
-        w->t, sends, 2, wishes, 2, soon(w, LONG_SECONDS));
+        w->t, sends, 2, receives, 2, soon(w, LONG_SECONDS));
 }
 
-// Exchanges of a batch, and how many requests for memory they made. Threads
-// count together.
+// Runs the exchanges of a batch and returns the number of allocations, of all
+// threads together.
 static size_t count_batch(worker *w, uint8_t *bytes, lac_status *status)
 {
-    meet(w);
+    barrier(w);
     const size_t before = allocations();
-    meet(w);
+    barrier(w);
     for (int i = 0; i < 50 && *status == LAC_OK; i++) {
-        *status = talk_to_neighbours(w, bytes, i % 2 == 0 ? 50000 : 10);
+        *status = exchange_with_neighbours(w, bytes, i % 2 == 0 ? 50000 : 10);
     }
-    meet(w);
+    barrier(w);
     const size_t after = allocations();
-    meet(w);
+    barrier(w);
     return after - before;
 }
 
-// The first exchanges need nearly all the memory there will be. How many
-// messages are under way at once, or read late, is chance: the supply then
-// grows a few times more, and in most batches it does not.
+// The first exchanges allocate nearly all memory. The number of messages that
+// are in flight or read late varies, so a few later batches allocate more. Most
+// batches allocate nothing.
 static void allocate_nothing_once_warm(worker *w)
 {
     static uint8_t bytes[50000];
@@ -316,9 +326,9 @@ static void check_sum(worker *w, float *x, size_t n)
 {
     uint64_t hashes[WORLD_MAX + 1];
     lac_send sends[WORLD_MAX];
-    lac_receive wishes[WORLD_MAX];
+    lac_receive receives[WORLD_MAX];
     size_t count = 0;
-    // Sums of small whole numbers are exact; thirds show any other order.
+    // Sums of small integers are exact; the fractions depend on the order.
     const float total = (float)(w->world * (w->world + 1) / 2);
     for (size_t i = 0; i < n; i++) {
         x[i] = i % 2 == 0 ? (float)(w->rank + 1) * (float)(i % 1000)
@@ -333,22 +343,23 @@ static void check_sum(worker *w, float *x, size_t n)
     hashes[WORLD_MAX] = XXH3_64bits(x, n * sizeof(*x));
     for (uint32_t peer = 0; peer < w->world; peer++) {
         if (peer != w->rank) {
-            sends[count] = (lac_send){peer, 3, &hashes[WORLD_MAX], 8};
-            wishes[count] = (lac_receive){
+            sends[count] = (lac_send){
+                .peer = peer, .tag = 3, .data = &hashes[WORLD_MAX], .len = 8};
+            receives[count] = (lac_receive){
                 .peer = peer, .tag = 3, .buffer = &hashes[count], .cap = 8};
             count++;
         }
     }
     REQUIRE(
         w, lac_transport_exchange(
-               w->t, sends, count, wishes, count, soon(w, LONG_SECONDS)) ==
+               w->t, sends, count, receives, count, soon(w, LONG_SECONDS)) ==
                LAC_OK);
     for (size_t i = 0; i < count; i++) {
         REQUIRE(w, hashes[i] == hashes[WORLD_MAX]);
     }
     REQUIRE(
-        w,
-        lac_transport_exchange(w->t, NULL, 0, NULL, 0, soon(w, 9)) == LAC_OK);
+        w, lac_transport_exchange(
+               w->t, NULL, 0, NULL, 0, soon(w, LONG_SECONDS)) == LAC_OK);
 }
 
 static void sum_to_the_same_bits(worker *w)

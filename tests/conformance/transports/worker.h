@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The conformance suite of transports: duties that every worker of a group
-// carries out, over threads or as one process of an MPI job. They cannot use
-// cmocka, which knows one thread; REQUIRE notes the first failure of a worker.
+// runs, as a thread or as one process of an MPI job. cmocka supports one thread
+// only, so REQUIRE records the first failure of a worker.
 #ifndef LACONIC_TESTS_WORKER_H
 #define LACONIC_TESTS_WORKER_H
 
@@ -15,15 +15,18 @@
 
 enum { WORLD_MAX = 8 };
 
-// No test waits this long unless it fails.
-#define LONG_SECONDS 60.0
+// No test waits this long unless it hangs.
+#define LONG_SECONDS 500.0
+
+// The deadline of exchanges that must fail.
+#define SHORT_SECONDS 0.3
 
 typedef struct worker {
     lac_transport *t;
     uint32_t rank;
     uint32_t world;
-    pthread_barrier_t *barrier; // of threads; NULL between processes
-    char failure[1024];         // empty: all is well
+    pthread_barrier_t *barrier; // of threads; NULL for processes
+    char failure[1024];         // empty: none
 } worker;
 
 typedef struct duty {
@@ -35,7 +38,7 @@ typedef struct duty {
 extern const duty steady_duties[];
 extern const duty fatal_duties[];
 
-// Counts the requests for memory of the whole process.
+// Returns the number of allocations of the whole process.
 size_t allocations(void);
 
 #define REQUIRE(w, condition)                                                  \
@@ -54,7 +57,7 @@ static inline double soon(const worker *w, double seconds)
     return lac_transport_now(w->t) + seconds;
 }
 
-// A small generator for contents; every byte depends on all of `seed`.
+// A small random generator; every bit depends on all of `seed`.
 static inline uint64_t scramble(uint64_t seed)
 {
     seed = (seed ^ seed >> 30) * 0xbf58476d1ce4e5b9u;

@@ -55,8 +55,8 @@ static void fixed_structs_keep_their_sizes(void **state)
     assert_int_equal(sizeof(lac_plugin), 64);
     assert_int_equal(sizeof(lac_edge), 16);
     assert_int_equal(sizeof(lac_spectrum), 32);
-    assert_int_equal(sizeof(lac_send), 24);
-    assert_int_equal(sizeof(lac_receive), 40);
+    assert_int_equal(sizeof(lac_send), 40);
+    assert_int_equal(sizeof(lac_receive), 56);
     assert_int_equal(sizeof(lac_slice), 32);
     assert_int_equal(sizeof(lac_traffic), 24);
     assert_int_equal(sizeof(lac_cost), 72);

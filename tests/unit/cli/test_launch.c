@@ -42,7 +42,7 @@ static lac_status work(void *context, lac_transport *t)
         return lac_fail(LAC_ERR_INVALID, "worker %u stumbled", rank);
     }
     if (rank > 0) {
-        const lac_send send = {0, 0, hello, sizeof(hello)};
+        const lac_send send = {.peer = 0, .data = hello, .len = sizeof(hello)};
         return lac_transport_exchange(t, &send, 1, NULL, 0, deadline);
     }
     lac_receive receives[WORLD - 1] = {{0}};

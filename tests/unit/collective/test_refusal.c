@@ -294,7 +294,7 @@ static void who_does_not_come_fails_the_others(void **state)
             // Who does not wait for worker 2 itself may name another.
             assert_true(
                 i == 2 || strstr(w->message, " was silent for ") != NULL ||
-                strstr(w->message, " did not come back for ") != NULL);
+                strstr(w->message, " did not return a message of ") != NULL);
         }
     }
 }

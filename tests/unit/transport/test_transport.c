@@ -1,11 +1,29 @@
 // SPDX-License-Identifier: MIT
-// Transports by name, what join refuses, and lack of memory.
+// Transports by name, arguments that join rejects, memory that is released
+// after leave, and lack of memory.
 #include "lac_test.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "transport/transport.h"
+
+enum { BLOCKS = 3 };
+
+static laci_deferred_block *watched[BLOCKS];
+static int release_count;
+
+void __real_laci_free_aligned(void *aligned);
+void __wrap_laci_free_aligned(void *aligned);
+
+void __wrap_laci_free_aligned(void *aligned)
+{
+    for (int i = 0; i < BLOCKS; i++) {
+        release_count += aligned != NULL && aligned == watched[i];
+    }
+    __real_laci_free_aligned(aligned);
+}
 
 static void transports_can_be_listed(void **state)
 {
@@ -18,7 +36,7 @@ static void transports_can_be_listed(void **state)
     assert_string_equal(plugins[1]->params[0].name, "library");
 }
 
-static void unknown_names_and_settings_are_refused(void **state)
+static void unknown_names_and_settings_are_rejected(void **state)
 {
     (void)state;
     lac_transport *t = (void *)&t;
@@ -78,12 +96,12 @@ static void a_worker_alone_needs_nobody(void **state)
     lac_hub_close(hub);
 }
 
-static void bad_arguments_are_refused_for_good(void **state)
+static void bad_arguments_fail_every_later_call(void **state)
 {
     (void)state;
     lac_hub *hub;
     lac_transport *t;
-    const lac_send nothing = {1, 0, NULL, 5};
+    const lac_send nothing = {.peer = 1, .data = NULL, .len = 5};
     assert_ok(lac_hub_open(&hub, 2));
     assert_ok(lac_transport_join(&t, "local", hub, 0, 2));
     assert_fails(
@@ -103,15 +121,92 @@ static void bad_arguments_are_refused_for_good(void **state)
     lac_hub_close(hub);
 }
 
-static lac_status talk(lac_transport *from, lac_transport *to)
+static void reserved_members_must_be_zero(void **state)
 {
-    const lac_send send = {1, 0, "abc", 3};
-    lac_receive wish = {.peer = 0};
+    (void)state;
+    lac_hub *hub;
+    lac_transport *t, *u;
+    const lac_send send = {.peer = 1, .reserved = {0, 1}};
+    lac_receive receive = {.peer = 0, .reserved = {1, 0}};
+    assert_ok(lac_hub_open(&hub, 2));
+    assert_ok(lac_transport_join(&t, "local", hub, 0, 2));
+    assert_ok(lac_transport_join(&u, "local", hub, 1, 2));
+    assert_fails(
+        lac_transport_exchange(t, &send, 1, NULL, 0, HUGE_VAL), LAC_ERR_INVALID,
+        "local: a send sets reserved members, expected 0");
+    assert_fails(
+        lac_transport_exchange(u, NULL, 0, &receive, 1, HUGE_VAL),
+        LAC_ERR_INVALID, "local: a receive sets reserved members, expected 0");
+    lac_transport_leave(t);
+    lac_transport_leave(u);
+    lac_hub_close(hub);
+}
+
+static void watch_blocks(lac_transport *t)
+{
+    release_count = 0;
+    for (int i = 0; i < BLOCKS; i++) {
+        watched[i] = laci_zalloc_aligned(1000);
+        assert_non_null(watched[i]);
+        laci_transport_expect_block(t);
+    }
+}
+
+static void blocks_are_released_after_leave(void **state)
+{
+    (void)state;
+    lac_hub *hub;
+    lac_transport *t;
+    assert_ok(lac_hub_open(&hub, 1));
+    assert_ok(lac_transport_join(&t, "local", hub, 0, 1));
+    watch_blocks(t);
+    laci_transport_release_after_leave(t, watched[0]);
+    laci_transport_release_after_leave(t, watched[1]);
+    assert_int_equal(release_count, 0);
+    lac_transport_leave(t);
+    assert_int_equal(release_count, 2);
+    laci_transport_release_after_leave(t, watched[2]);
+    assert_int_equal(release_count, 3);
+    memset(watched, 0, sizeof(watched));
+    lac_hub_close(hub);
+}
+
+// Worker 1 still reads when worker 0 has waited for it as long as it may.
+static void blocks_that_a_peer_reads_are_not_released(void **state)
+{
+    (void)state;
+    lac_hub *hub;
+    lac_transport *t, *u;
+    lac_receive receive = {.peer = 0};
+    assert_ok(lac_hub_open(&hub, 2));
+    assert_ok(lac_transport_join(&t, "local", hub, 0, 2));
+    assert_ok(lac_transport_join(&u, "local", hub, 1, 2));
+    watch_blocks(t);
+    const lac_send send = {.peer = 1, .data = watched[0], .len = 1000};
+    assert_ok(lac_transport_exchange(t, &send, 1, NULL, 0, 0));
+    assert_ok(lac_transport_exchange(u, NULL, 0, &receive, 1, HUGE_VAL));
+    laci_transport_release_after_leave(t, watched[0]);
+    laci_transport_release_after_leave(t, watched[1]);
+    lac_transport_leave(t);
+    laci_transport_release_after_leave(t, watched[2]);
+    assert_int_equal(release_count, 0);
+    lac_transport_leave(u);
+    lac_hub_close(hub);
+    for (int i = 0; i < BLOCKS; i++) {
+        __real_laci_free_aligned(watched[i]);
+        watched[i] = NULL;
+    }
+}
+
+static lac_status send_once(lac_transport *from, lac_transport *to)
+{
+    const lac_send send = {.peer = 1, .data = "abc", .len = 3};
+    lac_receive receive = {.peer = 0};
     const lac_status status =
         lac_transport_exchange(from, &send, 1, NULL, 0, HUGE_VAL);
     return status != LAC_OK
                ? status
-               : lac_transport_exchange(to, NULL, 0, &wish, 1, HUGE_VAL);
+               : lac_transport_exchange(to, NULL, 0, &receive, 1, HUGE_VAL);
 }
 
 // Opens a hub, joins twice and sends a message; allocation `allowed` fails.
@@ -128,7 +223,7 @@ static lac_status run_with(long allowed)
         status = lac_transport_join(&u, "local", hub, 1, 2);
     }
     if (status == LAC_OK) {
-        status = talk(t, u);
+        status = send_once(t, u);
     }
     test_allocations_left = -1;
     lac_transport_leave(u);
@@ -152,10 +247,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(transports_can_be_listed),
-        cmocka_unit_test(unknown_names_and_settings_are_refused),
+        cmocka_unit_test(unknown_names_and_settings_are_rejected),
         cmocka_unit_test(join_checks_its_place),
         cmocka_unit_test(a_worker_alone_needs_nobody),
-        cmocka_unit_test(bad_arguments_are_refused_for_good),
+        cmocka_unit_test(bad_arguments_fail_every_later_call),
+        cmocka_unit_test(reserved_members_must_be_zero),
+        cmocka_unit_test(blocks_are_released_after_leave),
+        cmocka_unit_test(blocks_that_a_peer_reads_are_not_released),
         cmocka_unit_test(lack_of_memory_is_reported),
     };
     return cmocka_run_group_tests_name("transport", tests, NULL, NULL);
