@@ -13,8 +13,8 @@
 // files are registered, some are not removed.
 int data_cleanup_begin(const char *path);
 
-// data_cleanup_end unregisters a file. With the last one it restores the default
-// action of the signals it had caught.
+// data_cleanup_end unregisters a file. With the last one it restores the
+// default action of the signals it had caught.
 void data_cleanup_end(int file);
 
 // data_cleanup_hold blocks these signals in this thread, so that none arrives

@@ -50,7 +50,7 @@ static bool is_ours(const char *name)
 {
     uint64_t rank;
     const char *rest = name;
-    return data_output_is_aside(name) ||
+    return data_output_is_temporary(name) ||
            (take_text(&rest, file_begin) && train_take_number(&rest, &rank) &&
             take_text(&rest, file_end) && *rest == '\0');
 }
