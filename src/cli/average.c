@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The workers of `laconic average`.
 //
-// They meet (meeting.h) before the first round, after the last, after every
+// They meet (sync.h) before the first round, after the last, after every
 // round that is traced, and otherwise every few rounds, so that a run whose
 // values grow without end is stopped on all workers after the same round, while
 // its numbers are still numbers that algorithms and compressors can handle.
@@ -14,7 +14,7 @@
 
 #include "cli/distance.h"
 #include "cli/progress.h"
-#include "train/meeting.h"
+#include "train/sync.h"
 
 // A worker whose values have grown this much needs watching; one with values
 // like these, or this much larger than all were at the start, has diverged.
@@ -57,7 +57,7 @@ struct cli_average_worker {
     float *reduced;     // gradient algorithms: the result of a round
     double *sum;        // and of all rounds
     lac_algorithm *algorithm;
-    train_meeting *meeting;
+    train_sync *sync;
     chair chair;
 };
 
@@ -127,11 +127,11 @@ static lac_status open_worker(cli_average_worker *w)
         status = allocate(w);
     }
     if (status == LAC_OK) {
-        status = train_meeting_open(
-            &w->meeting, &(train_meeting_options){
+        status = train_sync_open(
+            &w->sync, &(train_sync_options){
                              .transport = w->transport,
                              .report_size = sizeof(report),
-                             .verdict_size = sizeof(verdict),
+                             .decision_size = sizeof(verdict),
                              .timeout = options.timeout,
                          });
     }
@@ -262,15 +262,15 @@ static lac_status meet(
     };
     const void *reports = NULL;
     const float *const *rows = NULL;
-    const lac_status status = train_meeting_gather(
-        w->meeting, &said, with_values ? w->x : NULL, w->n, &reports, &rows);
+    const lac_status status = train_sync_gather(
+        w->sync, &said, with_values ? w->x : NULL, w->n, &reports, &rows);
     if (status != LAC_OK) {
         return status;
     }
     if (reports != NULL) {
         *out = judge(w, done, reports, rows);
     }
-    return train_meeting_decide(w->meeting, out, NULL, 0);
+    return train_sync_broadcast(w->sync, out, NULL, 0);
 }
 
 static lac_status run_rounds(cli_average_worker *w)
@@ -350,7 +350,7 @@ void cli_average_release(void *average, uint32_t rank)
     if (w == NULL) {
         return;
     }
-    train_meeting_close(w->meeting);
+    train_sync_close(w->sync);
     lac_algorithm_close(w->algorithm);
     free(w->chair.mean);
     free(w->sum);

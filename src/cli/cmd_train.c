@@ -194,7 +194,7 @@ static void tell(void *context, const train_progress *p)
     } else {
         (void)snprintf(
             what, sizeof(what), "loss %.3f  %.0f %s/s  %s", p->loss,
-            p->labels_a_second,
+            p->labels_per_second,
             data_set_info(j->set)->kind == DATA_TEXT ? "words" : "examples",
             cli_bytes((double)p->payload_bytes, bytes));
     }
@@ -261,9 +261,9 @@ static int run(const void *given, size_t count, char *const *arguments)
     };
     j.run.hooks = (train_hooks){
         .context = &j,
-        .hold = hold,
+        .lock = hold,
         .ready = ready,
-        .tell = tell,
+        .progress = tell,
         .epoch = tell_epoch,
         .stop = &asked_to_stop,
     };

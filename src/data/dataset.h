@@ -25,7 +25,7 @@ typedef enum data_kind {
 
 typedef enum data_part { DATA_TRAIN, DATA_VALID, DATA_TEST } data_part;
 
-enum { DATA_PARTS = 3, DATA_CHANNELS_MOST = 3, DATA_PATH_SIZE = 4096 };
+enum { DATA_PARTS = 3, DATA_CHANNELS_MAX = 3, DATA_PATH_SIZE = 4096 };
 
 // What there is to know about a set before looking at an example.
 typedef struct data_info {
@@ -34,7 +34,7 @@ typedef struct data_info {
     size_t count[DATA_PARTS];         // examples; of a text, words
     uint32_t channels, height, width; // of an example; 0 for a text
     uint32_t classes;                 // of a text, words of the vocabulary
-    float blank[DATA_CHANNELS_MOST];  // a black pixel, normalised
+    float blank[DATA_CHANNELS_MAX];  // a black pixel, normalised
 } data_info;
 
 // One of the files that a text was made of. Files whose names differ only in

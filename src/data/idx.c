@@ -2,7 +2,7 @@
 // The idx format of MNIST and its kin.
 #include "data/idx.h"
 
-enum { TYPE_BYTE = 8, HEAD = 4, DIMENSION = 4, SIDE_MOST = 1 << 12 };
+enum { TYPE_BYTE = 8, HEAD = 4, DIMENSION = 4, SIDE_MAX = 1 << 12 };
 
 static uint32_t high_first(const uint8_t *in)
 {
@@ -52,13 +52,13 @@ lac_status data_idx_images(const data_bytes *bytes, data_idx *out)
     if (status != LAC_OK) {
         return status;
     }
-    if (size[0] == 0 || size[1] == 0 || size[2] == 0 || size[1] > SIDE_MOST ||
-        size[2] > SIDE_MOST) {
+    if (size[0] == 0 || size[1] == 0 || size[2] == 0 || size[1] > SIDE_MAX ||
+        size[2] > SIDE_MAX) {
         return lac_fail(
             LAC_ERR_CORRUPT,
             "%s: %u images of %u x %u, expected at least one, of sides from 1 "
             "to %d",
-            bytes->name, size[0], size[1], size[2], SIDE_MOST);
+            bytes->name, size[0], size[1], size[2], SIDE_MAX);
     }
     status = check_length(
         bytes, HEAD + 3 * DIMENSION, (uint64_t)size[0] * size[1] * size[2]);

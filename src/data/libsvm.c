@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NUMBER_MOST = 63, SHOWN_MOST = 24 };
+enum { NUMBER_MAX = 63, SHOWN_MAX = 24 };
 
 // Where the walk is, and on which line.
 typedef struct cursor {
@@ -21,7 +21,7 @@ typedef struct cursor {
 static lac_status expected(const cursor *c, const char *what)
 {
     int len = 0;
-    while (c->word + len < c->end && len < SHOWN_MOST && c->word[len] > ' ' &&
+    while (c->word + len < c->end && len < SHOWN_MAX && c->word[len] > ' ' &&
            c->word[len] <= '~') {
         len++;
     }
@@ -58,9 +58,9 @@ static void next_line(cursor *c)
 // Reads a finite number that ends before a blank, a colon or the line's end.
 static bool read_number(cursor *c, double *out)
 {
-    char text[NUMBER_MOST + 1];
+    char text[NUMBER_MAX + 1];
     size_t len = 0;
-    while (c->at + len < c->end && len < NUMBER_MOST && !is_blank(c->at[len]) &&
+    while (c->at + len < c->end && len < NUMBER_MAX && !is_blank(c->at[len]) &&
            strchr(":\n#", c->at[len]) == NULL) {
         text[len] = c->at[len];
         len++;
@@ -76,7 +76,7 @@ static lac_status read_value(cursor *c, data_table *t)
 {
     double index = 0, value = 0;
     c->word = c->at;
-    if (!read_number(c, &index) || index < 1 || index > DATA_TABLE_WIDTH_MOST ||
+    if (!read_number(c, &index) || index < 1 || index > DATA_TABLE_WIDTH_MAX ||
         index != floor(index) || c->at == c->end || *c->at != ':') {
         return expected(c, "index:value with an index from 1 to 16777216");
     }

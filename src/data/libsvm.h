@@ -17,7 +17,7 @@ typedef struct data_table {
     float *value;
 } data_table;
 
-enum { DATA_TABLE_WIDTH_MOST = 1 << 24 };
+enum { DATA_TABLE_WIDTH_MAX = 1 << 24 };
 
 // data_libsvm_parse reads a table, to be released with data_table_free.
 // Fails with LAC_ERR_CORRUPT or LAC_ERR_NOMEM; `*out` is then empty.

@@ -146,6 +146,17 @@ lac_status data_folder_make(const char *path)
     return status;
 }
 
+bool data_folder_exists(const char *path)
+{
+    if (data_is_folder(path)) {
+        return true;
+    }
+    // A network file system may have cached that the path did not exist;
+    // opening the folder above it makes the system ask the server again.
+    (void)!flush_folder_of(path);
+    return data_is_folder(path);
+}
+
 // Returns the path that the links of `path` lead to, which need not exist (so
 // realpath does not serve); the caller frees it. NULL and errno on failure.
 static char *follow_links(const char *path)

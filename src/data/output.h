@@ -56,6 +56,10 @@ lac_status data_folder_make(const char *path);
 // data_folder_make_one does the same without the parents.
 lac_status data_folder_make_one(const char *path);
 
+// data_folder_exists returns whether a path is a folder. Unlike data_is_folder
+// it finds one that another machine has just made.
+bool data_folder_exists(const char *path);
+
 // data_folder_flush flushes the names in a folder, so that a file that was just
 // made or renamed survives a power failure.
 // Fails with LAC_ERR_INVALID.

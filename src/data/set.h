@@ -20,7 +20,7 @@ typedef struct data_part_store {
 struct data_set {
     data_info info;
     data_part_store parts[DATA_PARTS];
-    float level[DATA_CHANNELS_MOST][DATA_PIXEL_VALUES];
+    float level[DATA_CHANNELS_MAX][DATA_PIXEL_VALUES];
     data_vocabulary vocabulary;
     data_document *documents;
     size_t document_count;

@@ -9,7 +9,7 @@
 #include "data/set.h"
 #include "data/source.h"
 
-enum { CLASSES = 10, UNPACKED_MOST = 1 << 30 };
+enum { CLASSES = 10, UNPACKED_MAX = 1 << 30 };
 
 static const char *const image_files[DATA_PARTS] = {
     "train-images-idx3-ubyte", NULL, "t10k-images-idx3-ubyte"};
@@ -46,7 +46,7 @@ static lac_status read_file(
     (void)find_file(folder, name, path);
     lac_status status = data_file_read(path, out);
     if (status == LAC_OK) {
-        status = data_gunzip(out, UNPACKED_MOST);
+        status = data_gunzip(out, UNPACKED_MAX);
     }
     return status;
 }

@@ -9,14 +9,14 @@
 #include "data/set.h"
 #include "data/source.h"
 
-enum { CLASSES_MOST = 1000, UNPACKED_MOST = INT32_MAX };
+enum { CLASSES_MAX = 1000, UNPACKED_MAX = INT32_MAX };
 
 static lac_status read_table(const char *path, data_table *out)
 {
     data_bytes bytes;
     lac_status status = data_file_read(path, &bytes);
     if (status == LAC_OK) {
-        status = data_gunzip(&bytes, UNPACKED_MOST);
+        status = data_gunzip(&bytes, UNPACKED_MAX);
     }
     if (status == LAC_OK) {
         status = data_libsvm_parse(&bytes, out);
@@ -43,11 +43,11 @@ static lac_status find_classes(
                 NULL) {
             continue;
         }
-        if (count == CLASSES_MOST) {
+        if (count == CLASSES_MAX) {
             return lac_fail(
                 LAC_ERR_CORRUPT,
                 "%s: more than %d different labels, expected classes", path,
-                CLASSES_MOST);
+                CLASSES_MAX);
         }
         classes[count++] = t->label[i];
         qsort(classes, count, sizeof(*classes), by_value);
@@ -104,7 +104,7 @@ static lac_status load_part(
 static lac_status load(const char *path, data_set *set)
 {
     char test[DATA_PATH_SIZE];
-    double classes[CLASSES_MOST];
+    double classes[CLASSES_MAX];
     set->info.channels = set->info.height = 1;
     set->info.width = 1;
     const int len = snprintf(test, sizeof(test), "%s.t", path);

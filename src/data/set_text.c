@@ -14,7 +14,7 @@
 #include "data/set.h"
 #include "data/source.h"
 
-enum { FILES_MOST = 1 << 13, EVERY = 10, VALID_AT = 4, LEAST = 3 };
+enum { FILES_MAX = 1 << 13, EVERY = 10, VALID_AT = 4, LEAST = 3 };
 
 // The files of a text, with those of each part together.
 typedef struct library {
@@ -163,12 +163,12 @@ static lac_status read_texts(const char *folder, library *l)
             LAC_ERR_INVALID, "%s: cannot read: %s", folder, strerror(errno));
     }
     lac_status status = LAC_OK;
-    if (found < EVERY || found > FILES_MOST) {
+    if (found < EVERY || found > FILES_MAX) {
         status = lac_fail(
             LAC_ERR_INVALID,
             "%s: has %d .txt files, expected %d to %d, or train.txt, valid.txt "
             "and test.txt",
-            folder, found, EVERY, FILES_MOST);
+            folder, found, EVERY, FILES_MAX);
     } else {
         status = add_entries(folder, entries, (size_t)found, l);
     }

@@ -11,7 +11,7 @@
 static const char unknown_word[] = "<unk>";
 static const char end_word[] = "<eos>";
 
-enum { FIRST_SLOTS = 1 << 12, WORDS_MOST = 1 << 28 };
+enum { FIRST_SLOTS = 1 << 12, WORDS_MAX = 1 << 28 };
 
 typedef struct word {
     const char *letters;
@@ -113,7 +113,7 @@ static bool grow(counter *c)
 // Counts a word `times` times, 0 to see that it is there.
 static bool count_word(counter *c, const word *w, uint64_t times)
 {
-    if (c->count == c->room && (c->room >= WORDS_MOST || !grow(c))) {
+    if (c->count == c->room && (c->room >= WORDS_MAX || !grow(c))) {
         return false;
     }
     const size_t slot = slot_of(c, w->letters, w->len);

@@ -44,7 +44,7 @@ typedef struct nn_arg {
     nn_mem memory;
 } nn_arg;
 
-enum { NN_ARGS_MOST = 11 };
+enum { NN_ARGS_MAX = 11 };
 
 // nn_plan_open fails with LAC_ERR_NOMEM or LAC_ERR_UNSUPPORTED.
 lac_status nn_plan_open(nn_plan **out);

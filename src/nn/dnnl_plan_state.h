@@ -17,7 +17,7 @@ typedef struct nn_step {
     dnnl_primitive_t primitive; // or NULL and a function
     void (*call)(void *context);
     void *context;
-    dnnl_exec_arg_t args[NN_ARGS_MOST + 1];
+    dnnl_exec_arg_t args[NN_ARGS_MAX + 1];
     int count;
 } nn_step;
 

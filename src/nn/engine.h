@@ -9,7 +9,7 @@
 typedef struct nn_engine {
     void (*close)(nn_network *net); // releases all of it but the layouts
     size_t (*dimensions)(
-        const nn_network *net, size_t tensor, size_t out[NN_DIMENSIONS_MOST]);
+        const nn_network *net, size_t tensor, size_t out[NN_DIMENSIONS_MAX]);
     void (*initialise)(
         const nn_network *net, uint64_t seed, float *parameters,
         float *statistics);

@@ -44,7 +44,7 @@ static void feedforward_close(nn_network *net)
 }
 
 static size_t feedforward_dimensions(
-    const nn_network *net, size_t tensor, size_t out[NN_DIMENSIONS_MOST])
+    const nn_network *net, size_t tensor, size_t out[NN_DIMENSIONS_MAX])
 {
     const feedforward *const f = (const feedforward *)net;
     const nn_tensor *const t = &f->graph->parameters.at[tensor];

@@ -11,7 +11,7 @@
 #include "nn/layouts.h"
 
 static size_t lstm_dimensions(
-    const nn_network *net, size_t tensor, size_t out[NN_DIMENSIONS_MOST])
+    const nn_network *net, size_t tensor, size_t out[NN_DIMENSIONS_MAX])
 {
     const lac_shape shape = lac_layout_tensor(net->layout, tensor)->shape;
     // Only biases have names that end so, and they have one dimension.

@@ -10,8 +10,8 @@
 #include <string.h>
 
 // Beyond these exp is what it is there: neither infinite nor denormal.
-#define NN_EXP_LEAST (-87.0F)
-#define NN_EXP_MOST  88.0F
+#define NN_EXP_MIN (-87.0F)
+#define NN_EXP_MAX  88.0F
 
 #define NN_INLINE static inline __attribute__((always_inline))
 
@@ -19,8 +19,8 @@
 // whole number and leaves it in the low bits of the sum.
 NN_INLINE float nn_exp(float x)
 {
-    const float above = x < NN_EXP_LEAST ? NN_EXP_LEAST : x;
-    const float y = above > NN_EXP_MOST ? NN_EXP_MOST : above;
+    const float above = x < NN_EXP_MIN ? NN_EXP_MIN : x;
+    const float y = above > NN_EXP_MAX ? NN_EXP_MAX : above;
     const float shifted = y * 1.44269504F + 0x1.8p23F;
     const float n = shifted - 0x1.8p23F;
     const float r = y - n * 0.693359375F + n * 2.12194440e-4F;

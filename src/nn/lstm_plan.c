@@ -8,8 +8,8 @@
 enum {
     ALIGNMENT = 64,          // bytes of a cache line
     LOGITS_BYTES = 32 << 20, // of a block of lines
-    BLOCK_LEAST = 64,        // lines: fewer make products slow
-    BLOCK_MOST = 512
+    BLOCK_MIN = 64,        // lines: fewer make products slow
+    BLOCK_MAX = 512
 };
 
 typedef struct arena {
@@ -75,8 +75,8 @@ static size_t block_of(const nn_lstm *net)
 {
     const size_t lines = (size_t)net->steps * net->batch;
     size_t most = LOGITS_BYTES / sizeof(float) / net->vocabulary;
-    most = most < BLOCK_LEAST ? BLOCK_LEAST : most;
-    most = most > BLOCK_MOST ? BLOCK_MOST : most;
+    most = most < BLOCK_MIN ? BLOCK_MIN : most;
+    most = most > BLOCK_MAX ? BLOCK_MAX : most;
     const size_t blocks = (lines + most - 1) / most;
     return (lines + blocks - 1) / blocks;
 }

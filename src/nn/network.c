@@ -66,7 +66,7 @@ size_t nn_network_memory(const nn_network *net)
 }
 
 size_t nn_network_dimensions(
-    const nn_network *net, size_t tensor, size_t out[NN_DIMENSIONS_MOST])
+    const nn_network *net, size_t tensor, size_t out[NN_DIMENSIONS_MAX])
 {
     return net->engine->dimensions(net, tensor, out);
 }

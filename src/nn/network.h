@@ -58,9 +58,9 @@ size_t nn_network_carry(const nn_network *net);
 
 // nn_network_dimensions writes the shape that PyTorch gives parameter `tensor`
 // (out, in, height, width for a convolution) and returns how many it has.
-enum { NN_DIMENSIONS_MOST = 4 };
+enum { NN_DIMENSIONS_MAX = 4 };
 size_t nn_network_dimensions(
-    const nn_network *net, size_t tensor, size_t out[NN_DIMENSIONS_MOST]);
+    const nn_network *net, size_t tensor, size_t out[NN_DIMENSIONS_MAX]);
 
 // nn_network_memory returns the bytes of activations and working memory.
 size_t nn_network_memory(const nn_network *net);

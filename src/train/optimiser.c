@@ -186,10 +186,10 @@ void train_optimiser_step(
     }
 }
 
-train_optimiser_memory train_optimiser_remembers(train_optimiser *o)
+train_optimiser_state train_optimiser_get_state(train_optimiser *o)
 {
     const bool is_adam = o->options.rule == TRAIN_ADAM;
-    return (train_optimiser_memory){
+    return (train_optimiser_state){
         .steps = &o->steps,
         .count = vector_count(&o->options),
         .name = {is_adam ? "first" : "momentum", "second"},

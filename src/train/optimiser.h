@@ -49,14 +49,14 @@ void train_optimiser_step(
 
 // What an optimiser remembers, for a checkpoint: a number of steps, and some
 // vectors of the layout's size ("momentum"; "first" and "second" of Adam).
-typedef struct train_optimiser_memory {
+typedef struct train_optimiser_state {
     uint64_t *steps;
     size_t count;
     const char *name[2];
     float *vector[2];
-} train_optimiser_memory;
+} train_optimiser_state;
 
-train_optimiser_memory train_optimiser_remembers(train_optimiser *o);
+train_optimiser_state train_optimiser_get_state(train_optimiser *o);
 
 // train_clip scales a gradient to the norm `limit` if it is longer, and
 // returns the norm it had. A limit of 0 is none.

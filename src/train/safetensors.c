@@ -46,7 +46,7 @@ lac_status train_tensor_bytes(
 {
     size_t bytes = t->dtype == TRAIN_F32 ? sizeof(float) : 1;
     bool empty = false, fits = true;
-    assert(t->dimension_count <= TRAIN_DIMENSIONS_MOST);
+    assert(t->dimension_count <= TRAIN_DIMENSIONS_MAX);
     for (size_t i = 0; i < t->dimension_count; i++) {
         empty = empty || t->dimensions[i] == 0;
         fits = fits && !__builtin_mul_overflow(bytes, t->dimensions[i], &bytes);
@@ -210,11 +210,11 @@ static lac_status frame_header(
     const size_t len =
         (TRAIN_LENGTH_SIZE + text_len + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     const uint64_t header_len = len - TRAIN_LENGTH_SIZE;
-    if (header_len > TRAIN_HEADER_MOST) {
+    if (header_len > TRAIN_HEADER_MAX) {
         return lac_fail(
             LAC_ERR_INVALID,
             "%s: the header would have %" PRIu64 " bytes, expected at most %d",
-            path, header_len, TRAIN_HEADER_MOST);
+            path, header_len, TRAIN_HEADER_MAX);
     }
     uint8_t *const head = malloc(len);
     if (head == NULL) {

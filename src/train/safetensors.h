@@ -21,13 +21,13 @@
 
 typedef enum train_dtype { TRAIN_F32, TRAIN_U8 } train_dtype;
 
-enum { TRAIN_DIMENSIONS_MOST = 4 };
+enum { TRAIN_DIMENSIONS_MAX = 4 };
 
 typedef struct train_tensor {
     const char *prefix; // the name is these two put together; NULL for none
     const char *name;
     train_dtype dtype;
-    size_t dimensions[TRAIN_DIMENSIONS_MOST];
+    size_t dimensions[TRAIN_DIMENSIONS_MAX];
     size_t dimension_count;
     void *data; // of the caller
 } train_tensor;

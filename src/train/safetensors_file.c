@@ -36,12 +36,12 @@ static lac_status check_frame(const data_bytes *b)
             b->len, TRAIN_LENGTH_SIZE);
     }
     const uint64_t len = header_len_of(b->data);
-    if (len > b->len - TRAIN_LENGTH_SIZE || len > TRAIN_HEADER_MOST) {
+    if (len > b->len - TRAIN_LENGTH_SIZE || len > TRAIN_HEADER_MAX) {
         return lac_fail(
             LAC_ERR_CORRUPT,
             "%s: the header has %" PRIu64
             " bytes, expected at most %d and not more than there are",
-            b->name, len, TRAIN_HEADER_MOST);
+            b->name, len, TRAIN_HEADER_MAX);
     }
     const size_t begin_len = TRAIN_DIGITS_AT - TRAIN_LENGTH_SIZE;
     if (len < begin_len + TRAIN_DIGITS ||

@@ -22,7 +22,7 @@ enum {
     TRAIN_SHOWN_SIZE = 64,
     TRAIN_METADATA_OWN = 3, // checksum, format, laconic
     // A JSON text may take thirty times its size when it is parsed.
-    TRAIN_HEADER_MOST = 16 << 20,
+    TRAIN_HEADER_MAX = 16 << 20,
 };
 
 // train_dtype_name is what the header calls a type.

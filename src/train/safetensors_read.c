@@ -76,7 +76,7 @@ static lac_status shape_differs(
     const train_file *f, const train_tensor *t, const cJSON *shape)
 {
     char found[SHAPE_SIZE], expected[SHAPE_SIZE];
-    double sizes[TRAIN_DIMENSIONS_MOST];
+    double sizes[TRAIN_DIMENSIONS_MAX];
     for (size_t i = 0; i < t->dimension_count; i++) {
         sizes[i] = (double)t->dimensions[i];
     }

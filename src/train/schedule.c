@@ -37,7 +37,7 @@ static bool read_epochs(const char *text, size_t len, double *out)
 
 lac_status train_milestones_parse(const char *text, train_schedule *out)
 {
-    double found[TRAIN_MILESTONES_MOST];
+    double found[TRAIN_MILESTONES_MAX];
     size_t count = 0;
     const char *item = *text == '\0' ? NULL : text;
     while (item != NULL) {
@@ -48,11 +48,11 @@ lac_status train_milestones_parse(const char *text, train_schedule *out)
                 LAC_ERR_INVALID, "milestones: '%.*s' is not a number of epochs",
                 (int)(len < NUMBER_SIZE ? len : NUMBER_SIZE), item);
         }
-        if (count == TRAIN_MILESTONES_MOST) {
+        if (count == TRAIN_MILESTONES_MAX) {
             return lac_fail(
                 LAC_ERR_INVALID,
                 "milestones: more than %d, expected at most that many",
-                TRAIN_MILESTONES_MOST);
+                TRAIN_MILESTONES_MAX);
         }
         if (count > 0 && epochs <= found[count - 1]) {
             return lac_fail(

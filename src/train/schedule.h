@@ -22,14 +22,14 @@ typedef enum train_course {
     TRAIN_COSINE,
 } train_course;
 
-enum { TRAIN_MILESTONES_MOST = 16 };
+enum { TRAIN_MILESTONES_MAX = 16 };
 
 typedef struct train_schedule {
     train_course course;
     double rate;
     double warmup; // epochs
     double epochs; // of the whole run
-    double milestones[TRAIN_MILESTONES_MOST];
+    double milestones[TRAIN_MILESTONES_MAX];
     size_t milestone_count;
 } train_schedule;
 

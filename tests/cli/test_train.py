@@ -300,7 +300,7 @@ class Train(Command):
         def limit():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2, size // 2))
-        self.refused(FAILED, "its last checkpoint is whole",
+        self.refused(FAILED, "its last complete checkpoint is that of step 16",
                      *self.words("out"), "--resume", preexec_fn=limit,
                      restore_signals=False)
         self.assertEqual(self.read("out/latest").strip(), b"step-16")

@@ -43,7 +43,7 @@ static void vectors_are_those_that_laconic_size_speaks_of(void **state)
 static void dimensions_are_those_of_pytorch(void **state)
 {
     (void)state;
-    size_t d[NN_DIMENSIONS_MOST];
+    size_t d[NN_DIMENSIONS_MAX];
     test_network t = open_test_network("lenet", digits, 1, false);
     assert_int_equal(nn_network_dimensions(t.net, 2, d), 4);
     assert_int_equal(d[0], 16);

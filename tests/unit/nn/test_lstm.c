@@ -139,7 +139,7 @@ static void shapes_are_those_of_torch(void **state)
     (void)state;
     model m;
     open_model(&m, "lstm:vocabulary=28869,hidden=5,layers=2", STEPS);
-    size_t shape[NN_DIMENSIONS_MOST];
+    size_t shape[NN_DIMENSIONS_MAX];
     assert_int_equal(nn_network_dimensions(m.net, 0, shape), 2);
     assert_int_equal(shape[0], WORDS);
     assert_int_equal(shape[1], HIDDEN);

@@ -39,7 +39,7 @@ static void a_set_counts_when_it_is_committed(void **state)
     }
     assert_fails(
         train_checkpoint_latest("out", &step), LAC_ERR_NOTFOUND,
-        "out/latest: is not there, expected a checkpoint");
+        "out/latest: does not exist, expected a checkpoint");
     assert_int_equal(step, 77);
     assert_ok(train_checkpoint_commit("out", 5));
     assert_latest_is(5);
@@ -180,8 +180,8 @@ static void a_file_of_another_place_is_refused(void **state)
     assert_fails(
         train_checkpoint_read(&(train_place){"out", 5, 3, 4}, &out.record),
         LAC_ERR_INVALID,
-        "out/step-5/worker-3.safetensors: is not there, expected the file of "
-        "worker 3 of 4");
+        "out/step-5/worker-3.safetensors: does not exist, expected the file "
+        "of worker 3 of 4");
     assert_int_equal(
         rename(
             "out/step-5/worker-0.safetensors",
@@ -214,13 +214,30 @@ static void what_cannot_be_made_is_named(void **state)
     assert_int_equal(symlink("nothing", "dangling"), 0);
     assert_fails(
         train_checkpoint_write(&(train_place){"dangling", 5, 0, 1}, &in.record),
-        LAC_ERR_INVALID, "dangling: is not a folder");
+        LAC_ERR_INVALID,
+        "dangling: the folder of the run is missing, expected it to exist "
+        "until the run ends");
     assert_fails(
         train_checkpoint_write(&(train_place){"", 5, 0, 1}, &in.record),
         LAC_ERR_INVALID, "a path is empty, expected the name of a file");
     assert_fails(
         train_checkpoint_commit("out", 5), LAC_ERR_INVALID,
-        "out/step-5: is not there, expected a set");
+        "out/step-5: does not exist, expected a set");
+}
+
+static void a_folder_that_was_removed_is_not_made_again(void **state)
+{
+    (void)state;
+    sample in;
+    sample_fill(&in, 1);
+    assert_int_equal(rmdir("out"), 0);
+    assert_fails(
+        train_checkpoint_write(&(train_place){"out", 5, 0, 1}, &in.record),
+        LAC_ERR_INVALID,
+        "out: the folder of the run is missing, expected it to exist until "
+        "the run ends");
+    assert_false(data_is_folder("out"));
+    assert_int_equal(mkdir("out", 0777), 0);
 }
 
 int main(void)
@@ -237,6 +254,7 @@ int main(void)
         test(a_latest_that_names_no_set_is_refused),
         test(a_file_of_another_place_is_refused),
         test(what_cannot_be_made_is_named),
+        test(a_folder_that_was_removed_is_not_made_again),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }

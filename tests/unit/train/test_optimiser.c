@@ -256,8 +256,8 @@ static void what_is_remembered_is_enough_to_go_on(void **state)
         fill(500, x);
         take_steps(one, 0, 7, x);
         memcpy(y, x, sizeof(y));
-        const train_optimiser_memory from = train_optimiser_remembers(one);
-        const train_optimiser_memory to = train_optimiser_remembers(two);
+        const train_optimiser_state from = train_optimiser_get_state(one);
+        const train_optimiser_state to = train_optimiser_get_state(two);
         assert_int_equal(from.count, cases[c].count);
         assert_int_equal(*from.steps, 7);
         *to.steps = *from.steps;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs at their edges: what happens before the first step.
+// Runs at their edges: before the first step, and when a checkpoint cannot be
+// written.
 #include "train/run.h"
 
 #include "feed_test.h"
@@ -133,13 +134,13 @@ static void what_another_run_did_meanwhile_is_not_undone(void **state)
     scene s;
     test_worker workers[WORKERS];
     open_scene(&s, true);
-    s.run.hooks.hold = find_another;
+    s.run.hooks.lock = find_another;
     run_workers(WORKERS, work, &s, workers);
     assert_int_equal(workers[0].status, LAC_ERR_INVALID);
     assert_string_equal(
         workers[0].sentence,
-        ".: another run has gone on to step 9 there since this one took up "
-        "step 0; resume once more");
+        ".: another run has written step 9 there since this one loaded step "
+        "0; resume again");
     assert_int_equal(s.readied, 0);
     close_scene(&s);
 }
@@ -162,6 +163,66 @@ static void a_run_without_a_checkpoint_begins_its_metrics_again(void **state)
     close_scene(&s);
 }
 
+// Removes the folder of the run before the first step.
+static lac_status remove_folder(void *context, const train_facts *facts)
+{
+    (void)context;
+    (void)facts;
+    assert_int_equal(rmdir("out"), 0);
+    return LAC_OK;
+}
+
+static void a_run_fails_if_its_folder_is_removed(void **state)
+{
+    (void)state;
+    for (uint64_t every = 0; every <= 1; every++) {
+        scene s;
+        test_worker workers[WORKERS];
+        assert_int_equal(mkdir("out", 0777), 0);
+        open_scene(&s, false);
+        s.run.plan.folder = "out";
+        s.run.plan.checkpoint_every = every;
+        s.run.hooks.ready = remove_folder;
+        run_workers(WORKERS, work, &s, workers);
+        assert_int_equal(workers[0].status, LAC_ERR_INVALID);
+        assert_string_equal(
+            workers[0].sentence,
+            every == 0
+                ? "out: the folder of the run is missing, expected it to exist "
+                  "until the run ends"
+                : "out: the folder of the run is missing, expected it to exist "
+                  "until the run ends; the run ends without a checkpoint");
+        assert_false(data_is_folder("out"));
+        close_scene(&s);
+    }
+}
+
+// Puts a file where the folder of a set has to be.
+static lac_status block_second_step(void *context, const train_facts *facts)
+{
+    (void)context;
+    (void)facts;
+    put_text("step-2", "");
+    return LAC_OK;
+}
+
+static void a_checkpoint_that_fails_names_the_one_before(void **state)
+{
+    (void)state;
+    scene s;
+    test_worker workers[WORKERS];
+    open_scene(&s, false);
+    s.run.plan.checkpoint_every = 1;
+    s.run.hooks.ready = block_second_step;
+    run_workers(WORKERS, work, &s, workers);
+    assert_int_equal(workers[0].status, LAC_ERR_INVALID);
+    assert_string_equal(
+        workers[0].sentence,
+        "./step-2: is not a folder; the run ends, its last complete checkpoint "
+        "is that of step 1");
+    close_scene(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,6 +230,8 @@ int main(void)
         IN_FOLDER(nothing_is_ready_before_all_workers_are),
         IN_FOLDER(what_another_run_did_meanwhile_is_not_undone),
         IN_FOLDER(a_run_without_a_checkpoint_begins_its_metrics_again),
+        IN_FOLDER(a_run_fails_if_its_folder_is_removed),
+        IN_FOLDER(a_checkpoint_that_fails_names_the_one_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,7 +113,7 @@ static void milestones_are_read(void **state)
     assert_int_equal(s.milestone_count, 0);
     assert_ok(
         train_milestones_parse("1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16", &s));
-    assert_int_equal(s.milestone_count, TRAIN_MILESTONES_MOST);
+    assert_int_equal(s.milestone_count, TRAIN_MILESTONES_MAX);
 }
 
 static void other_milestones_are_refused(void **state)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Meetings of threads: everybody hears the same, and the mean is the mean.
-#include "train/meeting.h"
+#include "train/sync.h"
 
 #include "lac_test.h"
 #include "workers.h"
@@ -15,13 +15,13 @@ typedef struct scene {
 } scene;
 
 static lac_status open_meeting(
-    test_worker *w, size_t report, size_t verdict, train_meeting **out)
+    test_worker *w, size_t report, size_t verdict, train_sync **out)
 {
-    return train_meeting_open(
-        out, &(train_meeting_options){
+    return train_sync_open(
+        out, &(train_sync_options){
                  .transport = w->transport,
                  .report_size = report,
-                 .verdict_size = verdict,
+                 .decision_size = verdict,
                  .timeout = 30,
              });
 }
@@ -39,26 +39,26 @@ static void run(lac_status (*body)(test_worker *w), scene *s)
 static lac_status talk(test_worker *w)
 {
     scene *const s = w->context;
-    train_meeting *m = NULL;
+    train_sync *m = NULL;
     const void *reports = NULL;
     const float *const *rows = NULL;
     uint32_t sum = 0;
     lac_status status = open_meeting(w, sizeof(w->rank), sizeof(sum), &m);
     for (int i = 0; status == LAC_OK && i < 3; i++) {
-        status = train_meeting_gather(m, &w->rank, NULL, 0, &reports, &rows);
+        status = train_sync_gather(m, &w->rank, NULL, 0, &reports, &rows);
         sum = 0;
         for (uint32_t k = 0; status == LAC_OK && reports && k < WORKERS; k++) {
             const uint32_t said = ((const uint32_t *)reports)[k];
             sum += said * said;
         }
         if (status == LAC_OK) {
-            status = train_meeting_decide(m, &sum, NULL, 0);
+            status = train_sync_broadcast(m, &sum, NULL, 0);
         }
     }
     s->heard[w->rank] = sum;
     lac_transport_leave(w->transport);
     w->transport = NULL;
-    train_meeting_close(m);
+    train_sync_close(m);
     return status;
 }
 
@@ -75,16 +75,16 @@ static void all_hear_what_worker_0_decides(void **state)
 static lac_status average(test_worker *w)
 {
     scene *const s = w->context;
-    train_meeting *m = NULL;
+    train_sync *m = NULL;
     lac_status status = open_meeting(w, 8, 8, &m);
     if (status == LAC_OK) {
-        status = train_meeting_mean(
+        status = train_sync_mean(
             m, s->x + (size_t)w->rank * VALUES, VALUES, s->mean[w->rank],
             &s->distance[w->rank]);
     }
     lac_transport_leave(w->transport);
     w->transport = NULL;
-    train_meeting_close(m);
+    train_sync_close(m);
     return status;
 }
 
