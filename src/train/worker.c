@@ -41,7 +41,7 @@ static lac_status open_compute(train_worker *w)
                 .batch = text ? p->batch : TEST_BATCH,
                 .steps = p->steps,
             },
-        .aside = p->overlap,
+        .own_thread = p->overlap,
     };
     const train_feed_options feed = {
         .set = p->set,
