@@ -53,9 +53,9 @@ void nn_plan_close(nn_plan *plan);
 // nn_plan_check keeps a failure of oneDNN while doing `what`.
 void nn_plan_check(nn_plan *plan, dnnl_status_t status, const char *what);
 
-// nn_plan_going returns whether nothing failed yet. oneDNN must not be given
+// nn_plan_ok returns whether nothing failed yet. oneDNN must not be given
 // descriptions of memories that there are not.
-bool nn_plan_going(const nn_plan *plan);
+bool nn_plan_ok(const nn_plan *plan);
 
 // nn_desc_plain describes dense floats in the order of the dimensions, and
 // nn_desc_any floats in the order that oneDNN likes best.

@@ -59,7 +59,7 @@ typedef enum nn_start { NN_UNIFORM, NN_NORMAL, NN_CONSTANT } nn_start;
 typedef struct nn_tensor {
     char name[NN_NAME_SIZE];
     size_t dimensions[NN_DIMENSIONS_MAX], count; // as PyTorch has them
-    size_t offset, values;                        // in the flat vector
+    size_t offset, values;                       // in the flat vector
     nn_start start;
     double scale;
 } nn_tensor;

@@ -66,7 +66,7 @@ static nn_op *choose(
     const bool is_conv = l->kind == NN_CONV, is_backward = forward != NULL;
     const char *const name = names[is_conv][is_backward];
     described d;
-    if (!nn_plan_going(b->plan)) {
+    if (!nn_plan_ok(b->plan)) {
         return NULL;
     }
     nn_plan_check(

@@ -65,7 +65,7 @@ void nn_norm_forward(nn_builder *b, const nn_layer *l, nn_trace *t)
     nn_plan *const p = b->plan;
     t->x = b->flows[l->in].y;
     const nn_desc x = nn_plan_desc(p, t->x);
-    if (!nn_plan_going(p)) {
+    if (!nn_plan_ok(p)) {
         return;
     }
     dnnl_batch_normalization_desc_t d;
@@ -105,7 +105,7 @@ void nn_norm_backward(nn_builder *b, const nn_layer *l, nn_trace *t)
     nn_plan *const p = b->plan;
     const nn_mem diff = nn_take_diff(b, l, false);
     const nn_desc x = nn_plan_desc(p, t->x);
-    if (!nn_plan_going(p)) {
+    if (!nn_plan_ok(p)) {
         return;
     }
     dnnl_batch_normalization_desc_t d;

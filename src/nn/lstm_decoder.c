@@ -8,7 +8,7 @@
 
 #include "nn/lstm.h"
 #include "nn/lstm_kernels.h"
-#include "nn/lstm_multiply.h"
+#include "nn/multiply.h"
 
 typedef struct block {
     const nn_lstm_call *call;

@@ -10,7 +10,7 @@
 
 #include "nn/lstm.h"
 #include "nn/lstm_kernels.h"
-#include "nn/lstm_multiply.h"
+#include "nn/multiply.h"
 
 size_t nn_lstm_at(const nn_lstm *net, size_t k, nn_lstm_tensor tensor)
 {

@@ -11,7 +11,7 @@
 
 // Beyond these exp is what it is there: neither infinite nor denormal.
 #define NN_EXP_MIN (-87.0F)
-#define NN_EXP_MAX  88.0F
+#define NN_EXP_MAX 88.0F
 
 #define NN_INLINE static inline __attribute__((always_inline))
 

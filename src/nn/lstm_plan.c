@@ -8,7 +8,7 @@
 enum {
     ALIGNMENT = 64,          // bytes of a cache line
     LOGITS_BYTES = 32 << 20, // of a block of lines
-    BLOCK_MIN = 64,        // lines: fewer make products slow
+    BLOCK_MIN = 64,          // lines: fewer make products slow
     BLOCK_MAX = 512
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Products by oneDNN, on the calling thread.
-#include "nn/lstm_multiply.h"
+#include "nn/multiply.h"
 
 #include <oneapi/dnnl/dnnl.h>
 

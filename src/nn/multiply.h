@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Products of matrices, row after row.
-#ifndef LACONIC_NN_LSTM_MULTIPLY_H
-#define LACONIC_NN_LSTM_MULTIPLY_H
+#ifndef LACONIC_NN_MULTIPLY_H
+#define LACONIC_NN_MULTIPLY_H
 
 #include <laconic/laconic.h>
 
