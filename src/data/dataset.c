@@ -185,11 +185,6 @@ const uint32_t *data_set_tokens(const data_set *set, data_part part)
     return set->parts[part].tokens;
 }
 
-const char *data_set_word(const data_set *set, uint32_t token)
-{
-    return data_vocabulary_word(&set->vocabulary, token);
-}
-
 const data_document *data_set_documents(const data_set *set, size_t *count_out)
 {
     *count_out = set->document_count;

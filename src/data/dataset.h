@@ -34,7 +34,7 @@ typedef struct data_info {
     size_t count[DATA_PARTS];         // examples; of a text, words
     uint32_t channels, height, width; // of an example; 0 for a text
     uint32_t classes;                 // of a text, words of the vocabulary
-    float blank[DATA_CHANNELS_MAX];  // a black pixel, normalised
+    float blank[DATA_CHANNELS_MAX];   // a black pixel, normalised
 } data_info;
 
 // One of the files that a text was made of. Files whose names differ only in
@@ -77,9 +77,6 @@ const uint32_t *data_set_labels(const data_set *set, data_part part);
 
 // data_set_tokens returns the word numbers of a part of a text, or NULL.
 const uint32_t *data_set_tokens(const data_set *set, data_part part);
-
-// data_set_word returns the word of a number below `classes`.
-const char *data_set_word(const data_set *set, uint32_t token);
 
 // data_set_documents returns the files of a text in their order, or NULL.
 const data_document *data_set_documents(const data_set *set, size_t *count_out);

@@ -66,7 +66,9 @@ static bool flush_file(int fd)
     return fsync(fd) == 0 || errno == EINVAL;
 }
 
-lac_status data_folder_flush(const char *path)
+// Flushes the names in a folder, so that a file that was just made or renamed
+// survives a power failure.
+static lac_status flush_folder(const char *path)
 {
     const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 && errno == EACCES) {
@@ -103,7 +105,7 @@ static lac_status flush_folder_of(const char *path)
     if (folder == NULL) {
         return data_no_memory(path, strlen(path));
     }
-    const lac_status status = data_folder_flush(folder);
+    const lac_status status = flush_folder(folder);
     free(folder);
     return status;
 }

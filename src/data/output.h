@@ -60,11 +60,6 @@ lac_status data_folder_make_one(const char *path);
 // it finds one that another machine has just made.
 bool data_folder_exists(const char *path);
 
-// data_folder_flush flushes the names in a folder, so that a file that was just
-// made or renamed survives a power failure.
-// Fails with LAC_ERR_INVALID.
-lac_status data_folder_flush(const char *path);
-
 // data_file_is_stdout returns whether writing to `path` writes to the standard
 // output, where a report would mix with it.
 bool data_file_is_stdout(const char *path);

@@ -72,16 +72,6 @@ lac_status nn_lstm_open(
 lac_status nn_lstm_plan(nn_lstm *net);
 void nn_lstm_release(nn_lstm *net);
 
-// The tensors of a layer, and where one lies in a flat vector.
-typedef enum nn_lstm_tensor {
-    NN_LSTM_IH,
-    NN_LSTM_HH,
-    NN_LSTM_BIAS_IH,
-    NN_LSTM_BIAS_HH,
-    NN_LSTM_TENSORS,
-} nn_lstm_tensor;
-size_t nn_lstm_at(const nn_lstm *net, size_t k, nn_lstm_tensor tensor);
-
 // nn_lstm_input tells where layer k reads, or for k = layers the decoder.
 const float *nn_lstm_input(const nn_lstm_call *call, size_t k);
 

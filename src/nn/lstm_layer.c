@@ -12,10 +12,20 @@
 #include "nn/lstm_kernels.h"
 #include "nn/multiply.h"
 
-size_t nn_lstm_at(const nn_lstm *net, size_t k, nn_lstm_tensor tensor)
+// The tensors of a layer, in the order of the layout.
+typedef enum layer_tensor {
+    WEIGHT_IH,
+    WEIGHT_HH,
+    BIAS_IH,
+    BIAS_HH,
+    LAYER_TENSORS,
+} layer_tensor;
+
+// The offset of a tensor of layer k in a flat vector.
+static size_t tensor_offset(const nn_lstm *net, size_t k, layer_tensor tensor)
 {
     // The encoder comes first.
-    const size_t index = 1 + k * NN_LSTM_TENSORS + tensor;
+    const size_t index = 1 + k * LAYER_TENSORS + tensor;
     return lac_layout_tensor(net->network.layout, index)->offset;
 }
 
@@ -31,8 +41,8 @@ static void join_biases(const nn_lstm_call *call, size_t k)
 {
     const nn_lstm *const net = call->net;
     const float *const p = call->state->parameters;
-    const float *const ih = p + nn_lstm_at(net, k, NN_LSTM_BIAS_IH);
-    const float *const hh = p + nn_lstm_at(net, k, NN_LSTM_BIAS_HH);
+    const float *const ih = p + tensor_offset(net, k, BIAS_IH);
+    const float *const hh = p + tensor_offset(net, k, BIAS_HH);
     for (size_t j = 0; j < (size_t)NN_LSTM_GATES * net->hidden; j++) {
         net->biases[j] = ih[j] + hh[j];
     }
@@ -45,7 +55,7 @@ static void turn_recurrent(const nn_lstm_call *call, size_t k)
     enum { SIDE = 16 }; // floats in a cache line
     const nn_lstm *const net = call->net;
     const float *const hh =
-        call->state->parameters + nn_lstm_at(net, k, NN_LSTM_HH);
+        call->state->parameters + tensor_offset(net, k, WEIGHT_HH);
     const size_t width = net->hidden;
     const size_t gates = NN_LSTM_GATES * width;
     for (size_t first = 0; first < gates; first += SIDE) {
@@ -98,7 +108,7 @@ lac_status nn_lstm_forward(const nn_lstm_call *call, size_t k)
         .n = (size_t)NN_LSTM_GATES * net->hidden,
         .k = net->hidden,
         .a = nn_lstm_input(call, k),
-        .b = call->state->parameters + nn_lstm_at(net, k, NN_LSTM_IH),
+        .b = call->state->parameters + tensor_offset(net, k, WEIGHT_IH),
         .b_turned = true,
         .c = layer->gates};
     lac_status status = nn_multiply(&input);
@@ -119,8 +129,8 @@ static void bias_gradients(const nn_lstm_call *call, size_t k)
 {
     const nn_lstm *const net = call->net;
     const size_t gates = (size_t)NN_LSTM_GATES * net->hidden;
-    float *const ih = call->gradient_out + nn_lstm_at(net, k, NN_LSTM_BIAS_IH);
-    float *const hh = call->gradient_out + nn_lstm_at(net, k, NN_LSTM_BIAS_HH);
+    float *const ih = call->gradient_out + tensor_offset(net, k, BIAS_IH);
+    float *const hh = call->gradient_out + tensor_offset(net, k, BIAS_HH);
     memset(ih, 0, gates * sizeof(float));
     for (size_t i = 0; i < call->lines; i++) {
         const float *const line = net->layer[k].gates + i * gates;
@@ -141,11 +151,11 @@ static lac_status weight_gradients(const nn_lstm_call *call, size_t k)
         .a = net->layer[k].gates,
         .a_turned = true,
         .b = nn_lstm_input(call, k),
-        .c = call->gradient_out + nn_lstm_at(net, k, NN_LSTM_IH)};
+        .c = call->gradient_out + tensor_offset(net, k, WEIGHT_IH)};
     lac_status status = nn_multiply(&p);
     if (status == LAC_OK) {
         p.b = net->layer[k].hidden;
-        p.c = call->gradient_out + nn_lstm_at(net, k, NN_LSTM_HH);
+        p.c = call->gradient_out + tensor_offset(net, k, WEIGHT_HH);
         status = nn_multiply(&p);
     }
     return status;
@@ -176,7 +186,7 @@ static lac_status backward_step(const nn_lstm_call *call, size_t k, size_t t)
         .n = width,
         .k = NN_LSTM_GATES * width,
         .a = cell.gates,
-        .b = call->state->parameters + nn_lstm_at(net, k, NN_LSTM_HH),
+        .b = call->state->parameters + tensor_offset(net, k, WEIGHT_HH),
         .add = true,
         .c = net->gradient + (t - 1) * n});
 }
@@ -203,6 +213,6 @@ lac_status nn_lstm_backward(const nn_lstm_call *call, size_t k)
         .n = net->hidden,
         .k = (size_t)NN_LSTM_GATES * net->hidden,
         .a = net->layer[k].gates,
-        .b = call->state->parameters + nn_lstm_at(net, k, NN_LSTM_IH),
+        .b = call->state->parameters + tensor_offset(net, k, WEIGHT_IH),
         .c = net->gradient});
 }

@@ -8,15 +8,6 @@
 #include "data/file.h"
 #include "train/feed_kinds.h"
 
-void *train_feed_room(train_feed *feed, size_t count, size_t size)
-{
-    void *const room = calloc(count, size);
-    if (room != NULL) {
-        feed->memory += count * size;
-    }
-    return room;
-}
-
 lac_status train_feed_can_augment(const data_info *info)
 {
     return info->kind == DATA_IMAGES
@@ -59,7 +50,6 @@ lac_status train_feed_open(train_feed **out, const train_feed_options *options)
     }
     feed->options = *options;
     feed->info = data_set_info(options->set);
-    feed->memory = sizeof(*feed);
     feed->test_part = feed->info->count[DATA_TEST] > 0 ? DATA_TEST : DATA_VALID;
     status = feed->info->kind == DATA_TEXT ? train_text_open(feed)
                                            : train_examples_open(feed);
@@ -120,9 +110,4 @@ void train_feed_test(train_feed *feed, uint64_t index, nn_batch *out)
     } else {
         train_examples_test(feed, index, out);
     }
-}
-
-size_t train_feed_memory(const train_feed *feed)
-{
-    return feed->memory;
 }

@@ -61,7 +61,4 @@ void train_feed_batch(
 uint64_t train_feed_tests(const train_feed *feed);
 void train_feed_test(train_feed *feed, uint64_t index, nn_batch *out);
 
-// train_feed_memory returns the bytes of its buffers.
-size_t train_feed_memory(const train_feed *feed);
-
 #endif

@@ -3,6 +3,8 @@
 // once, when the first of its batches is asked for, and kept until another
 // epoch is: so the batches of an epoch cost one shuffle, in whatever order
 // they are taken.
+#include <stdlib.h>
+
 #include "data/augment.h"
 #include "data/file.h"
 #include "train/feed_kinds.h"
@@ -33,11 +35,10 @@ static lac_status allocate(train_feed *feed)
     most = o->batch > most ? o->batch : most;
     feed->pixels = (size_t)info->channels * info->height * info->width;
     const size_t example = feed->pixels * sizeof(float);
-    feed->labels = train_feed_room(feed, most, sizeof(*feed->labels));
-    feed->x = train_feed_room(feed, most, example);
-    feed->index =
-        train_feed_room(feed, info->count[DATA_TRAIN], sizeof(*feed->index));
-    feed->image = o->augment ? train_feed_room(feed, 1, example) : NULL;
+    feed->labels = calloc(most, sizeof(*feed->labels));
+    feed->x = calloc(most, example);
+    feed->index = calloc(info->count[DATA_TRAIN], sizeof(*feed->index));
+    feed->image = o->augment ? calloc(1, example) : NULL;
     if (feed->labels == NULL || feed->x == NULL || feed->index == NULL ||
         (o->augment && feed->image == NULL)) {
         return lac_fail(

@@ -11,7 +11,6 @@ struct train_feed {
     const data_info *info;
     data_part test_part;
     uint64_t steps, tests;
-    size_t memory;
     uint32_t *labels; // of a batch
     // Of examples.
     data_split *split;
@@ -29,10 +28,6 @@ struct train_feed {
     uint32_t test_rows; // side by side
     size_t test_row;    // words of each
 };
-
-// train_feed_room returns `count` zeros of `size` bytes, or NULL, and counts
-// them as memory of the feed.
-void *train_feed_room(train_feed *feed, size_t count, size_t size);
 
 lac_status train_examples_open(train_feed *feed);
 void train_examples_batch(

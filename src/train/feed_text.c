@@ -56,7 +56,7 @@ static lac_status sort_documents(train_feed *feed)
     const size_t words = feed->info->count[DATA_TRAIN];
     const uint32_t *const from = data_set_tokens(feed->options.set, DATA_TRAIN);
     stretch *const list = calloc(documents + 1, sizeof(*list));
-    feed->sorted = train_feed_room(feed, words, sizeof(*feed->sorted));
+    feed->sorted = calloc(words, sizeof(*feed->sorted));
     if (list == NULL || feed->sorted == NULL) {
         free(list);
         return data_no_memory(feed->info->name, words * sizeof(*feed->sorted));
@@ -116,8 +116,8 @@ lac_status train_text_open(train_feed *feed)
     const uint32_t rows =
         o->batch > feed->test_rows ? o->batch : feed->test_rows;
     const size_t words = (size_t)rows * o->steps;
-    feed->tokens = train_feed_room(feed, words, sizeof(*feed->tokens));
-    feed->labels = train_feed_room(feed, words, sizeof(*feed->labels));
+    feed->tokens = calloc(words, sizeof(*feed->tokens));
+    feed->labels = calloc(words, sizeof(*feed->labels));
     if (feed->tokens == NULL || feed->labels == NULL) {
         return data_no_memory(feed->info->name, 2 * words * sizeof(uint32_t));
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "data/cifar.h"
+#include "data/set.h"
 #include "data/source.h"
 #include "folder.h"
 #include "lac_test.h"
@@ -148,8 +149,9 @@ static void a_text_has_its_own_parts(void **state)
     assert_int_equal(info->count[DATA_TEST], 3);
     assert_int_equal(info->classes, 4);
     const uint32_t *const tokens = data_set_tokens(set, DATA_TEST);
-    assert_string_equal(data_set_word(set, tokens[0]), "<unk>");
-    assert_string_equal(data_set_word(set, tokens[1]), "a");
+    assert_string_equal(
+        data_vocabulary_word(&set->vocabulary, tokens[0]), "<unk>");
+    assert_string_equal(data_vocabulary_word(&set->vocabulary, tokens[1]), "a");
     assert_null(data_set_labels(set, DATA_TRAIN));
     data_set_close(set);
 }

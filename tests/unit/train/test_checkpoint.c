@@ -201,7 +201,7 @@ static void a_file_of_another_place_is_refused(void **state)
     assert_fails(
         train_checkpoint_read(&(train_place){"out", 5, 2, 3}, &out.record),
         LAC_ERR_INVALID,
-        "out/step-5/worker-2.safetensors: has 8 texts beside its tensors, "
+        "out/step-5/worker-2.safetensors: has 8 metadata entries, "
         "expected 7");
     assert_untouched(&out);
 }

@@ -45,23 +45,6 @@ static void rows_of_a_table_are_examples_too(void **state)
     data_set_close(set);
 }
 
-static void memory_is_that_of_the_buffers(void **state)
-{
-    (void)state;
-    data_set *const set = open_images();
-    train_feed_options o = {
-        .set = set, .world = 1, .batch = 10, .test_batch = 5};
-    train_feed *const small = open_feed(o);
-    o.batch = 20;
-    train_feed *const large = open_feed(o);
-    assert_int_equal(
-        train_feed_memory(large) - train_feed_memory(small),
-        10 * (PIXELS * sizeof(float) + sizeof(uint32_t)));
-    train_feed_close(small);
-    train_feed_close(large);
-    data_set_close(set);
-}
-
 static void memory_is_taken_at_open_only(void **state)
 {
     (void)state;
@@ -112,7 +95,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(a_test_set_may_be_small_or_missing),
         IN_FOLDER(rows_of_a_table_are_examples_too),
-        IN_FOLDER(memory_is_that_of_the_buffers),
         IN_FOLDER(memory_is_taken_at_open_only),
         IN_FOLDER(what_cannot_be_fed_is_refused),
     };
