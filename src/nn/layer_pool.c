@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Maxima over windows, and the mean over all places.
+// Maximum over windows, and mean over all of height and width.
 #include "nn/layers.h"
 
 typedef struct window {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Networks by name: each call goes to the engine that runs them.
+// Networks by name: forwards each call to the engine of the network.
 #include "nn/network.h"
 
 #include "nn/engine.h"
@@ -18,15 +18,15 @@ static lac_status prepare_products(void)
     enum { SIDE = 32 };
     static const float zeros[SIDE * SIDE];
     float c[SIDE * SIDE] = {0};
-    for (int turned = 0; turned < 3; turned++) {
+    for (int variant = 0; variant < 3; variant++) {
         const nn_product product = {
             .m = SIDE,
             .n = SIDE,
             .k = SIDE,
             .a = zeros,
             .b = zeros,
-            .a_turned = turned == 1,
-            .b_turned = turned == 2,
+            .a_transposed = variant == 1,
+            .b_transposed = variant == 2,
             .c = c,
         };
         LAC_TRY(nn_headroom_check());

@@ -126,7 +126,7 @@ static void calls_that_were_not_planned_are_refused(void **state)
     test_network t = open_test_network("logistic", digits, 4, true);
     assert_fails(
         test_evaluate(&t), LAC_ERR_INVALID,
-        "logistic: opened for training, expected to evaluate");
+        "logistic: was opened for training, expected to evaluate");
     t.batch.count = 3;
     assert_fails(
         test_gradient(&t), LAC_ERR_INVALID,
@@ -140,7 +140,7 @@ static void calls_that_were_not_planned_are_refused(void **state)
     t = open_test_network("logistic", digits, 4, false);
     assert_fails(
         test_gradient(&t), LAC_ERR_INVALID,
-        "logistic: opened to evaluate, expected for training");
+        "logistic: was opened to evaluate, expected for training");
     t.batch.count = 5;
     assert_fails(
         test_evaluate(&t), LAC_ERR_INVALID,

@@ -189,14 +189,14 @@ static void describe_joins(nn_graph *g, const void *shape)
     const size_t entry = nn_here(g);
     nn_conv(g, "b", 4, three, true);
     nn_relu(g);
-    nn_join(g, entry);
+    nn_residual(g, entry);
     nn_relu(g);
     const size_t second = nn_here(g);
     nn_conv(g, "c", 6, strided, true);
     const size_t body = nn_here(g);
     nn_from(g, second);
     nn_conv(g, "d", 6, strided, true);
-    nn_join(g, body);
+    nn_residual(g, body);
     nn_linear(g, "e", g->sample.classes);
 }
 

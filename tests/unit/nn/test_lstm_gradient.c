@@ -116,15 +116,15 @@ static void dropout_keeps_as_much_as_it_says(void **state)
     for (size_t k = 0; k < 3; k++) {
         size_t kept = 0, alike = 0;
         for (size_t i = 0; i < (size_t)400 * LINES; i++) {
-            kept += layers[k].kept[i];
-            alike += layers[k].kept[i] == layers[(k + 1) % 3].kept[i] ? 1 : 0;
+            kept += layers[k].mask[i];
+            alike += layers[k].mask[i] == layers[(k + 1) % 3].mask[i] ? 1 : 0;
         }
         assert_share(kept, 0.75);
         assert_share(alike, 0.75 * 0.75 + 0.25 * 0.25);
     }
     for (size_t i = 0; i < (size_t)400 * LINES; i++) {
         const float whole = m.parameters[i] * (float)(4.0 / 3);
-        assert_true(layers[0].x[i] == (layers[0].kept[i] ? whole : 0));
+        assert_true(layers[0].x[i] == (layers[0].mask[i] ? whole : 0));
     }
     free(carry);
     close_model(&m);

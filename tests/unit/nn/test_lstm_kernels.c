@@ -66,8 +66,8 @@ static void fill(float *x, size_t n, uint64_t round)
 }
 
 typedef struct step {
-    float gates[4 * CELLS], cells[CELLS], bent[CELLS], hidden[CELLS];
-    float gradient_c[CELLS];
+    float gates[4 * CELLS], cells[CELLS], tanh_cells[CELLS], hidden[CELLS];
+    float gradient_cells[CELLS];
 } step;
 
 static void run_cells(const nn_kernels *kernels, step *s)
@@ -77,7 +77,7 @@ static void run_cells(const nn_kernels *kernels, step *s)
     fill(biases, (size_t)4 * WIDTH, 2);
     fill(before, CELLS, 3);
     fill(gradient, CELLS, 4);
-    fill(s->gradient_c, CELLS, 5);
+    fill(s->gradient_cells, CELLS, 5);
     const nn_cell cell = {
         .rows = ROWS,
         .width = WIDTH,
@@ -85,7 +85,7 @@ static void run_cells(const nn_kernels *kernels, step *s)
         .gates = s->gates,
         .before = before,
         .cells = s->cells,
-        .bent = s->bent,
+        .tanh_cells = s->tanh_cells,
         .hidden = s->hidden};
     kernels->cell(&cell);
     const nn_cell_backward back = {
@@ -93,9 +93,9 @@ static void run_cells(const nn_kernels *kernels, step *s)
         .width = WIDTH,
         .gates = s->gates,
         .before = before,
-        .bent = s->bent,
+        .tanh_cells = s->tanh_cells,
         .gradient = gradient,
-        .gradient_c = s->gradient_c};
+        .gradient_cells = s->gradient_cells};
     kernels->cell_backward(&back);
 }
 
