@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Words and their numbers. Words are first counted in a hash table that points
-// into the texts, then sorted, then copied, so that the texts can go.
+// Words and their numbers. Words are counted in a hash table that points into
+// the texts, then sorted, then copied, so that the texts can be freed.
 #include "data/vocabulary.h"
 
 #include <stdlib.h>
@@ -32,8 +32,8 @@ static bool is_letter(uint8_t c)
     return c > ' ';
 }
 
-// Takes the next word of a text from `*at` on; a line's end is <eos>. Returns
-// false at the end of the text, which also ends a line that has words.
+// Reads the next word of a text at `*at`; the end of a line is <eos>. Returns
+// false at the end of the text, which also ends a last line with words.
 static bool next_word(const data_bytes *text, size_t *at, word *out)
 {
     size_t i = *at;
@@ -42,7 +42,7 @@ static bool next_word(const data_bytes *text, size_t *at, word *out)
         i++;
     }
     if (i >= text->len) {
-        // One step beyond the end tells that the last line has been ended.
+        // `*at` is beyond the end if the last line has been ended.
         const bool open = *at <= text->len && text->len > 0 &&
                           text->data[text->len - 1] != '\n';
         *out = (word){end_word, sizeof(end_word) - 1, 1};
@@ -87,8 +87,8 @@ static uint32_t *empty_slots(size_t count)
     return slots;
 }
 
-// Doubles the table and puts the words in again.
-static bool grow(counter *c)
+// Doubles the table and inserts the words again.
+static bool grow_counter(counter *c)
 {
     const size_t room = c->room == 0 ? FIRST_SLOTS / 2 : 2 * c->room;
     word *const words = realloc(c->words, room * sizeof(*words));
@@ -110,10 +110,10 @@ static bool grow(counter *c)
     return true;
 }
 
-// Counts a word `times` times, 0 to see that it is there.
+// Adds `times`, which may be 0, to the count of a word.
 static bool count_word(counter *c, const word *w, uint64_t times)
 {
-    if (c->count == c->room && (c->room >= WORDS_MAX || !grow(c))) {
+    if (c->count == c->room && (c->room >= WORDS_MAX || !grow_counter(c))) {
         return false;
     }
     const size_t slot = slot_of(c, w->letters, w->len);
@@ -141,7 +141,7 @@ static bool count_texts(counter *c, const data_bytes *texts, size_t count)
     return good;
 }
 
-// Frequent words first, equally frequent ones by their bytes.
+// By descending frequency, then by bytes.
 static int by_rank(const void *left, const void *right)
 {
     const word *const a = left;
@@ -154,13 +154,13 @@ static int by_rank(const void *left, const void *right)
     return order != 0 ? order : (a->len > b->len) - (a->len < b->len);
 }
 
-// Drops what is rarer than `least`, but not the first two: <eos> and <unk>.
-// What was dropped counts as <unk>.
-static void drop_rare(counter *c, uint64_t least)
+// Drops words that occur fewer than `count_min` times, except the first two,
+// <eos> and <unk>. Dropped words count as <unk>.
+static void drop_rare(counter *c, uint64_t count_min)
 {
     size_t kept = 2;
     for (size_t i = 2; i < c->count; i++) {
-        if (c->words[i].count >= least) {
+        if (c->words[i].count >= count_min) {
             c->words[kept++] = c->words[i];
         } else {
             c->words[1].count += c->words[i].count;
@@ -214,13 +214,14 @@ static bool copy_words(const counter *c, data_vocabulary *out)
 }
 
 lac_status data_vocabulary_build(
-    const data_bytes *texts, size_t count, uint64_t least, data_vocabulary *out)
+    const data_bytes *texts, size_t count, uint64_t count_min,
+    data_vocabulary *out)
 {
     counter c = {0};
     *out = (data_vocabulary){0};
     bool good = count_texts(&c, texts, count);
     if (good) {
-        drop_rare(&c, least);
+        drop_rare(&c, count_min);
         qsort(c.words, c.count, sizeof(*c.words), by_rank);
         good = copy_words(&c, out);
     }

@@ -79,7 +79,7 @@ static void sentences_say_what_was_found(void **state)
     bytes.len = 10;
     assert_fails(
         data_idx_labels(&bytes, CLASSES, &idx), LAC_ERR_CORRUPT,
-        "file: has 2 bytes after the head, expected 3 as it says");
+        "file: has 2 bytes after the header, expected 3");
     bytes = bytes_of(images, sizeof(images));
     assert_fails(
         data_idx_labels(&bytes, CLASSES, &idx), LAC_ERR_CORRUPT,
@@ -98,7 +98,7 @@ static void huge_and_empty_images_are_refused(void **state)
     const data_bytes empty = bytes_of(none, sizeof(none));
     assert_fails(
         data_idx_images(&empty, &idx), LAC_ERR_CORRUPT,
-        "file: 0 images of 1 x 1, expected at least one, of sides from 1 to "
+        "file: 0 images of 1 x 1, expected at least one, with sides of 1 to "
         "4096");
 }
 

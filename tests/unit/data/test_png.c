@@ -148,7 +148,7 @@ static void another_size_is_corrupt(void **state)
     data_bytes bytes = {"file", file, file_len};
     assert_fails(
         data_png_read(&bytes, WIDTH + 1, HEIGHT, &found), LAC_ERR_CORRUPT,
-        "file: an image of another shape, expected 6 x 12 pixels of 8-bit "
+        "file: has another format, expected 6 x 12 pixels of 8-bit "
         "red, green and blue");
 }
 

@@ -240,7 +240,7 @@ static void what_cannot_be_split_is_refused(void **state)
     o.rule.kind = DATA_SPLIT_SORTED;
     assert_fails(
         data_split_open(&split, &o), LAC_ERR_INVALID,
-        "split: the data has no labels to go by, expected shuffle or fixed");
+        "split: the data has no labels, expected shuffle or fixed");
     assert_null(split);
 }
 

@@ -67,25 +67,25 @@ static void what_cannot_be_fed_is_refused(void **state)
         .set = set, .world = 5, .batch = 5, .test_batch = 1};
     refuse(
         o, "mnist: 24 examples for 5 workers with batches of 5, expected at "
-           "least one batch each");
+           "least one batch per worker");
     o.world = o.batch = UINT32_MAX;
     refuse(
         o, "mnist: 24 examples for 4294967295 workers with batches of "
-           "4294967295, expected at least one batch each");
+           "4294967295, expected at least one batch per worker");
     o = (train_feed_options){
         .set = table, .world = 1, .batch = 1, .test_batch = 1, .augment = true};
     refuse(
-        o, "a9a: has no images that could be cropped and mirrored, expected "
-           "no --augment");
+        o, "a9a: has no images to crop and mirror, expected no "
+           "--augment");
     o = (train_feed_options){
         .set = set, .rank = 2, .world = 2, .batch = 1, .test_batch = 1};
     refuse(
-        o, "feed: worker 2 of 2 with batches of 1 and of 1 to test, expected "
-           "one of the workers and at least 1");
+        o, "feed: worker 2 of 2, batches of 1 and test batches of 1, "
+           "expected a rank below the number of workers and at least 1");
     o.rank = o.batch = 0;
     refuse(
-        o, "feed: worker 0 of 2 with batches of 0 and of 1 to test, expected "
-           "one of the workers and at least 1");
+        o, "feed: worker 0 of 2, batches of 0 and test batches of 1, "
+           "expected a rank below the number of workers and at least 1");
     data_set_close(set);
     data_set_close(table);
 }

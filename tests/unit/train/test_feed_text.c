@@ -285,22 +285,22 @@ static void what_cannot_be_fed_is_refused(void **state)
     set->info.count[DATA_TRAIN] = 29;
     refuse(
         o, "wikitext-2: 29 words for 2 workers with batches of 3 rows of 4 "
-           "words, expected at least one batch each");
+           "words, expected at least one batch per worker");
     o.batch = 1000;
     refuse(
         o, "wikitext-2: 29 words for 2 workers with batches of 1000 rows of 4 "
-           "words, expected at least one batch each");
+           "words, expected at least one batch per worker");
     o.batch = 1;
     o.rule.kind = DATA_SPLIT_DIRICHLET;
     refuse(
-        o, "wikitext-2: a text is not split by dirichlet, expected shuffle, "
+        o, "wikitext-2: a text cannot be split by dirichlet, expected shuffle, "
            "fixed or sorted");
     o.augment = true;
     refuse(
-        o, "wikitext-2: has no images that could be cropped and mirrored, "
-           "expected no --augment");
+        o, "wikitext-2: has no images to crop and mirror, expected no "
+           "--augment");
     o.steps = 0;
-    refuse(o, "wikitext-2: batches of 0 words a row, expected at least 1");
+    refuse(o, "wikitext-2: batches of 0 words per row, expected at least 1");
     data_set_close(set);
 }
 

@@ -136,7 +136,7 @@ static void other_milestones_are_refused(void **state)
         {"225,150", "milestones: 150 follows 225, expected a later epoch"},
         {"150,150", "milestones: 150 follows 150, expected a later epoch"},
         {"1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17",
-         "milestones: more than 16, expected at most that many"},
+         "milestones: too many, expected at most 16"},
     };
     (void)state;
     train_schedule s = {.rate = 1};
