@@ -80,11 +80,8 @@ static lac_status worker_path(const train_place *place, char *path)
                                   : data_path_join(path, place->folder, name);
 }
 
-lac_status train_checkpoint_check_folder(const char *folder)
+static lac_status check_folder(const char *folder)
 {
-    if (*folder == '\0') {
-        return data_empty_path();
-    }
     return data_folder_exists(folder)
                ? LAC_OK
                : lac_fail(
@@ -94,12 +91,20 @@ lac_status train_checkpoint_check_folder(const char *folder)
                      folder);
 }
 
+lac_status train_checkpoint_explain(const char *folder, lac_status status)
+{
+    if (status != LAC_OK) {
+        LAC_TRY(check_folder(folder));
+    }
+    return status;
+}
+
 // Other workers make the same folder, and an incomplete set may have left it.
 static lac_status make_set(const char *folder, uint64_t step)
 {
     char path[DATA_PATH_SIZE];
-    LAC_TRY(train_checkpoint_check_folder(folder));
     LAC_TRY(set_path(folder, step, path));
+    LAC_TRY(check_folder(folder));
     return data_folder_make_one(path);
 }
 

@@ -23,10 +23,11 @@ typedef struct train_place {
     uint32_t rank, world;
 } train_place;
 
-// train_checkpoint_check_folder fails with LAC_ERR_INVALID if the folder of the
-// run does not exist. A run never makes its folder again: without its manifest
-// it could not be resumed.
-lac_status train_checkpoint_check_folder(const char *folder);
+// train_checkpoint_explain returns `status`, that of an attempt to write to the
+// folder of the run. If it is a failure and the folder does not exist, it fails
+// with LAC_ERR_INVALID and a message that names the folder instead. A run never
+// makes its folder again: without its manifest it could not be resumed.
+lac_status train_checkpoint_explain(const char *folder, lac_status status);
 
 // train_checkpoint_write writes and flushes the file of one worker. It makes
 // the folder of the set, but not DIR.

@@ -131,21 +131,16 @@ static lac_status record_metrics(
     train_result *const result = &w->run->result;
     const train_hooks *const hooks = &w->run->hooks;
     const char *const folder = w->run->plan.folder;
-    lac_status status = LAC_OK;
     metrics->epoch = w->step / w->epoch_steps;
     metrics->step = w->step;
     result->metrics = *metrics;
     result->tested = true;
-    if (append) {
-        status = train_checkpoint_check_folder(folder);
-    }
-    if (append && status == LAC_OK) {
-        status = train_metrics_append(folder, metrics);
-    }
     if (hooks->epoch != NULL) {
         hooks->epoch(hooks->context, metrics);
     }
-    return status;
+    return append ? train_checkpoint_explain(
+                        folder, train_metrics_append(folder, metrics))
+                  : LAC_OK;
 }
 
 // Evaluates the models and records the metrics of the epoch.

@@ -159,7 +159,8 @@ static lac_status write_worker(train_worker *w)
     lac_algorithm_save(w->algorithm, w->state);
     const train_place place = worker_place(w, w->step);
     const train_record record = record_of(&c);
-    const lac_status status = train_checkpoint_write(&place, &record);
+    const lac_status status = train_checkpoint_explain(
+        place.folder, train_checkpoint_write(&place, &record));
     free(c.tensors);
     return status;
 }
@@ -183,7 +184,7 @@ static lac_status complete_set(train_worker *w, const train_report *reports)
         status = train_checkpoint_commit(folder, w->step);
     }
     w->decision.failed = status != LAC_OK;
-    return status;
+    return train_checkpoint_explain(folder, status);
 }
 
 // Ends the run with the message of the failure and the checkpoint that is left.
@@ -282,7 +283,6 @@ lac_status train_worker_export(train_worker *w)
     if (w->rank != 0) {
         return LAC_OK;
     }
-    LAC_TRY(train_checkpoint_check_folder(folder));
     LAC_TRY(data_path_join(path, folder, "model.safetensors"));
     LAC_TRY(contents_init(&c, w));
     c.count = 0;
@@ -290,7 +290,8 @@ lac_status train_worker_export(train_worker *w)
     add_statistics(&c, w, w->mean_running);
     c.values.step = w->step;
     const train_record record = {c.tensors, c.count, c.list, 1};
-    const lac_status status = train_safetensors_write(path, &record);
+    const lac_status status = train_checkpoint_explain(
+        folder, train_safetensors_write(path, &record));
     free(c.tensors);
     return status;
 }
