@@ -1,8 +1,10 @@
-# The front door: thin targets over CMake and Ninja. `make help` lists them.
+# Thin targets over CMake and Ninja. `make help` lists them.
 #
-# Packages that are missing are installed with apt-get; NO_INSTALL=1 leaves
-# the machine as it is. `make check` begins with `make test`; TESTED=1 says that
-# this has just been done.
+# Missing packages are installed with apt-get; NO_INSTALL=1 prevents that.
+# `make check` begins with `make test`; TESTED=1 skips it.
+#
+# `build`, `train`, `bench` and `install` build the target `product`: what users
+# get. They do not configure tests, and keep them where `make test` has.
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 180
@@ -14,8 +16,11 @@ export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 export CTEST_PARALLEL_LEVEL = $(JOBS)
 
 need = $(if $(NO_INSTALL),@:,@tools/install_packages.sh)
-preset = cmake --preset $(1) $(2) --log-level=WARNING && \
-         cmake --build --preset $(1)
+quiet = --log-level=WARNING
+preset = cmake --preset $(1) $(quiet) && cmake --build --preset $(1)
+configure = test -f build/build.ninja || \
+            cmake --preset release -DBUILD_TESTING=OFF $(quiet)
+product = cmake --build build --target product
 sources = $(shell find src include tests fuzz examples bench \
             -name '*.[ch]' -o -name '*.def' -o -name '*.cpp')
 
@@ -26,8 +31,8 @@ all: build
 
 build: ## build the library and the command build/laconic (the default)
 	$(need) build
-	$(call preset,release,$(if $(wildcard build/CMakeCache.txt),,\
-	    -DBUILD_TESTING=OFF))
+	@$(configure)
+	$(product)
 
 train: build ## train LeNet with eight workers on a ring, compressed
 	$(need) train
@@ -35,7 +40,7 @@ train: build ## train LeNet with eight workers on a ring, compressed
 
 test: ## build and run all tests
 	$(need) build train test
-	$(call preset,release,-DBUILD_TESTING=ON)
+	$(call preset,release)
 	ctest --preset release
 	@echo "make test: all tests passed"
 
@@ -50,11 +55,11 @@ check: ## test, then format, lint, sanitizers, other builds and fuzzing
 	$(MAKE) --no-print-directory check-fuzz
 	@echo "make check: everything passed"
 
-check-format: # every source is as clang-format would write it
+check-format: # every source has the format of clang-format
 	@clang-format --dry-run -Werror $(sources)
-	@echo "format: $(words $(sources)) files are well formed"
+	@echo "format: $(words $(sources)) files are formatted"
 
-check-clang: # the other compiler finds nothing to warn about
+check-clang: # the other compiler has no warnings, and all tests pass
 	$(call preset,clang)
 	ctest --preset clang
 
@@ -77,18 +82,19 @@ check-fuzz: # hostile input for every decoder and parser
 bench: build ## measure the compressors on this machine
 	build/laconic bench
 
-# What is staged in DESTDIR is told to the loader by whoever installs it there.
+# For DESTDIR the loader is not updated: that is done where the files end up.
 install: ## install under PREFIX (/usr/local), below DESTDIR if that is set
 	$(need) build
-	$(call preset,release,-DCMAKE_INSTALL_PREFIX=$(PREFIX) \
-	    $(if $(wildcard build/CMakeCache.txt),,-DBUILD_TESTING=OFF))
+	@$(configure)
+	cmake -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(quiet) build
+	$(product)
 	DESTDIR=$(DESTDIR) cmake --install build
-	$(if $(DESTDIR),,@tools/tell_loader.sh $(PREFIX))
+	$(if $(DESTDIR),,@tools/update_loader.sh $(PREFIX))
 
 deps: ## install every package that any target needs
 	$(need) build train test check
 
-format: ## rewrite all sources as clang-format wants them
+format: ## format all sources with clang-format
 	$(need) check
 	clang-format -i $(sources)
 

@@ -1,9 +1,10 @@
-! A Fortran program whose processes average a vector.
+! The processes of an MPI job average a vector.
 !
 !     mpirun -n 4 average [ALGORITHM]
 !
-! It starts MPI itself and lends its communicator to Laconic, which finds the
-! MPI that the program is linked with. Names of C are declared once, below.
+! The program initialises MPI and passes its communicator to Laconic, which
+! loads the module for the MPI that the program is linked with. The module
+! below declares the C functions.
 module laconic
     use, intrinsic :: iso_c_binding
     implicit none
@@ -157,7 +158,7 @@ program average
     end do
     spec(len_trim(algorithm) + 1) = c_null_char
 
-    ! Laconic's messages run on a duplicate of this communicator.
+    ! Laconic sends its messages on a duplicate of this communicator.
     write (transport_spec, "(a, i0)") "mpi:comm=", MPI_COMM_WORLD
     call check(lac_transport_join(transport, &
         trim(transport_spec) // c_null_char, c_null_ptr, LAC_RANK_ANY, &
@@ -194,7 +195,7 @@ program average
     end if
     print "(a, i0, a, f8.4)", "worker ", rank, " has the mean ", x(1)
 
-    ! Others may read this worker's messages until it has left.
+    ! Peers may read this worker's last messages until it has left.
     call lac_transport_leave(transport)
     call lac_algorithm_close(handle)
     call lac_topology_close(topology)
@@ -203,20 +204,20 @@ program average
 
 contains
 
-    ! Prints the sentence of a call that failed and ends the job.
+    ! Prints the message of a call that failed and ends the job.
     subroutine check(status)
         integer(c_int), intent(in) :: status
         character(kind=c_char), pointer :: text(:)
-        character(len=400) :: sentence
+        character(len=400) :: message
         integer :: k
         if (status == LAC_OK) return
-        call c_f_pointer(lac_error_message(), text, [len(sentence)])
-        sentence = ""
-        do k = 1, len(sentence)
+        call c_f_pointer(lac_error_message(), text, [len(message)])
+        message = ""
+        do k = 1, len(message)
             if (text(k) == c_null_char) exit
-            sentence(k:k) = text(k)
+            message(k:k) = text(k)
         end do
-        print "(a)", trim(sentence)
+        print "(a)", trim(message)
         flush (output_unit)
         call MPI_Abort(MPI_COMM_WORLD, 1, k)
     end subroutine

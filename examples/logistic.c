@@ -1,15 +1,15 @@
-// Logistic regression that workers learn together, each from examples of its
-// own. Which algorithm keeps them together is one string:
+// Distributed logistic regression: each worker trains on its own examples. The
+// command line names the algorithm that averages gradients or models:
 //
-//     logistic                                  four threads, the exact mean
-//     logistic error-feedback sign              the same, saying less
-//     logistic powergossip                      neighbours only
+//     logistic                                  four threads, exact mean
+//     logistic error-feedback sign              fewer bytes
+//     logistic powergossip                      exchange with neighbours only
 //     mpirun -n 4 logistic choco top-k:0.1 mpi  four processes
 //
 // usage: logistic [ALGORITHM [COMPRESSOR|- [TRANSPORT [STEPS [CHECKPOINT]]]]]
 //
-// With a CHECKPOINT every worker goes on from CHECKPOINT.<rank>, if it is
-// there, and leaves its state there in the end.
+// With a CHECKPOINT every worker resumes from the file CHECKPOINT.<rank>, if it
+// exists, and saves its state there at the end.
 #include <laconic/laconic.h>
 
 #include <math.h>
@@ -22,7 +22,7 @@ enum {
     THREADS = 4,
     FEATURES = 20,
     CLASSES = 4,
-    EXAMPLES = 60, // of each worker, and as many that nobody learns from
+    EXAMPLES = 60, // in each worker's training set, and in the test set
     WEIGHTS = CLASSES * FEATURES,
     VALUES = WEIGHTS + CLASSES,
     TENSORS = 2,
@@ -31,7 +31,7 @@ enum {
 
 static const float rate = 0.5F;
 
-// What the user asked for, equal on all workers.
+// The settings of a run, equal on all workers.
 typedef struct job {
     const char *algorithm;
     const char *compressor;
@@ -46,7 +46,7 @@ typedef struct dataset {
     int label[EXAMPLES];
 } dataset;
 
-// One worker: a model is one flat vector, weights first.
+// One worker. Its model is one flat vector, the weights first.
 typedef struct worker {
     const job *job;
     uint32_t rank;
@@ -57,7 +57,7 @@ typedef struct worker {
     uint64_t step; // the next one
     dataset own, common;
     float model[VALUES];
-    float change[VALUES]; // a gradient, or what it adds to the model
+    float change[VALUES]; // the gradient, or the update of the model
     bool good;
 } worker;
 
@@ -71,7 +71,7 @@ static void scores(const float *model, const float *x, double *out)
     }
 }
 
-// Draws examples that `who` has, labelled by a model that nobody is told.
+// Draws the examples of `who`. A hidden model, the same for all, labels them.
 static void make_data(dataset *d, int who)
 {
     const lac_scope scope =
@@ -96,7 +96,8 @@ static void make_data(dataset *d, int who)
     }
 }
 
-// The mean loss over a dataset; its gradient goes to `gradient`, or nowhere.
+// Returns the mean loss over a dataset and writes its gradient, unless that is
+// NULL.
 static double loss(const float *model, const dataset *d, float *gradient)
 {
     double sum = 0;
@@ -135,38 +136,32 @@ static lac_status open_worker(worker *w)
         {.name = "weight", .shape = {CLASSES, FEATURES}},
         {.name = "bias", .shape = {CLASSES, 1}},
     };
-    lac_status status = lac_layout_open(&w->layout, tensors, TENSORS);
-    if (status == LAC_OK) {
-        status = lac_topology_open(
-            &w->topology, "ring", lac_transport_world(w->transport), 1);
-    }
-    if (status == LAC_OK) {
-        lac_algorithm_options options = lac_algorithm_options_default();
-        options.spec = w->job->algorithm;
-        options.compressor = w->job->compressor;
-        options.layout = w->layout;
-        options.topology = w->topology;
-        options.transport = w->transport;
-        options.training = true;
-        status = lac_algorithm_open(&w->algorithm, &options);
-    }
-    return status;
+    LAC_TRY(lac_layout_open(&w->layout, tensors, TENSORS));
+    LAC_TRY(lac_topology_open(
+        &w->topology, "ring", lac_transport_world(w->transport), 1));
+    lac_algorithm_options options = lac_algorithm_options_default();
+    options.spec = w->job->algorithm;
+    options.compressor = w->job->compressor;
+    options.layout = w->layout;
+    options.topology = w->topology;
+    options.transport = w->transport;
+    options.training = true;
+    return lac_algorithm_open(&w->algorithm, &options);
 }
 
-// One step of learning. A gradient algorithm averages the gradients; a model
-// algorithm takes the local step and brings the models closer.
+// Makes one training step. A gradient algorithm averages the gradients. A model
+// algorithm adds the local update and averages the models of neighbours.
 static lac_status learn(worker *w)
 {
     lac_slice slices[TENSORS];
     (void)loss(w->model, &w->own, w->change);
     if (lac_algorithm_family(w->algorithm) == LAC_FAMILY_GRADIENT) {
         slices_of(w->change, slices);
-        const lac_status status =
-            lac_algorithm_reduce(w->algorithm, w->step, slices, TENSORS);
-        for (int i = 0; status == LAC_OK && i < VALUES; i++) {
+        LAC_TRY(lac_algorithm_reduce(w->algorithm, w->step, slices, TENSORS));
+        for (int i = 0; i < VALUES; i++) {
             w->model[i] -= rate * w->change[i];
         }
-        return status;
+        return LAC_OK;
     }
     for (int i = 0; i < VALUES; i++) {
         w->change[i] *= -rate;
@@ -181,7 +176,7 @@ static void checkpoint_path(const worker *w, char *path, size_t size)
     (void)snprintf(path, size, "%s.%u", w->job->checkpoint, w->rank);
 }
 
-// What a file holds before the algorithm's own state.
+// The first part of a checkpoint file. The state of the algorithm follows.
 typedef struct header {
     uint64_t step;
     uint64_t state_len;
@@ -198,8 +193,9 @@ static lac_status save(const worker *w)
     FILE *const file = fopen(path, "wb");
     bool good = file != NULL && state != NULL;
     if (good) {
-        lac_algorithm_save(w->algorithm, state);
-        good = fwrite(&head, sizeof(head), 1, file) == 1 &&
+        const lac_status saved =
+            lac_algorithm_save(w->algorithm, state, head.state_len);
+        good = saved == LAC_OK && fwrite(&head, sizeof(head), 1, file) == 1 &&
                fwrite(state, 1, head.state_len, file) == head.state_len;
     }
     good = (file == NULL || fclose(file) == 0) && good;
@@ -207,8 +203,8 @@ static lac_status save(const worker *w)
     return good ? LAC_OK : lac_fail(LAC_ERR_INVALID, "%s: not written", path);
 }
 
-// Reads what save wrote. The state may be of another run, or damaged: load
-// looks at all of it before it changes anything, and says what is wrong.
+// Reads a checkpoint. If the state is of another run or damaged, the library's
+// load fails with a message that names the reason, and changes nothing.
 static lac_status load(worker *w, FILE *file)
 {
     header head = {0};
@@ -229,7 +225,7 @@ static lac_status load(worker *w, FILE *file)
     return status;
 }
 
-// Begins from zeros, or from a checkpoint.
+// Starts from zeros, or from a checkpoint.
 static lac_status begin(worker *w)
 {
     char path[1024];
@@ -250,26 +246,23 @@ static lac_status begin(worker *w)
 
 static lac_status run(worker *w)
 {
-    lac_status status = open_worker(w);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(open_worker(w));
     const char *const warning = lac_algorithm_warning(w->algorithm);
     if (warning != NULL && w->rank == 0) {
         fprintf(stderr, "%s\n", warning);
     }
     make_data(&w->own, (int)w->rank);
     make_data(&w->common, EVERYBODY);
-    status = begin(w);
+    LAC_TRY(begin(w));
     const double first = loss(w->model, &w->common, NULL);
     const uint64_t end = w->step + w->job->steps;
-    for (; w->step < end && status == LAC_OK; w->step += status == LAC_OK) {
-        status = learn(w);
+    for (; w->step < end; w->step++) {
+        LAC_TRY(learn(w));
     }
-    if (status == LAC_OK && w->job->checkpoint != NULL) {
-        status = save(w);
+    if (w->job->checkpoint != NULL) {
+        LAC_TRY(save(w));
     }
-    if (status == LAC_OK && w->rank == 0) {
+    if (w->rank == 0) {
         const lac_traffic traffic = lac_algorithm_traffic(w->algorithm);
         printf(
             "%s: after %llu steps loss %.6f, before %.6f; worker 0 sent "
@@ -279,10 +272,11 @@ static lac_status run(worker *w)
             (unsigned long long)traffic.payload_bytes,
             (unsigned long long)traffic.messages);
     }
-    return status;
+    return LAC_OK;
 }
 
-// Joins, works and leaves; the handles go once nobody reads from them.
+// Joins, trains and leaves. Peers may read a worker's last messages until it
+// has left, so the handles are closed after that.
 static void *work(void *given)
 {
     worker *const w = given;

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""LeNet on Fashion-MNIST by eight workers, with one algorithm after the other
-and otherwise equal settings: what accuracy they reach for how many bytes.
+"""Train LeNet on Fashion-MNIST with eight workers and one algorithm after the
+other, with otherwise equal settings, and compare accuracy with bytes sent.
 
 usage: lenet.py LACONIC [--runs DIR] [--only NAME]
 
-Every run is kept in DIR (experiments/runs) and resumed or reused when the
-script is started again. Ends by writing lenet.md, and lenet.png if matplotlib
-is installed (Debian: python3-matplotlib), beside this file.
+All runs are stored in DIR (experiments/runs). When the script is started again,
+it reuses finished runs and resumes the others. At the end it writes lenet.md
+beside this file, and lenet.png if matplotlib is installed (Debian:
+python3-matplotlib).
 """
 import argparse
 import datetime
@@ -22,7 +23,7 @@ SETTINGS = ["--model", "lenet", "--data", "fashion-mnist", "--workers", "8",
             "--lr", "0.05", "--momentum", "0.9", "--schedule", "cosine",
             "--seed", "1"]
 
-# What is compared: family, label, algorithm, compressor.
+# The runs: family, label, algorithm, compressor.
 GRADIENT, MODEL = "gradient", "model"
 RUNS = [
     (GRADIENT, "allreduce", "allreduce", None),
@@ -37,7 +38,7 @@ RUNS = [
     (MODEL, "powergossip", "powergossip", None),
     (MODEL, "naive, sign", "naive", "sign"),
 ]
-LOWEST = 74  # percent that the picture shows
+LOWEST = 74  # the lowest accuracy in the plot, in percent
 BASELINES = {GRADIENT: "allreduce", MODEL: "dpsgd"}
 
 
@@ -46,7 +47,7 @@ def slug(label):
 
 
 def run(laconic, folder, algorithm, compressor):
-    """Run, or finish, one training; a run that diverges counts as it is."""
+    """Run or resume one training; return no result if it diverged."""
     command = [laconic, "train", *SETTINGS, "--algorithm", algorithm,
                "--out", str(folder), "--resume", "--json"]
     if compressor:
@@ -78,19 +79,19 @@ def row(label, algorithm, compressor, result, baseline):
 
 def table(results, machine):
     head = ["", "algorithm", "accuracy", "averaged model",
-            "points beside the exact one", "MB sent a worker",
+            "points from the exact one", "MB sent per worker",
             "times fewer bytes", "break-even, Mbit/s"]
     text = ["# LeNet on Fashion-MNIST, eight workers", "",
-            "Made by `experiments/lenet.py` with", "",
+            "Written by `experiments/lenet.py`, which ran", "",
             "    laconic train " + " ".join(SETTINGS), "",
             f"on {machine['processor']}, {machine['processors']} processors, "
             f"{datetime.date.today().isoformat()}; all workers were threads "
             "of one process.", "",
-            "*accuracy* is the mean of the workers' own models on the 10,000 "
-            "test images, *averaged model* that of their mean. The exact one "
-            "is `allreduce` for the first family and `dpsgd` for the second. "
-            "*break-even* is the link speed below which compression saved "
-            "time in this run.", ""]
+            "*accuracy* is the mean accuracy of the workers' own models on "
+            "the 10,000 test images, *averaged model* the accuracy of their "
+            "mean. The exact algorithm is `allreduce` in the first table and "
+            "`dpsgd` in the second. *break-even* is the link speed below "
+            "which compression saved time in this run.", ""]
     for family, title in ((GRADIENT, "Averaging gradients"),
                           (MODEL, "Gossip on a ring")):
         baseline = next(r["result"] for r in results
@@ -109,8 +110,8 @@ def plot(results, path):
     try:
         import matplotlib
     except ImportError:
-        print("lenet.py: no picture: matplotlib is missing "
-              "(Debian: python3-matplotlib)", file=sys.stderr)
+        print("lenet.py: matplotlib is missing (Debian: python3-matplotlib), "
+              "lenet.png is not written", file=sys.stderr)
         return
     matplotlib.use("Agg")
     from matplotlib import pyplot
@@ -147,8 +148,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("laconic")
     parser.add_argument("--runs", type=pathlib.Path, default=HERE / "runs")
-    parser.add_argument("--only", help="run what has this in its label, and "
-                        "write nothing")
+    parser.add_argument("--only", help="run only labels that contain "
+                        "this, and write no files")
     args = parser.parse_args()
     results = []
     for family, label, algorithm, compressor in RUNS:

@@ -2,6 +2,7 @@
 // Arbitrary payloads for every decoder, and arbitrary floats for every
 // encoder. An input is: what to do, the scope, rows, columns, the spec (see
 // fuzz.h), then the payload or the floats.
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,23 +121,36 @@ static void compare_payloads(
     free(out);
 }
 
+static void require_finite(const lac_memory *m, size_t n)
+{
+    float *const e = fuzz_alloc(n * sizeof(*e));
+    lac_memory_read(m, e);
+    for (size_t i = 0; i < n; i++) {
+        fuzz_require(isfinite(e[i]), "error memory is not finite");
+    }
+    free(e);
+}
+
+// Encodes with an error memory, which refuses values that are not finite, and
+// sums that are not.
 static void remember(const job *j, const float *x, uint8_t *out, size_t cap)
 {
     lac_memory *m = NULL;
     size_t len = 0;
     fuzz_require(lac_memory_open(&m, j->c, j->shape) == LAC_OK, "no memory");
-    for (int step = 0; step < 2; step++) {
+    for (int step = 0; step < 3; step++) {
+        const bool accepts = lac_memory_accepts(m, x, INFINITY);
+        const lac_status status =
+            lac_memory_encode(m, &j->key, x, out, cap, &len);
         fuzz_require(
-            lac_memory_encode(m, &j->key, x, out, cap, &len) == LAC_OK &&
-                len <= cap,
-            "error memory cannot encode");
+            status == (accepts ? LAC_OK : LAC_ERR_INVALID) && len <= cap,
+            "error memory does not encode what it accepts");
         fuzz_require(
-            lac_memory_settle(m, &j->key, out, len) == LAC_OK,
+            status != LAC_OK ||
+                lac_memory_settle(m, &j->key, out, len) == LAC_OK,
             "error memory refuses its own payload");
+        require_finite(m, j->n);
     }
-    float *const e = fuzz_alloc(j->n * sizeof(*e));
-    lac_memory_read(m, e);
-    free(e);
     lac_memory_close(m);
 }
 

@@ -7,10 +7,10 @@
 
 #include <xxhash.h>
 
-#include "cli/lac_file.h"
+#include "cli/files/lac_file.h"
 #include "fuzz.h"
 
-// Places in a file, from the head of src/cli/lac_file.c.
+// Places in a file, from the head of src/cli/files/lac_file.c.
 enum {
     PAYLOAD_OFFSET_AT = 12,
     PAYLOAD_LEN_AT = 40,

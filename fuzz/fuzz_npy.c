@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/npy.h"
+#include "cli/files/npy.h"
 #include "fuzz.h"
 
 static void write_again(const cli_npy *npy)
 {
     uint8_t header[CLI_NPY_HEADER_MAX];
-    const size_t len = cli_npy_header(&npy->dimensions, header);
+    const size_t len = cli_npy_header(CLI_NPY_F32, &npy->dimensions, header);
     const size_t values = npy->shape.rows * npy->shape.cols;
     fuzz_require(len <= sizeof(header), "a header is too long");
     uint8_t *const file = fuzz_alloc(len + values * sizeof(float));

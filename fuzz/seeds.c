@@ -161,9 +161,10 @@ static void write_state(
     const size_t len = lac_algorithm_state_size(a);
     uint8_t *const bytes = fuzz_alloc(1 + len);
     bytes[0] = index;
-    lac_algorithm_save(a, bytes + 1);
-    (void)snprintf(name, sizeof(name), "state-%u", index);
-    write_seed(folder, name, bytes, 1 + len - sizeof(uint64_t));
+    if (lac_algorithm_save(a, bytes + 1, len) == LAC_OK) {
+        (void)snprintf(name, sizeof(name), "state-%u", index);
+        write_seed(folder, name, bytes, 1 + len - sizeof(uint64_t));
+    }
     free(bytes);
     lac_algorithm_close(a);
 }

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Fail when the library calls a function that a library must not call.
 
-It never prints, ends the process, looks at the environment or the clock, or
-gets memory other than through base/alloc.c.
+The library never prints, ends the process, or reads the environment or the
+clock. Only base/alloc.c allocates memory.
 usage: check_banned.py ROOT
 """
 import pathlib
@@ -29,13 +29,14 @@ NOT_CODE = re.compile(
 
 
 def code_of(text):
-    """The text with comments and literals blanked, line ends kept."""
+    """Return the text with comments and literals replaced by spaces; line ends
+    stay."""
     return NOT_CODE.sub(
         lambda match: re.sub(r"[^\n]", " ", match.group()), text)
 
 
 def calls(names):
-    # Neither a member (x.free, x->free) nor part of a longer name.
+    # Members (x.free, x->free) and parts of longer names do not count.
     return re.compile(r"(?<![\w.>])(" + "|".join(names) + r")\s*\(")
 
 

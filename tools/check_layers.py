@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Fail when a file includes a header of a layer it may not use.
+"""Fail when a file includes a header of a layer that it may not use.
 
-A layer of the library uses itself and those before it. The layers of the
-command use themselves, those of the command before them, and of the library
-only the public headers.
+A layer of the library may use itself and the layers before it. A layer of the
+command may use itself, the layers of the command before it, and the public
+headers of the library.
 usage: check_layers.py ROOT
 """
 import pathlib
@@ -15,7 +15,7 @@ LIBRARY = ["base", "kernels", "compress", "topology", "transport",
            "collective", "algorithm"]
 COMMAND = ["nn", "data", "train", "cli"]
 LAYERS = LIBRARY + COMMAND
-# Public headers that are not called after their layer.
+# Public headers whose name is not that of their layer.
 PUBLIC = {"version": "base", "status": "base", "plugin": "base",
           "random": "base", "layout": "base"}
 QUOTED = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
@@ -23,7 +23,7 @@ ANGLED = re.compile(r'^\s*#\s*include\s+<laconic/(\w+)\.h>')
 
 
 def allowed(own, used):
-    """Whether code of layer `own` may include private headers of `used`."""
+    """Return whether layer `own` may include private headers of `used`."""
     if own in COMMAND:
         return used in COMMAND and COMMAND.index(used) <= COMMAND.index(own)
     return used in LIBRARY and LIBRARY.index(used) <= LIBRARY.index(own)
@@ -33,7 +33,7 @@ def public_problem(own, header):
     layer = PUBLIC.get(header, header)
     if header == "laconic":
         if own in LIBRARY:
-            return "inside the library include the header of the layer"
+            return "the library includes the headers of its layers instead"
         return None
     if layer not in LIBRARY:
         return f"laconic/{header}.h belongs to no layer"

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Fail when a source file has 600 lines or more, or a line over 80 columns.
+"""Fail when a source file has 600 lines or more, or a line of more than 80
+columns.
 
 usage: check_sizes.py ROOT
 """

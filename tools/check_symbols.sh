@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Fails when the shared library exports a name without the prefix lac_, or not
-# under its version, or when the static one defines a name that may clash with
-# a user's.
+# Fails when the shared library exports a name without the prefix lac_ or
+# without its version, or when the static library defines a name that could
+# clash with one of the user's program.
 # usage: check_symbols.sh NM SHARED STATIC
 set -eu
 
@@ -15,10 +15,12 @@ if [ -z "$exported" ] || [ -z "$defined" ]; then
     exit 1
 fi
 if echo "$exported" | grep -v '^lac_.*@@LACONIC_0$'; then
-    echo "symbols: exported above, expected lac_ names of version LACONIC_0"
+    echo "symbols: the names above are exported, expected lac_ names of" \
+         "version LACONIC_0"
     exit 1
 fi
 if echo "$defined" | grep -Ev '^laci?_'; then
-    echo "symbols: defined above, expected the prefix lac_ or laci_"
+    echo "symbols: the names above are defined, expected the prefix lac_ or" \
+         "laci_"
     exit 1
 fi

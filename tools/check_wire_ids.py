@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Fail when a wire id was lost, renumbered, reused or given twice.
+"""Fail when a wire id is missing, renumbered, reused or assigned twice.
 
-The golden file lists the ids that payloads in the world may carry. Each must
-be in the .def with the same name. A compressor that is not in the golden file
-yet must have an id above all of those that are.
+The golden file lists the ids that existing payloads may contain. Each must be
+in the .def with the same name. The id of a compressor that is not yet in the
+golden file must be larger than all ids there.
 usage: check_wire_ids.py DEF GOLDEN
 """
 import pathlib
@@ -28,7 +28,7 @@ def twice(pairs, where):
         seen = set()
         for pair in pairs:
             if pair[index] in seen:
-                yield f"{where}: {kind} {pair[index]} is there twice"
+                yield f"{where}: {kind} {pair[index]} is assigned twice"
             seen.add(pair[index])
 
 
@@ -37,7 +37,7 @@ def problems(def_path, golden_path):
              for number, name in LINE.findall(def_path.read_text())]
     golden = read_golden(golden_path)
     if not golden:
-        yield f"{golden_path}: lists nothing"
+        yield f"{golden_path}: lists no ids"
         return
     yield from twice(built, def_path)
     yield from twice(golden, golden_path)

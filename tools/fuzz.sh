@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs every fuzz target of a build folder, two at a time, for so many seconds
-# in all. A finding fails the run, and the input that shows it is named.
+# Runs all fuzz targets of a build folder, two at a time, for SECONDS in total.
+# If a target fails, so does the run, and prints the path of the input.
 # usage: fuzz.sh BUILD-FOLDER SECONDS [TARGET]
 set -eu
 
@@ -23,13 +23,13 @@ run_target() {
         status=$?
     if [ "$status" -ne 0 ]; then
         tail -n 60 "$folder/$1.log"
-        echo "fuzz: $1 failed; when it is mended, keep the input in" \
+        echo "fuzz: $1 failed; after the fix, add the input to" \
              "fuzz/regressions/$1. It is one of:"
         find "$folder/findings" -name "$1-*"
         return 1
     fi
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$folder/$1.log")
-    echo "fuzz: $1 ran $runs inputs in $2 seconds and found nothing"
+    echo "fuzz: $1 ran $runs inputs in $2 seconds without a failure"
 }
 
 if [ $# -eq 3 ]; then
@@ -47,6 +47,6 @@ for target in $targets; do
 done
 "$folder/fuzz_seeds" "$folder/seeds"
 
-# So many turns of $jobs targets at a time share the seconds.
+# $jobs targets run at a time; these turns share the seconds.
 turns=$((($(printf '%s\n' "$targets" | wc -l) + jobs - 1) / jobs))
 printf '%s\n' "$targets" | xargs -P "$jobs" -n 1 "$0" "$1" $(($2 / turns))

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Installs the Debian packages of the named groups that are missing. It says
-# what it does, and does not call apt-get when there is nothing to install.
+# Installs the missing Debian packages of the named groups. It prints what it
+# does, and does not call apt-get if nothing is missing.
 # usage: install_packages.sh build|train|test|check ...
 set -eu
 
@@ -15,7 +15,7 @@ check="clang clang-format clang-tidy libclang-rt-dev"
 installed() {
     state=$(dpkg-query --show --showformat='${db:Status-Status}' "$1" \
             2>/dev/null) || return 1
-    # Once for each architecture it is installed for.
+    # One word for each architecture that it is installed for.
     case $state in installed*) ;; *) return 1 ;; esac
 }
 
@@ -26,7 +26,7 @@ for group in "$@"; do
     test) packages=$test ;;
     train) packages=$train ;;
     check) packages=$check ;;
-    *) echo "install_packages: no group is named $group" >&2; exit 2 ;;
+    *) echo "install_packages: unknown group $group" >&2; exit 2 ;;
     esac
     for package in $packages; do
         if ! command -v dpkg-query >/dev/null || ! installed "$package"; then
@@ -37,16 +37,16 @@ done
 [ -n "$missing" ] || exit 0
 
 if ! command -v apt-get >/dev/null; then
-    echo "install_packages: there is no apt-get here; on Debian the packages" \
-         "needed are:$missing. With what they hold installed by other means," \
-         "run make with NO_INSTALL=1" >&2
+    echo "install_packages: this system has no apt-get; on Debian the missing" \
+         "packages are:$missing. Install their content by other means and run" \
+         "make with NO_INSTALL=1" >&2
     exit 1
 fi
 as_root=
 if [ "$(id -u)" -ne 0 ]; then
     if ! command -v sudo >/dev/null; then
-        echo "install_packages: missing:$missing. Install them as root, there" \
-             "is no sudo here" >&2
+        echo "install_packages: missing:$missing. Install them as root; this" \
+             "system has no sudo" >&2
         exit 1
     fi
     as_root=sudo
@@ -58,10 +58,10 @@ install_all() {
     $as_root env DEBIAN_FRONTEND=noninteractive apt-get install --yes \
         --quiet --no-install-recommends $missing
 }
-# Package lists may be absent or too old to fetch from: then renew them.
+# Package lists may be absent or outdated: then update them.
 # shellcheck disable=SC2086
 if ! apt-cache show $missing >/dev/null 2>&1 || ! install_all; then
-    echo "renewing the package lists with apt-get update"
+    echo "updating the package lists with apt-get update"
     $as_root apt-get update --quiet
     install_all
 fi

@@ -13,16 +13,16 @@ print("\n".join(sorted(str(file) for file in files
                        if build not in file.parents)))
 END
 )
-[ -n "$files" ] || { echo "lint: nothing to look at in $1" >&2; exit 1; }
+[ -n "$files" ] || { echo "lint: no sources in $1" >&2; exit 1; }
 
-# With asserts, from which the analyzer learns. Each call speaks when it ends,
-# so that two at a time do not mix their words.
+# Asserts are on, because the analyzer uses them. Each call prints its output
+# when it ends, so that the outputs of parallel calls are not mixed.
 printf '%s\n' "$files" | xargs -P "$2" -n 4 sh -c '
     build=$1
     shift
-    said=$(clang-tidy -p "$build" --quiet --extra-arg=-UNDEBUG "$@" 2>&1 |
-           grep -Ev "^[0-9]+ warnings? generated\.$")
-    [ -z "$said" ] || printf "%s\n" "$said"' sh "$1" >"$1/lint.log"
+    output=$(clang-tidy -p "$build" --quiet --extra-arg=-UNDEBUG "$@" 2>&1 |
+             grep -Ev "^[0-9]+ warnings? generated\.$")
+    [ -z "$output" ] || printf "%s\n" "$output"' sh "$1" >"$1/lint.log"
 cat "$1/lint.log"
 if [ -s "$1/lint.log" ]; then
     exit 1

@@ -4,8 +4,8 @@
 
 usage: performance.py LACONIC [RUNS]
 
-Run it on a machine that does nothing else. The text around the tables, between
-the comments that say `begin` and `end`, stays as it is.
+Run it on an idle machine. It replaces the text between the comments `begin` and
+`end` and keeps the rest of the page.
 """
 import datetime
 import json
@@ -17,7 +17,7 @@ import sys
 
 PAGE = pathlib.Path(__file__).parent.parent / "docs" / "performance.md"
 
-# What was aimed at with AVX2, in memcpys: (spec, key) to the aim.
+# Aims with AVX2, in memcpys: (spec, key) to the aim.
 AIMS = {
     ("natural", "encode"): 0.8,
     ("natural", "decode_add"): 1.0,
@@ -58,8 +58,8 @@ def bench(laconic, kernels, runs, specs, compressor=None):
 
 
 def merge(results, kind):
-    """Of each figure the median of all calls, and with a key `KEY_range` the
-    smallest and the largest."""
+    """Each figure becomes the median of all calls; `KEY_range` has the smallest
+    and the largest."""
     merged = results[0]
     merged["memcpy_gbps"] = statistics.median(
         r["memcpy_gbps"] for r in results)
@@ -105,7 +105,7 @@ def compressor_table(laconic, kernels, runs, calls, specs):
     lines = [
         heading(result, calls),
         "",
-        "| compressor | bits a value | encode | decode-add | with memory "
+        "| compressor | bits per value | encode | decode-add | with memory "
         "| break-even Gbit/s |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
@@ -122,7 +122,7 @@ def compressor_table(laconic, kernels, runs, calls, specs):
 
 
 def step_table(laconic, runs, calls):
-    lines = ["| a whole step of | memcpys | ms | break-even Gbit/s |",
+    lines = ["| whole step of | memcpys | ms | break-even Gbit/s |",
              "| --- | --- | --- | --- |"]
     for specs, compressor in STEPS:
         result = merge([bench(laconic, "avx2", runs, specs, compressor)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The networks of src/nn in PyTorch, names and shapes the same.
+"""The networks of src/nn in PyTorch, with the same names and shapes.
 
-For tools/pytorch_reference.py and bench/training_speed.py. Ends the program
-with a sentence where Debian's python3-torch is missing.
+Used by tools/pytorch_reference.py and bench/training_speed.py. Importing it
+ends the program with a message if Debian's python3-torch is missing.
 """
 import pathlib
 import sys

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Record whole training steps of PyTorch for tests/unit/nn/test_pytorch.c.
+"""Record training steps of PyTorch for tests/unit/nn/test_pytorch.c.
 
 usage: pytorch_reference.py [MODEL...]
 
 Writes tests/golden/pytorch_MODEL.inc: the loss of each of ten steps of SGD,
-the gradients of the first step, and what the network then predicts, all in
-float64. Weights and data come from `fraction` below, which the test evaluates
-to the same bits. Next to each kind of figure stands how far float32 strays
-from it: the same steps in float32, the examples of a batch in several orders,
-which changes nothing but rounding.
+the gradients of the first step, and the predictions after the last, all
+computed in float64. Weights and data come from `fraction` below, which the test
+evaluates to the same bits. The file also gives the error of float32 for each
+kind of figure: the same steps are repeated in float32 with the examples of a
+batch in several orders, which changes only the rounding.
 
 Needs Debian's python3-torch.
 """
@@ -25,19 +25,19 @@ from torch.nn import functional
 GOLDEN = pathlib.Path(__file__).parent.parent / "tests" / "golden"
 
 STEPS = 10
-BATCHES = 2  # of images, again and again, so that the loss falls
+BATCHES = 2  # of images, repeated, so that the loss falls
 ORDERS = 8
 GAP = 3
 
-# Which numbers are drawn for what; tensors and steps count from there.
+# The first stream of random numbers for each use; add the tensor or the step.
 PARAMETERS, GRADIENTS, STATISTICS = 0, 1000, 2000
 PROTOTYPES, EXAMPLES, LABELS, TEXT = 3000, 4000, 5000, 6000
 
 
-# --- numbers that C can draw as well ----------------------------------------
+# --- random numbers that the C test reproduces ------------------------------
 
 def draw(stream, indices):
-    """64 bits for each index: the last steps of SplitMix64."""
+    """Return 64 bits for each index: the last steps of SplitMix64."""
     with numpy.errstate(over="ignore"):
         z = numpy.asarray(indices, numpy.uint64)
         z = z + numpy.uint64(stream << 32)
@@ -48,13 +48,13 @@ def draw(stream, indices):
 
 
 def fraction(stream, n):
-    """n multiples of 2^-15 in [-1, 1); few bits, so that sums are exact."""
+    """Return n multiples of 2^-15 in [-1, 1): few bits, so sums are exact."""
     high = (draw(stream, numpy.arange(n)) >> numpy.uint64(48))
     return (high.astype(numpy.float64) - 2.0 ** 15) * 2.0 ** -15
 
 
 def images(recipe, step):
-    """An image is that of its class, plus noise as strong."""
+    """Return images: the prototype of the class plus noise of the same size."""
     step %= BATCHES
     channels, height, width, classes = recipe["sample"]
     n, size = recipe["batch"], channels * height * width
@@ -69,7 +69,8 @@ def images(recipe, step):
 
 
 def text(recipe, step):
-    """Rows of words, each two or three numbers after the one before."""
+    """Return rows of words; the number of each is that of the word before it
+    plus 3, give or take 1, modulo the vocabulary."""
     rows, steps = recipe["batch"], recipe["steps"]
     t = numpy.arange(step * steps, (step + 1) * steps + 1)[:, None]
     r = numpy.arange(rows)[None, :]
@@ -85,11 +86,11 @@ def is_norm(name):
 
 
 def scale_of(name, shape, recipe):
-    """(centre, gap, power): a tensor begins at centre + 2^power * fraction,
-    plus gap where the index is even and minus gap where it is odd.
+    """Return (centre, gap, power): the initial values of a tensor are centre +
+    2^power * fraction, plus gap at even indices and minus gap at odd ones.
 
-    Biases of batch norms have a gap. Without it some of a million rectifiers
-    have inputs within rounding of zero, and each that falls on the other side
+    Biases of batch norms have a gap. Without it, a few of a million rectifiers
+    have inputs within rounding error of zero, and each that changes its sign
     changes a gradient by a thousandth.
     """
     if is_norm(name):
@@ -118,7 +119,7 @@ def fill(model, recipe):
 
 
 def figure(stream, tensor):
-    """The norm of a tensor, and its product with a vector of fractions."""
+    """Return the norm of a tensor and its dot product with fractions."""
     values = tensor.detach().double().flatten().numpy()
     return (float(numpy.sqrt(values @ values)),
             float(values @ fraction(stream, values.size)))
@@ -176,11 +177,11 @@ def train(recipe, dtype, order):
 
 
 def sizes(gradients):
-    """What the error of each gradient is judged by: its norm.
+    """Return the size that the error of each gradient is compared with.
 
-    The gradient of a batch norm's bias is a sum of the same terms as that of
-    its weight, before it, but one that nearly cancels where another batch norm
-    follows. It is judged by the size of what was added: the weight's norm.
+    This is the norm of the gradient. For the bias of a batch norm it is the
+    norm of the weight's gradient, if that is larger: the bias sums the same
+    terms, which nearly cancel where another batch norm follows.
     """
     norms = [norm for _, norm, _ in gradients]
     return [max(norms[i - 1:i + 1])
@@ -189,7 +190,8 @@ def sizes(gradients):
 
 
 def distance(exact, rounded):
-    """How far float32 strays: losses, and figures against their sizes."""
+    """Return the errors of float32: of losses, and of figures relative to
+    their sizes."""
     losses = max(abs(a - b) for a, b in zip(
         exact["losses"] + [exact["evaluation"]],
         rounded["losses"] + [rounded["evaluation"]]))
@@ -203,7 +205,7 @@ def distance(exact, rounded):
             figures("statistics", [s[1] for s in exact["statistics"]]))
 
 
-# --- what is recorded -------------------------------------------------------
+# --- the recorded models ----------------------------------------------------
 
 RECIPES = {
     "logistic": dict(
@@ -215,7 +217,7 @@ RECIPES = {
     "lenet": dict(
         model=Lenet, spec="lenet", sample=(1, 28, 28, 10), batch=16,
         rate=2.0 ** -6),
-    # Weights are small, so that the epsilon of batch norms makes a difference.
+    # Small weights, so that the epsilon of batch norms affects the result.
     "resnet8": dict(
         model=lambda: Resnet(1), spec="resnet8", sample=(3, 32, 32, 10),
         batch=8, rate=2.0 ** -9, less=4),
@@ -288,8 +290,8 @@ def write(name, recipe):
           f"strays by {strays[0]:.2g}, gradients {strays[1]:.2g}, "
           f"statistics {strays[2]:.2g}")
     if exact["margin"] < 100 * strays[0]:
-        sys.exit(f"{name}: two classes are equally probable; what is right "
-                 "would depend on rounding")
+        sys.exit(f"{name}: two classes are equally probable; the number of "
+                 "right ones would depend on rounding")
 
 
 def main():

@@ -16,9 +16,9 @@
 extern "C" {
 #endif
 
-// Algorithms make workers agree while they say little. A *model* algorithm
-// gossips with its neighbours; a *gradient* algorithm gives all workers the
-// same mean.
+// Algorithms average tensors over workers with little communication. A *model*
+// algorithm gossips with its neighbours; a *gradient* algorithm gives all
+// workers the same mean.
 //
 //     lac_algorithm_options o = lac_algorithm_options_default();
 //     o.spec = "choco:gamma=0.4";
@@ -32,17 +32,21 @@ extern "C" {
 //     lac_algorithm_close(a);
 //     lac_transport_leave(transport);
 //
-// All workers make the same calls in the same order. Memory: open allocates
-// all of it; layout and topology must outlive the handle. The transport may be
-// left before the handle is closed or after. Threads: a handle serves one
-// thread at a time.
+// All workers make the same calls in the same order.
+//
+// Memory: open allocates all of it; layout and topology must outlive the
+// handle. The handle may be closed before its worker leaves the transport or
+// after. Memory that peers or the transport may still use is released when both
+// have happened.
+// Threads: a handle serves one thread at a time. It may move between threads
+// if the transport may: see transport.h.
 
-/// The kinds of values a slice may have.
+/// The types of values in a slice.
 typedef enum lac_dtype {
     LAC_F32 = 0,
 } lac_dtype;
 
-/// One tensor of a call. `in` and `out` may be the same.
+/// One tensor of a call. `in` and `out` are the same array or do not overlap.
 typedef struct lac_slice {
     size_t tensor; ///< Its index in the layout.
     lac_dtype dtype;
@@ -55,25 +59,25 @@ typedef enum lac_family {
     LAC_FAMILY_GRADIENT = 1,
 } lac_family;
 
-/// What all workers do when one of them has a value that is not finite. Model
-/// algorithms can only stop. Such values never reach an error memory.
+/// The policy of all workers when one of them has a tensor with a non-finite
+/// value, or one that would make its error memory overflow. Model algorithms
+/// can only stop. Such tensors never reach an error memory.
 typedef enum lac_nonfinite {
-    /// Fail with LAC_ERR_INVALID and a sentence that names the worker and the
-    /// tensor. A gradient algorithm can go on with the same round and other
-    /// gradients; error-feedback has taken the finite tensors of this call into
-    /// its memory.
+    /// Fail with LAC_ERR_INVALID; the message names the worker and the tensor.
+    /// A gradient algorithm can repeat the round with other gradients. The
+    /// finite tensors of this call are already in the memory of error-feedback.
     LAC_NONFINITE_STOP = 0,
-    /// Leave the round out: results are zeros and the round is done. The
-    /// finite tensors stay in the memory of error-feedback; powersgd, which
-    /// writes its memory last, leaves them out as well.
+    /// Skip the round: results are zeros and the round is done. The finite
+    /// tensors stay in the memory of error-feedback; powersgd, which writes its
+    /// memory last, drops them.
     LAC_NONFINITE_SKIP = 1,
-    /// Exchange those tensors as they are, their state untouched, and the
-    /// others as usual. Needs memory for a copy of the state and of the model,
-    /// and a pass over the state in every round.
+    /// Sum those tensors uncompressed, without touching their state, and reduce
+    /// the others as usual. This needs memory for a copy of the state and of
+    /// the model, and a pass over the state in every round.
     LAC_NONFINITE_RAW = 2,
 } lac_nonfinite;
 
-/// How an algorithm is set up. Fill one from lac_algorithm_options_default.
+/// The options of an algorithm. Start from lac_algorithm_options_default.
 typedef struct lac_algorithm_options {
     size_t size;            ///< Of this struct, for later growth.
     const char *spec;       ///< Such as "choco:gamma=auto".
@@ -82,21 +86,24 @@ typedef struct lac_algorithm_options {
     const lac_topology *topology; ///< Not needed by gradient algorithms.
     lac_transport *transport;
     uint64_t seed;    ///< Equal on all workers.
-    uint64_t session; ///< Equal on all workers; tells runs apart.
+    uint64_t session; ///< Equal on all workers; differs between runs.
     double timeout;   ///< Seconds an exchange may take.
-    bool training;    ///< gamma=auto then takes half of what it finds.
+    bool training;    ///< gamma=auto then takes half of the gamma it finds.
     lac_nonfinite nonfinite;
     bool timing; ///< Measure lac_algorithm_waited.
+    /// The number of workers for lac_algorithm_cost without a transport or a
+    /// topology; 0 means 1.
+    uint64_t workers;
 } lac_algorithm_options;
 
-/// lac_algorithm_options_init fills options[0..size) with the defaults: seed 1,
-/// a timeout of 60 seconds, all else 0 or NULL. `size` is
-/// sizeof(lac_algorithm_options) as the caller knows it, so that a program goes
-/// on working with a library whose struct has grown.
+/// lac_algorithm_options_init fills options[0..size) with the defaults: spec
+/// "allreduce", seed 1, a timeout of 60 seconds, all else 0 or NULL. `size` is
+/// sizeof(lac_algorithm_options) as the caller knows it, so that a program
+/// works with a later library whose struct has grown.
 LAC_API void lac_algorithm_options_init(
     lac_algorithm_options *options, size_t size);
 
-/// lac_algorithm_options_default returns what lac_algorithm_options_init fills.
+/// lac_algorithm_options_default returns the defaults.
 static inline lac_algorithm_options lac_algorithm_options_default(void)
 {
     lac_algorithm_options options;
@@ -107,13 +114,13 @@ static inline lac_algorithm_options lac_algorithm_options_default(void)
 typedef struct lac_algorithm lac_algorithm;
 
 /// lac_algorithm_open prepares a worker. On failure `*out` is NULL.
-/// Fails with LAC_ERR_NOTFOUND, LAC_ERR_INVALID (settings, or an algorithm,
-/// compressor and topology that do not go together) or LAC_ERR_NOMEM.
+/// Fails with LAC_ERR_NOTFOUND, LAC_ERR_INVALID (a setting, or an algorithm,
+/// compressor and topology that do not fit together) or LAC_ERR_NOMEM.
 LAC_FALLIBLE lac_status
 lac_algorithm_open(lac_algorithm **out, const lac_algorithm_options *options);
 
-/// lac_algorithm_close releases `a`, after the transport was left (or when it
-/// never sent anything). NULL is allowed.
+/// lac_algorithm_close releases `a`, before its worker leaves the transport or
+/// after. NULL is allowed.
 LAC_API void lac_algorithm_close(lac_algorithm *a);
 
 LAC_API lac_family lac_algorithm_family(const lac_algorithm *a);
@@ -121,31 +128,32 @@ LAC_API lac_family lac_algorithm_family(const lac_algorithm *a);
 /// lac_algorithm_gamma returns the step size in use, NaN where there is none.
 LAC_API double lac_algorithm_gamma(const lac_algorithm *a);
 
-/// lac_algorithm_warning returns a sentence for the user about this choice of
+/// lac_algorithm_warning returns a warning for the user about this choice of
 /// algorithm and compressor, or NULL.
 LAC_API const char *lac_algorithm_warning(const lac_algorithm *a);
 
-/// lac_algorithm_use_kernels chooses the kernels by name: "portable", "avx2" or
-/// "best", which is the default. All give the same bits.
-/// Fails with LAC_ERR_NOTFOUND, or LAC_ERR_UNSUPPORTED on a machine without.
+/// lac_algorithm_use_kernels selects the kernels by name: "portable", "avx2" or
+/// "best", the default. All give the same bits.
+/// Fails with LAC_ERR_NOTFOUND, or with LAC_ERR_UNSUPPORTED if this machine
+/// cannot run them.
 LAC_FALLIBLE lac_status
 lac_algorithm_use_kernels(lac_algorithm *a, const char *name);
 
-/// lac_algorithm_start begins from the values in `slices`, all tensors of the
-/// layout. Some algorithms exchange them once.
+/// lac_algorithm_start starts from the values in `slices`, which must be all
+/// tensors of the layout. Some algorithms exchange them once.
 /// Fails with LAC_ERR_INVALID, LAC_ERR_PEER or LAC_ERR_CORRUPT.
 LAC_FALLIBLE lac_status
 lac_algorithm_start(lac_algorithm *a, const lac_slice *slices, size_t count);
 
-/// lac_algorithm_begin does what of a round can run beside the computation of
-/// a gradient: it reads `in` and touches nothing but the algorithm's state.
-/// lac_algorithm_end finishes the round: `out` becomes the new value of `in`.
-/// `updates`, when not NULL, holds for each slice what the local step adds to
-/// the values, or NULL. Rounds count from 0 and without gaps; a tensor comes
-/// once in a call, and every round of it is begun and ended once.
-/// Both fail with LAC_ERR_INVALID, LAC_ERR_PEER or LAC_ERR_CORRUPT; a failed
-/// round leaves state and values as they were before it was begun. Only the
-/// begin of choco has changed its state by the time an end may fail: that round
+/// lac_algorithm_begin runs the part of a round that may overlap with the
+/// gradient computation: it reads `in` and writes only the algorithm's state.
+/// lac_algorithm_end finishes the round and writes the new values to `out`.
+/// `updates`, if not NULL, holds for each slice the local step, which is added
+/// to the values, or NULL; it must not overlap `out`. Rounds count from 0
+/// without gaps. A tensor is in a call once, and each of its rounds is begun
+/// and ended once. Both fail with LAC_ERR_INVALID, LAC_ERR_PEER or
+/// LAC_ERR_CORRUPT. A failed round leaves state and values as they were before
+/// begin. Only choco's begin changes saved state: if its end fails, the round
 /// stays begun and can be ended with other updates.
 LAC_FALLIBLE lac_status lac_algorithm_begin(
     lac_algorithm *a, uint64_t round, const lac_slice *slices, size_t count);
@@ -153,27 +161,27 @@ LAC_FALLIBLE lac_status lac_algorithm_end(
     lac_algorithm *a, uint64_t round, const lac_slice *slices,
     const float *const *updates, size_t count);
 
-/// lac_algorithm_mix is begin and end.
+/// lac_algorithm_mix does begin and end in one call.
 LAC_FALLIBLE lac_status lac_algorithm_mix(
     lac_algorithm *a, uint64_t round, const lac_slice *slices,
     const float *const *updates, size_t count);
 
-/// lac_algorithm_takes_update tells whether the local step has to go through
-/// `updates` (dcd, ecd) or may as well follow the round.
+/// lac_algorithm_takes_update returns whether the local step must be given as
+/// `updates` (dcd, ecd); otherwise it may also be applied after the round.
 LAC_API bool lac_algorithm_takes_update(const lac_algorithm *a);
 
-/// lac_algorithm_reduce replaces every slice by the mean over all workers, as
-/// far as the algorithm sends it, with the same bits everywhere. It needs no
-/// start. Calls of a round may have any of the tensors, the same on all
-/// workers: how they are grouped does not change results, but for the last bits
-/// of allreduce where a transport does sums of more than 16 KiB by itself.
-/// Fails like lac_algorithm_end, and by LAC_NONFINITE_STOP. What a failed round
-/// did not deliver stays in the memory of error-feedback; the rest of the state
-/// and the values are as they were.
+/// lac_algorithm_reduce writes the mean over all workers, as the algorithm
+/// approximates it, to every slice, with the same bits on all workers. It needs
+/// no start. A call may have any of the tensors, the same on all workers. Their
+/// grouping into calls does not change the results, except for the last bits of
+/// allreduce where the transport has its own all-reduce for sums above 16 KiB.
+/// Fails like lac_algorithm_end, and by LAC_NONFINITE_STOP. After a failure the
+/// undelivered values stay in the memory of error-feedback; the rest of the
+/// state and the values are unchanged.
 LAC_FALLIBLE lac_status lac_algorithm_reduce(
     lac_algorithm *a, uint64_t round, const lac_slice *slices, size_t count);
 
-/// What this worker has sent so far.
+/// The traffic that this worker has sent so far.
 typedef struct lac_traffic {
     uint64_t payload_bytes;
     uint64_t wire_bytes;
@@ -182,37 +190,46 @@ typedef struct lac_traffic {
 
 LAC_API lac_traffic lac_algorithm_traffic(const lac_algorithm *a);
 
-/// lac_algorithm_waited returns the seconds this worker has spent in exchanges
-/// with others; 0 unless the options asked for `timing`.
+/// lac_algorithm_waited returns the seconds this worker has spent in exchanges,
+/// or 0 without the option `timing`.
 LAC_API double lac_algorithm_waited(const lac_algorithm *a);
 
 /// lac_algorithm_state_size returns the bytes of the saved state.
-/// lac_algorithm_save writes them, after the start and between rounds (load
-/// refuses a state of choco from between begin and end);
-/// lac_algorithm_load takes them up again, in an algorithm opened with the same
-/// settings that was not started, and continues bit for bit.
-/// Load fails, having changed nothing, with LAC_ERR_CORRUPT or LAC_ERR_INVALID
-/// (the sentence says which setting, tensor or worker differs).
 LAC_API size_t lac_algorithm_state_size(const lac_algorithm *a);
-LAC_API void lac_algorithm_save(const lac_algorithm *a, uint8_t *out);
+
+/// lac_algorithm_save writes the state to out[0..cap), between rounds.
+/// Fails with LAC_ERR_SPACE, or with LAC_ERR_INVALID for a state that load
+/// would refuse: between begin and end of choco, before gamma=auto is known, or
+/// with a non-finite value.
+LAC_FALLIBLE lac_status
+lac_algorithm_save(const lac_algorithm *a, uint8_t *out, size_t cap);
+
+/// lac_algorithm_load replaces the state by a saved one and continues bit for
+/// bit. The algorithm must be open with the settings of the saved one; it may
+/// have started, but no round may be begun.
+/// Fails, having changed nothing, with LAC_ERR_CORRUPT or LAC_ERR_INVALID; the
+/// message names the setting, tensor or worker that differs.
 LAC_FALLIBLE lac_status
 lac_algorithm_load(lac_algorithm *a, const uint8_t *in, size_t len);
 
-/// What a round costs one worker, from shapes alone.
+/// The cost of a round for one worker, from shapes alone.
 typedef struct lac_cost {
-    double payload_bytes; ///< To one neighbour, or one's contribution; a mean
-                          ///< where rounds differ, a bound where data decides.
+    double payload_bytes; ///< To one neighbour, or one contribution; a mean
+                          ///< where rounds differ, a bound where it depends on
+                          ///< the values.
     double messages;      ///< To all neighbours.
     double phases;        ///< Exchanges one after the other.
-    size_t memory_bytes;  ///< State and working memory.
-    lac_family family;    ///< Decides whether a topology matters.
+    size_t memory_bytes;  ///< State, messages and working memory that rounds
+                          ///< touch.
+    lac_family family;    ///< Only model algorithms need a topology.
+    uint64_t reserved[4]; ///< 0. Room to grow.
 } lac_cost;
 
 /// lac_algorithm_cost needs no transport. Fails like lac_algorithm_open.
 LAC_FALLIBLE lac_status
 lac_algorithm_cost(const lac_algorithm_options *options, lac_cost *out);
 
-/// lac_algorithms returns what can be named, `*count_out` of them.
+/// lac_algorithms returns the algorithms, `*count_out` of them.
 LAC_API const lac_plugin *const *lac_algorithms(size_t *count_out);
 
 #ifdef __cplusplus

@@ -144,17 +144,20 @@ LAC_FALLIBLE lac_status lac_compressor_decode_add(
     lac_compressor *c, const lac_key *key, lac_shape shape, const uint8_t *in,
     size_t len, float a, float *y);
 
-// Error memory: what compression dropped is kept and sent later. A step is two
-// calls, so that a round that fails in between loses nothing:
+// Error memory: the part of a tensor that compression drops is added to the
+// next one. A step is two calls, so that a round that fails in between loses
+// nothing:
 //
 //     lac_memory_encode(m, &key, x, buffer, cap, &len);   // e += x; C(e)
 //     ... the payload is delivered ...
 //     lac_memory_settle(m, &key, buffer, len);            // e -= C(e)
+//
+// The values in memory are always finite.
 
 typedef struct lac_memory lac_memory;
 
 /// lac_memory_open makes the empty error memory of one tensor of `shape` and
-/// reserves that shape. `c` must outlive it.
+/// reserves that shape. `c` must outlive it. On failure `*out` is NULL.
 /// Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM.
 LAC_FALLIBLE lac_status
 lac_memory_open(lac_memory **out, lac_compressor *c, lac_shape shape);
@@ -163,22 +166,39 @@ lac_memory_open(lac_memory **out, lac_compressor *c, lac_shape shape);
 LAC_API void lac_memory_close(lac_memory *m);
 
 /// lac_memory_encode adds `x` to the memory and writes a payload of the sum.
-/// Fails, the memory unchanged, like lac_compressor_encode.
+/// Fails, with the memory unchanged, like lac_compressor_encode, and with
+/// LAC_ERR_INVALID when a value of `x` or of the sum is not finite.
 LAC_FALLIBLE lac_status lac_memory_encode(
     lac_memory *m, const lac_key *key, const float *x, uint8_t *out, size_t cap,
     size_t *len_out);
 
-/// lac_memory_settle takes what was delivered, the payload that the last
-/// lac_memory_encode wrote with this key, out of the memory.
-/// Fails, the memory unchanged, like lac_compressor_check.
+/// lac_memory_encode_bounded does the same for a caller that knows the largest
+/// |x|, and saves the pass that finds it. A number that is larger does no harm;
+/// with one that is smaller, the memory may overflow.
+/// Fails like lac_memory_encode.
+LAC_FALLIBLE lac_status lac_memory_encode_bounded(
+    lac_memory *m, const lac_key *key, const float *x, float max_magnitude,
+    uint8_t *out, size_t cap, size_t *len_out);
+
+/// lac_memory_accepts returns whether every value of the memory plus `x` is
+/// finite, so that encoding `x` would not fail for that reason. `max_magnitude`
+/// is the largest |x|. The values in memory do not change.
+LAC_API bool lac_memory_accepts(
+    lac_memory *m, const float *x, float max_magnitude);
+
+/// lac_memory_settle subtracts the values of a delivered payload, which must
+/// be the one that the last lac_memory_encode wrote with this key. A value that
+/// would not be finite becomes 0.
+/// Fails, with the memory unchanged, like lac_compressor_check.
 LAC_FALLIBLE lac_status lac_memory_settle(
     lac_memory *m, const lac_key *key, const uint8_t *in, size_t len);
 
-/// lac_memory_read writes the values kept in memory to `e`.
+/// lac_memory_read writes the values of the memory to `e`.
 LAC_API void lac_memory_read(const lac_memory *m, float *e);
 
-/// lac_memory_write makes `e` the content of the memory. Writing what was read
-/// continues bit for bit.
+/// lac_memory_write replaces the values of the memory by `e`. A value that is
+/// not finite becomes 0. Writing the values that were read continues bit for
+/// bit.
 LAC_API void lac_memory_write(lac_memory *m, const float *e);
 
 /// lac_memory_size returns the bytes that the memory occupies.
@@ -298,9 +318,23 @@ typedef struct lac_compressor_ops {
     void (*settle)(
         const void *state, const lac_call *call, const uint8_t *in, size_t len,
         void *memory);
-    /// Writes the values that the memory stands for.
+    /// Writes the values of the memory to `e`, which may be `memory` itself.
     void (*residual)(
         const void *state, const lac_call *call, const void *memory, float *e);
+
+    // Members from here on are missing in tables of version 0.1.0. They are
+    // all optional.
+
+    /// Optional: returns whether all values of a payload that was checked are
+    /// finite. Without it the payload is decoded to find out.
+    bool (*finite)(
+        const void *state, const lac_call *call, const uint8_t *in, size_t len);
+
+    /// Optional: returns a bound of max|x - C(x)| / max|x| over all tensors x
+    /// whose values are finite and so are those of C(x). Without it an error
+    /// memory takes one more pass over its values each step, to see that they
+    /// are finite.
+    double (*growth)(const void *state, lac_shape shape, lac_form form);
 } lac_compressor_ops;
 
 /// lac_compressor_open_with opens a compressor the caller brings. The texts and

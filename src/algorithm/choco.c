@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: MIT
-// CHOCO-SGD (Koloskova et al., arXiv:1902.00340 and 1907.09356): workers keep
-// public copies of themselves that everybody can follow, send compressed
-// differences to them, and move towards what the copies of the neighbours say.
-// Converges for every contraction, however coarse, if gamma is small enough.
+// CHOCO-SGD (Koloskova et al., arXiv:1902.00340 and 1907.09356): every worker
+// has a public copy of its model. It sends compressed differences to that copy
+// and moves towards the copies of its neighbours. This converges for every
+// contraction, however coarse, if gamma is small enough.
 //
-// Three vectors a worker: x, its copy xhat, and how far the neighbours' copies
-// are, d = sum_j w_ij xhat_j - xhat_i, so that they need not be kept:
+// A worker has three vectors: x, its copy xhat, and the distance to the
+// neighbours' copies, d = sum_j w_ij xhat_j - xhat_i, which replaces the copies
+// themselves:
 //
 //     begin  q_i = C(x_i - xhat_i), sent to all neighbours
 //            xhat_i += q_i;  d_i += sum_j w_ij (q_j - q_i)
 //     end    x_i += gamma d_i + update
 //
-// d shrinks with the disagreement and so does its rounding. The sum of copies
-// that the papers keep is as large as x: what it loses would be pulled into x
-// in every round, and move the mean for ever.
+// d shrinks with the disagreement, and so does its rounding error. The papers
+// store the sum of copies instead, which is as large as x: its rounding error
+// would enter x in every round and move the mean for ever.
 //
 // Valid for a fixed W only. The mean of the workers is preserved by any C.
-#include "algorithm/gamma.h"
-#include "algorithm/gossip.h"
-#include "base/fail.h"
+#include "algorithm/shared/gamma.h"
+#include "algorithm/shared/gossip.h"
 #include "kernels/gossip.h"
 
-enum { XHAT, AWAY }; // the fields of a tensor
+enum { XHAT, DISTANCE }; // the fields of a tensor
 
 static const lac_param choco_params[] = {
     {.name = "gamma",
      .aliases = "consensus_stepsize",
      .type = LAC_PARAM_F64_OR_WORD,
-     .offset = offsetof(laci_gamma, gamma),
+     .offset = offsetof(laci_step_size, setting),
      .default_value = "auto",
      .min = 0,
      .max = 2,
@@ -41,61 +41,52 @@ static void choco_plan(
     const void *state, const laci_worker *w, size_t tensor, laci_plan *plan)
 {
     (void)state;
-    const lac_shape shape = lac_layout_tensor(w->layout, tensor)->shape;
-    laci_plan_field(plan, "xhat", LAC_RANK_ANY, shape.rows * shape.cols);
-    laci_plan_field(plan, "away", LAC_RANK_ANY, shape.rows * shape.cols);
+    const size_t n = laci_tensor_values(w, tensor);
+    laci_plan_field(plan, "xhat", LAC_RANK_ANY, n);
+    laci_plan_field(plan, "away", LAC_RANK_ANY, n);
 }
 
-static lac_status choco_start(
-    void *state, laci_worker *w, const laci_round *round)
+static lac_status choco_start(void *state, laci_round *round)
 {
-    laci_gamma *const g = state;
-    (void)round;
-    return g->step > 0 ? LAC_OK
-                       : laci_gamma_find(w, laci_gamma_choco, &g->step);
+    return laci_gamma_find(state, round, laci_gamma_choco);
 }
 
-static lac_status choco_begin(
-    void *state, laci_worker *w, const laci_round *round)
+static lac_status choco_begin(void *state, laci_round *round)
 {
     (void)state;
+    const laci_worker *const w = round->worker;
     for (size_t i = 0; i < round->count; i++) {
         const laci_item *const item = &round->items[i];
-        const laci_field *const fields = laci_fields(w, item->tensor);
         w->kernels->gossip->subtract(
-            item->in, fields[XHAT].values, w->scratch, item->n);
-        laci_gossip_put(w, w->compressor, round, i, w->scratch);
+            item->in, item->fields[XHAT].values, round->scratch, item->n);
+        laci_gossip_put(round, w->compressor, i, round->scratch);
     }
-    LAC_TRY(laci_gossip_exchange(w, w->compressor, round, 0));
-    const lac_edge *edges;
-    const uint32_t count = laci_worker_edges(w, round->number, &edges);
-    float own = 0; // exactly what the neighbours' weights add up to
-    for (uint32_t k = 0; k < count; k++) {
-        own -= (float)edges[k].weight;
+    LAC_TRY(laci_gossip_exchange(round, w->compressor, 0));
+    float own = 0; // exactly the negative sum of the neighbours' weights
+    for (uint32_t k = 0; k < round->edge_count; k++) {
+        own -= (float)round->edges[k].weight;
     }
     for (size_t i = 0; i < round->count; i++) {
-        const laci_field *const fields = laci_fields(w, round->items[i].tensor);
-        float *const away = fields[AWAY].values;
-        laci_gossip_add_own(w, w->compressor, round, i, 1, fields[XHAT].values);
-        laci_gossip_add_own(w, w->compressor, round, i, own, away);
-        for (uint32_t k = 0; k < count; k++) {
-            laci_gossip_add(
-                w, w->compressor, round, i, k, (float)edges[k].weight, away);
+        const laci_field *const fields = round->items[i].fields;
+        laci_view_add(laci_sent(round, i), 1, fields[XHAT].values);
+        laci_view_add(laci_sent(round, i), own, fields[DISTANCE].values);
+        for (uint32_t k = 0; k < round->edge_count; k++) {
+            laci_view_add(
+                laci_received(round, k, i), (float)round->edges[k].weight,
+                fields[DISTANCE].values);
         }
     }
     return LAC_OK;
 }
 
-static lac_status choco_end(
-    void *state, laci_worker *w, const laci_round *round)
+static lac_status choco_end(void *state, laci_round *round)
 {
-    const laci_gamma *const g = state;
+    const laci_step_size *const gamma = state;
     for (size_t i = 0; i < round->count; i++) {
         const laci_item *const item = &round->items[i];
-        const laci_field *const fields = laci_fields(w, item->tensor);
-        w->kernels->gossip->pull(
-            (float)g->step, fields[AWAY].values, item->in, item->update,
-            item->out, item->n);
+        round->worker->kernels->gossip->pull(
+            (float)gamma->value, item->fields[DISTANCE].values, item->in,
+            item->update, item->out, item->n);
     }
     return LAC_OK;
 }
@@ -106,12 +97,13 @@ const laci_algorithm_ops laci_choco_algorithm = {
     .plugin.summary = "compressed differences to public copies",
     .plugin.params = choco_params,
     .plugin.param_size = sizeof(lac_param),
-    .plugin.state_size = sizeof(laci_gamma),
+    .plugin.state_size = sizeof(laci_step_size),
     .family = LAC_FAMILY_MODEL,
     .takes_compressor = true,
     .form = LAC_FORM_CONTRACTIVE,
     .fixed_graph = true,
     .begin_saves = true,
+    .scratch = true,
     .configure = laci_gamma_configure,
     .plan = choco_plan,
     .message_bound = laci_gossip_bound,

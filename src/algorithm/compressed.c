@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: MIT
 // Compression to a server and back (natural compression's Algorithm 1, Horváth
-// et al., arXiv:1905.10988): every worker sends C_W(g_i), the server sends
-// C_M of their mean to all. Unbiased if both are; nothing is remembered.
+// et al., arXiv:1905.10988): every worker sends C_W(g_i), the server sends C_M
+// of their mean to all. Unbiased if both are; there is no memory.
 //
-// The server is spread over the workers: tensor t is served by worker t mod
+// The workers share the server's work: tensor t is served by worker t mod
 // world.
 //
-//     phase 0  every worker sends each owner the payloads of its tensors
-//              owners decode, add up in the order of ranks, divide by world
-//     phase 1  owners send what they compress of that to all
+//     phase 0  every worker sends each owner the payloads of its tensors;
+//              owners decode, add in the order of ranks, divide by world
+//     phase 1  owners compress the mean and send it to all
 //
-// All decode the same payload, owners included, and so have the same bits. The
-// way up is drawn by each worker for itself, the way back with a shared key, so
-// that random indices need not be sent.
+// All workers decode the same payload, owners included, and get the same bits.
+// On the way up each worker has its own key, on the way back all share one, so
+// that random indices are not sent.
 //
 // A worker contributes its payloads of all tensors in phase 0, and those it
 // serves in phase 1, once: over all workers the way back counts as one
 // server's, up + back / world for each on average.
 #include <string.h>
 
-#include "algorithm/gradient.h"
-#include "algorithm/nonfinite.h"
-#include "base/fail.h"
+#include "algorithm/framework/round.h"
 #include "kernels/gossip.h"
 
 enum { PHASE_BACK = 1 };
@@ -56,120 +54,99 @@ static size_t compressed_message_bound(
 {
     (void)state;
     const size_t up =
-        laci_gradient_bound(w, w->compressor, tensor, LAC_SCOPE_WORKER);
+        laci_tensor_bound(w, w->compressor, tensor, LAC_SCOPE_WORKER);
     const size_t back =
-        laci_gradient_bound(w, w->server, tensor, LAC_SCOPE_SHARED);
+        laci_tensor_bound(w, w->server, tensor, LAC_SCOPE_SHARED);
     return up > back ? up : back;
 }
 
-static lac_key key_up(
-    const laci_worker *w, const laci_round *round, size_t i, uint32_t from)
+static bool serves(const laci_round *round, uint32_t worker, size_t i)
 {
-    return laci_tensor_key(
-        w, round->items[i].tensor, round->number, lac_scope_worker(from));
+    return laci_owner(round->worker, round->items[i].tensor) == worker;
 }
 
-static lac_key key_back(const laci_worker *w, const laci_round *round, size_t i)
+static void put_up(laci_round *round)
 {
-    return laci_tensor_key(
-        w, round->items[i].tensor, round->number, lac_scope_shared());
-}
-
-static bool serves(
-    const laci_worker *w, const laci_round *round, uint32_t worker, size_t i)
-{
-    return laci_owner(w, round->items[i].tensor) == worker;
-}
-
-static void put_up(laci_worker *w, const laci_round *round)
-{
+    const laci_worker *const w = round->worker;
     for (uint32_t k = 0; k < w->world; k++) {
-        laci_writer *const message = laci_first_message(w, round, k);
+        laci_writer *const message = laci_nonfinite_message(round, k);
         for (size_t i = 0; i < round->count; i++) {
-            if (serves(w, round, k, i)) {
-                const laci_item *const item = &round->items[i];
-                const lac_key key = key_up(w, round, i, w->rank);
-                laci_gradient_put(w->compressor, &key, item, item->in, message);
+            if (serves(round, k, i)) {
+                laci_put(
+                    round, w->compressor, lac_scope_worker(w->rank), i,
+                    round->items[i].in, message);
             }
         }
     }
 }
 
-// Looks at what the workers sent this one to serve.
-static lac_status check_up(laci_worker *w, const laci_round *round)
+// Takes the payloads of the tensors that this worker serves.
+static lac_status take_up(laci_round *round)
 {
+    const laci_worker *const w = round->worker;
     for (uint32_t k = 0; k < w->world; k++) {
         for (size_t i = 0; i < round->count; i++) {
-            if (!serves(w, round, w->rank, i)) {
-                continue;
+            if (serves(round, w->rank, i)) {
+                LAC_TRY(
+                    laci_take(round, w->compressor, lac_scope_worker(k), k, i));
             }
-            const lac_key key = key_up(w, round, i, k);
-            LAC_TRY(laci_gradient_take(w, w->compressor, &key, round, k, i));
         }
-        LAC_TRY(laci_reader_done(&w->readers[k]));
+        LAC_TRY(laci_reader_done(&round->readers[k]));
     }
     return LAC_OK;
 }
 
-// The message back. Its buffer is not one that is still read.
-static void put_back(laci_worker *w, const laci_round *round)
+// Writes the message back. Its buffer is not one that is still being read.
+static void put_back(laci_round *round)
 {
-    laci_writer *const message = laci_group_message(w->group, 0);
-    float *const mean = w->scratch;
+    const laci_worker *const w = round->worker;
+    laci_writer *const message = laci_group_message(round->group, 0);
+    float *const mean = round->scratch;
     for (size_t i = 0; i < round->count; i++) {
-        if (!serves(w, round, w->rank, i)) {
+        if (!serves(round, w->rank, i)) {
             continue;
         }
-        const laci_item *const item = &round->items[i];
-        memset(mean, 0, item->n * sizeof(*mean));
+        const size_t n = round->items[i].n;
+        memset(mean, 0, n * sizeof(*mean));
         for (uint32_t k = 0; k < w->world; k++) {
-            const laci_view *const view = laci_gradient_view(w, round, k, i);
-            const lac_key key = key_up(w, round, i, k);
-            // Checked before: adding cannot fail.
-            (void)!lac_compressor_decode_add(
-                w->compressor, &key, item->shape, view->bytes, view->len, 1,
-                mean);
+            laci_view_add(laci_received(round, k, i), 1, mean);
         }
-        w->kernels->gossip->scale((float)(1.0 / w->world), mean, mean, item->n);
-        const lac_key key = key_back(w, round, i);
-        laci_gradient_put(w->server, &key, item, mean, message);
+        w->kernels->gossip->scale((float)(1.0 / w->world), mean, mean, n);
+        laci_put(round, w->server, lac_scope_shared(), i, mean, message);
     }
 }
 
-static lac_status check_back(laci_worker *w, const laci_round *round)
+// Takes the payloads of each owner.
+static lac_status take_back(laci_round *round)
 {
+    const laci_worker *const w = round->worker;
     for (uint32_t k = 0; k < w->world; k++) {
         for (size_t i = 0; i < round->count; i++) {
-            if (!serves(w, round, k, i)) {
-                continue;
+            if (serves(round, k, i)) {
+                LAC_TRY(laci_take(round, w->server, lac_scope_shared(), k, i));
             }
-            const lac_key key = key_back(w, round, i);
-            LAC_TRY(laci_gradient_take(w, w->server, &key, round, k, i));
         }
-        LAC_TRY(laci_reader_done(&w->readers[k]));
+        LAC_TRY(laci_reader_done(&round->readers[k]));
     }
     return LAC_OK;
 }
 
-static lac_status compressed_reduce(
-    void *state, laci_worker *w, const laci_round *round)
+static lac_status compressed_reduce(void *state, laci_round *round)
 {
     (void)state;
-    put_up(w, round);
-    LAC_TRY(laci_group_scatter(w->group, round->number, 0, w->readers));
-    LAC_TRY(laci_first_counts(w, round, w->readers, w->world));
-    LAC_TRY(laci_group_abort_on_failure(w->group, check_up(w, round)));
-    put_back(w, round);
-    LAC_TRY(laci_group_gather(w->group, round->number, PHASE_BACK, w->readers));
-    LAC_TRY(laci_group_abort_on_failure(w->group, check_back(w, round)));
+    laci_group *const group = round->group;
+    put_up(round);
+    LAC_TRY(laci_group_scatter(group, round->number, 0, round->readers));
+    LAC_TRY(laci_nonfinite_counts(round));
+    LAC_TRY(laci_group_abort_on_failure(group, take_up(round)));
+    put_back(round);
+    LAC_TRY(
+        laci_group_gather(group, round->number, PHASE_BACK, round->readers));
+    LAC_TRY(laci_group_abort_on_failure(group, take_back(round)));
     for (size_t i = 0; i < round->count; i++) {
         const laci_item *const item = &round->items[i];
-        const laci_view *const view =
-            laci_gradient_view(w, round, laci_owner(w, item->tensor), i);
-        const lac_key key = key_back(w, round, i);
-        // Checked before: decoding cannot fail.
-        (void)!lac_compressor_decode(
-            w->server, &key, item->shape, view->bytes, view->len, item->out);
+        const uint32_t owner = laci_owner(round->worker, item->tensor);
+        laci_view_read(laci_received(round, owner, i), item->out);
     }
     return LAC_OK;
 }
@@ -180,9 +157,8 @@ static void compressed_cost(
     (void)state;
     double up = 0, back = 0;
     for (size_t t = 0; t < lac_layout_count(w->layout); t++) {
-        up +=
-            (double)laci_gradient_bound(w, w->compressor, t, LAC_SCOPE_WORKER);
-        back += (double)laci_gradient_bound(w, w->server, t, LAC_SCOPE_SHARED);
+        up += (double)laci_tensor_bound(w, w->compressor, t, LAC_SCOPE_WORKER);
+        back += (double)laci_tensor_bound(w, w->server, t, LAC_SCOPE_SHARED);
     }
     out->payload_bytes = up + back / w->world;
     out->messages = 2;
@@ -199,6 +175,7 @@ const laci_algorithm_ops laci_compressed_algorithm = {
     .family = LAC_FAMILY_GRADIENT,
     .takes_compressor = true,
     .form = LAC_FORM_UNBIASED,
+    .scratch = true,
     .sharded = true,
     .server = compressed_server,
     .plan = compressed_plan,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Exact gossip, the baseline of all gossip algorithms (Lian et al.,
-// arXiv:1705.09056): every value is replaced by a weighted mean of one's own
-// and the neighbours', then the local step is added.
+// arXiv:1705.09056): every worker replaces its values by a weighted mean of its
+// own and its neighbours', then adds the local step.
 //
 //     x_i = (1 - rate (1 - w_ii)) x_i + rate * sum_j w_ij x_j + update
 //
-// A message holds the tensors as they are.
-#include "algorithm/mixing.h"
+// A message holds the tensors uncompressed.
+#include "algorithm/shared/gossip.h"
 
 typedef struct dpsgd {
     double rate;
@@ -25,11 +25,11 @@ static const lac_param dpsgd_params[] = {
     {0},
 };
 
-static lac_status dpsgd_begin(
-    void *state, laci_worker *w, const laci_round *round)
+static lac_status dpsgd_begin(void *state, laci_round *round)
 {
     const dpsgd *const settings = state;
-    return laci_mixing_begin(w, w->raw, (float)settings->rate, round);
+    const float rate = (float)settings->rate;
+    return laci_mixing_begin(round, round->worker->identity, (double)rate);
 }
 
 const laci_algorithm_ops laci_dpsgd_algorithm = {

@@ -9,73 +9,79 @@
 //     y_j = (1 - 2/t) y_j + (2/t) C(z_j), its own included;  x_i = xn
 //
 // t counts from 1.
-#include "algorithm/replicas.h"
-#include "base/fail.h"
+#include "algorithm/shared/gossip.h"
 #include "kernels/gossip.h"
 
-// After the peers' estimates come one's own and room for xn.
-static laci_field *own_field(const laci_worker *w, size_t tensor)
+// The fields after the estimates of the peers: this worker's own estimate, and
+// room for xn.
+static float *own_estimate(const laci_round *round, size_t i)
 {
-    return &laci_fields(w, tensor)[w->peer_count];
+    return round->items[i].fields[round->worker->peer_count].values;
 }
 
-static laci_field *next_field(const laci_worker *w, size_t tensor)
+static float *next_values(const laci_round *round, size_t i)
 {
-    return &laci_fields(w, tensor)[w->peer_count + 1];
+    return round->items[i].fields[round->worker->peer_count + 1].values;
 }
 
 static void ecd_plan(
     const void *state, const laci_worker *w, size_t tensor, laci_plan *plan)
 {
     (void)state;
-    const lac_shape shape = lac_layout_tensor(w->layout, tensor)->shape;
+    const size_t n = laci_tensor_values(w, tensor);
     laci_replicas_plan(w, "estimate", tensor, plan);
-    laci_plan_field(plan, "own", LAC_RANK_ANY, shape.rows * shape.cols);
-    laci_plan_field(plan, NULL, LAC_RANK_ANY, shape.rows * shape.cols);
+    laci_plan_field(plan, "own", LAC_RANK_ANY, n);
+    laci_plan_field(plan, NULL, LAC_RANK_ANY, n);
 }
 
-static lac_status ecd_start(
-    void *state, laci_worker *w, const laci_round *round)
+static lac_status ecd_start(void *state, laci_round *round)
 {
-    LAC_TRY(laci_replicas_start(state, w, round));
+    LAC_TRY(laci_replicas_start(state, round));
     for (size_t i = 0; i < round->count; i++) {
         const laci_item *const item = &round->items[i];
-        w->kernels->gossip->apply(
-            item->in, NULL, own_field(w, item->tensor)->values, item->n);
+        round->worker->kernels->gossip->apply(
+            item->in, NULL, own_estimate(round, i), item->n);
     }
     return LAC_OK;
 }
 
-static lac_status ecd_end(void *state, laci_worker *w, const laci_round *round)
+// y = keep y + take C(z)
+static void extrapolate(
+    const laci_round *round, const laci_view *payload, float keep, float take,
+    float *y)
+{
+    const size_t n = lac_shape_values(payload->call.shape);
+    round->worker->kernels->gossip->scale(keep, y, y, n);
+    laci_view_add(payload, take, y);
+}
+
+static lac_status ecd_end(void *state, laci_round *round)
 {
     (void)state;
+    const laci_worker *const w = round->worker;
     const double t = (double)round->number + 1;
     const float keep = (float)(1 - 2 / t), take = (float)(2 / t);
     for (size_t i = 0; i < round->count; i++) {
         const laci_item *const item = &round->items[i];
-        float *const next = next_field(w, item->tensor)->values;
-        laci_replicas_mix(
-            w, round, i, own_field(w, item->tensor)->values, next);
+        float *const next = next_values(round, i);
+        laci_replicas_mix(round, i, own_estimate(round, i), next);
         w->kernels->gossip->combine(
-            (float)(1 - t / 2), item->in, (float)(t / 2), next, w->scratch,
+            (float)(1 - t / 2), item->in, (float)(t / 2), next, round->scratch,
             item->n);
-        laci_gossip_put(w, w->compressor, round, i, w->scratch);
+        laci_gossip_put(round, w->compressor, i, round->scratch);
     }
-    LAC_TRY(laci_gossip_exchange(w, w->compressor, round, 0));
+    LAC_TRY(laci_gossip_exchange(round, w->compressor, 0));
     for (size_t i = 0; i < round->count; i++) {
         const laci_item *const item = &round->items[i];
-        const laci_field *const fields = laci_fields(w, item->tensor);
-        for (uint32_t k = 0; k <= w->peer_count; k++) {
-            float *const y = fields[k].values;
-            w->kernels->gossip->scale(keep, y, y, item->n);
-            if (k < w->peer_count) {
-                laci_gossip_add(w, w->compressor, round, i, k, take, y);
-            } else {
-                laci_gossip_add_own(w, w->compressor, round, i, take, y);
-            }
+        for (uint32_t k = 0; k < round->edge_count; k++) {
+            extrapolate(
+                round, laci_received(round, k, i), keep, take,
+                item->fields[k].values);
         }
+        extrapolate(
+            round, laci_sent(round, i), keep, take, own_estimate(round, i));
         w->kernels->gossip->apply(
-            next_field(w, item->tensor)->values, NULL, item->out, item->n);
+            next_values(round, i), NULL, item->out, item->n);
     }
     return LAC_OK;
 }
@@ -89,8 +95,10 @@ const laci_algorithm_ops laci_ecd_algorithm = {
     .form = LAC_FORM_UNBIASED,
     .fixed_graph = true,
     .takes_update = true,
+    .scratch = true,
     .plan = ecd_plan,
-    .message_bound = laci_replicas_bound,
+    .message_bound = laci_gossip_bound,
+    .start_bound = laci_replicas_start_bound,
     .start = ecd_start,
     .end = ecd_end,
     .cost = laci_gossip_cost,

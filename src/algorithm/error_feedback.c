@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
 // Error feedback (Stich et al., arXiv:1809.07599; Karimireddy et al.,
-// arXiv:1901.09847): what compression dropped is kept and sent later.
+// arXiv:1901.09847): the compression error is stored and sent later.
 //
 //     e_i += g_i;  p_i = C(e_i), sent;  e_i -= p_i;  result = mean of all p_i
 //
-// so that the results so far and the mean of the memories are always the sum
-// of the mean gradients. Any compressor will do, in its contractive form.
+// so that the results so far plus the mean of the memories are always the sum
+// of the mean gradients. Any compressor works, in its contractive form.
 //
-// Payloads that are floats which may be added up, those of linear compressors
-// under a shared key, are summed, and their sum is decoded. All others are
+// Linear compressors under a shared key have payloads of floats that may be
+// added: these are summed, and the sum is decoded. All other payloads are
 // gathered and decoded in the order of ranks. Either way all workers compute
 // the same bits.
 #include <string.h>
 
-#include "algorithm/gradient.h"
-#include "algorithm/nonfinite.h"
+#include "algorithm/framework/round.h"
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "compress/compressor.h"
 
-// The fields of a tensor; a payload is kept only where payloads are summed.
+// The fields of a tensor; the second only where payloads are summed.
 enum { ERRORS, PAYLOAD };
 
 static bool sums_payloads(const laci_worker *w)
@@ -29,7 +29,7 @@ static bool sums_payloads(const laci_worker *w)
 
 static size_t bound_of(const laci_worker *w, size_t tensor)
 {
-    return laci_gradient_bound(
+    return laci_tensor_bound(
         w, w->compressor, tensor,
         sums_payloads(w) ? LAC_SCOPE_SHARED : LAC_SCOPE_WORKER);
 }
@@ -59,137 +59,119 @@ static size_t error_feedback_sum_bound(
     return sums_payloads(w) ? bound_of(w, tensor) / sizeof(float) : 0;
 }
 
-static lac_key key_of(
-    const laci_worker *w, const laci_round *round, size_t i, uint32_t from)
+static lac_scope scope_of(const laci_worker *w, uint32_t from)
 {
-    return laci_tensor_key(
-        w, round->items[i].tensor, round->number,
-        sums_payloads(w) ? lac_scope_shared() : lac_scope_worker(from));
+    return sums_payloads(w) ? lac_scope_shared() : lac_scope_worker(from);
 }
 
-// Adds item `i` to its memory and writes the payload of that to `out`.
-static size_t encode(
-    laci_worker *w, const laci_round *round, size_t i, uint8_t *out)
+// Adds item `i` to its memory and writes the payload of the sum to `out`. The
+// framework has made sure that the memory accepts the item.
+static lac_status encode(laci_round *round, size_t i, uint8_t *out)
 {
+    const laci_worker *const w = round->worker;
     const laci_item *const item = &round->items[i];
-    const lac_key key = key_of(w, round, i, w->rank);
-    size_t len = 0;
-    // Sizes were reserved at open: encoding cannot fail.
-    (void)!lac_memory_encode(
-        laci_fields(w, item->tensor)[ERRORS].errors, &key, item->in, out,
-        bound_of(w, item->tensor), &len);
-    return len;
+    laci_view view =
+        laci_view_make(round, w->compressor, i, scope_of(w, w->rank));
+    view.bytes = out;
+    LAC_TRY(lac_memory_encode_bounded(
+        item->fields[ERRORS].errors, &view.call.key, item->in,
+        item->max_magnitude, out, bound_of(w, item->tensor), &view.len));
+    round->sent[i] = view;
+    return LAC_OK;
 }
 
-// Takes what was delivered out of the memory, and begins the result.
-static void settle(
-    laci_worker *w, const laci_round *round, size_t i, laci_view own)
+// Subtracts the delivered payload from the memory, and zeroes the result.
+static void settle(const laci_round *round, size_t i)
 {
     const laci_item *const item = &round->items[i];
-    const lac_key key = key_of(w, round, i, w->rank);
-    // The own payload is a good one.
-    (void)!lac_memory_settle(
-        laci_fields(w, item->tensor)[ERRORS].errors, &key, own.bytes, own.len);
+    const laci_view *const sent = laci_sent(round, i);
+    laci_error_memory_settle(
+        item->fields[ERRORS].errors, &sent->call.key, sent->bytes, sent->len);
     if (item->n > 0) {
         memset(item->out, 0, item->n * sizeof(float));
     }
 }
 
 static void add_to_result(
-    laci_worker *w, const laci_round *round, size_t i, uint32_t from,
-    laci_view view)
+    const laci_round *round, size_t i, const laci_view *payload)
 {
-    const laci_item *const item = &round->items[i];
-    const lac_key key = key_of(w, round, i, from);
-    // Checked before: adding cannot fail.
-    (void)!lac_compressor_decode_add(
-        w->compressor, &key, item->shape, view.bytes, view.len,
-        (float)(1.0 / w->world), item->out);
+    const float share = (float)(1.0 / round->worker->world);
+    laci_view_add(payload, share, round->items[i].out);
 }
 
-// The bytes of floats as a payload has them, in their place.
-static laci_view as_payload(float *x, size_t n)
+// Converts floats to the bytes of a payload, in place.
+static const uint8_t *to_payload(float *x, size_t n)
 {
     uint8_t *const bytes = (uint8_t *)x;
     for (size_t i = 0; i < n; i++) {
         laci_put_f32(bytes + i * sizeof(*x), x[i]);
     }
-    return (laci_view){bytes, n * sizeof(*x)};
+    return bytes;
 }
 
-static lac_status check_sums(laci_worker *w, const laci_round *round)
+// Views the sum of each item's payloads as the payload of worker 0.
+static lac_status view_sums(laci_round *round)
 {
-    float *next = w->sums;
+    float *next = round->sums;
     for (size_t i = 0; i < round->count; i++) {
-        const lac_key key = key_of(w, round, i, w->rank);
-        const laci_view sum = as_payload(next, w->own[i].len / sizeof(float));
+        laci_view *const sum = laci_received(round, 0, i);
+        *sum = round->sent[i];
+        const size_t n = sum->len / sizeof(*next);
+        sum->bytes = to_payload(next, n);
+        next += n;
         LAC_TRY(lac_compressor_check(
-            w->compressor, &key, round->items[i].shape, sum.bytes, sum.len));
-        next += sum.len / sizeof(float);
+            round->worker->compressor, &sum->call.key, sum->call.shape,
+            sum->bytes, sum->len));
     }
     return LAC_OK;
 }
 
-static lac_status reduce_by_sum(laci_worker *w, const laci_round *round)
+static lac_status reduce_by_sum(laci_round *round)
 {
     size_t n = 0;
     for (size_t i = 0; i < round->count; i++) {
-        float *const payload =
-            laci_fields(w, round->items[i].tensor)[PAYLOAD].values;
+        float *const payload = round->items[i].fields[PAYLOAD].values;
         uint8_t *const bytes = (uint8_t *)payload;
-        w->own[i] = (laci_view){bytes, encode(w, round, i, bytes)};
-        laci_get_floats(bytes, w->sums + n, w->own[i].len / sizeof(float));
-        n += w->own[i].len / sizeof(float);
+        LAC_TRY(encode(round, i, bytes));
+        const size_t floats = round->sent[i].len / sizeof(float);
+        laci_get_floats(bytes, round->sums + n, floats);
+        n += floats;
     }
-    LAC_TRY(laci_first_sum(w, round, w->sums, n));
-    LAC_TRY(laci_group_abort_on_failure(w->group, check_sums(w, round)));
-    const uint8_t *next = (const uint8_t *)w->sums;
+    LAC_TRY(laci_nonfinite_sum(round, round->sums, n));
+    LAC_TRY(laci_group_abort_on_failure(round->group, view_sums(round)));
     for (size_t i = 0; i < round->count; i++) {
-        const size_t len = w->own[i].len;
-        settle(w, round, i, w->own[i]);
-        add_to_result(w, round, i, w->rank, (laci_view){next, len});
-        next += len;
+        settle(round, i);
+        add_to_result(round, i, laci_received(round, 0, i));
     }
     return LAC_OK;
 }
 
-static lac_status check_payloads(laci_worker *w, const laci_round *round)
+static lac_status reduce_by_gather(laci_round *round)
 {
-    for (uint32_t k = 0; k < w->world; k++) {
-        for (size_t i = 0; i < round->count; i++) {
-            const lac_key key = key_of(w, round, i, k);
-            LAC_TRY(laci_gradient_take(w, w->compressor, &key, round, k, i));
-        }
-        LAC_TRY(laci_reader_done(&w->readers[k]));
-    }
-    return LAC_OK;
-}
-
-static lac_status reduce_by_gather(laci_worker *w, const laci_round *round)
-{
-    laci_writer *const message = laci_first_message(w, round, 0);
+    const laci_worker *const w = round->worker;
+    laci_writer *const message = laci_nonfinite_message(round, 0);
     for (size_t i = 0; i < round->count; i++) {
         uint8_t *const room =
             laci_writer_room(message, bound_of(w, round->items[i].tensor));
-        laci_writer_commit(message, encode(w, round, i, room));
+        LAC_TRY(encode(round, i, room));
+        laci_writer_commit(message, round->sent[i].len);
     }
-    LAC_TRY(laci_first_gather(w, round));
-    LAC_TRY(laci_group_abort_on_failure(w->group, check_payloads(w, round)));
+    LAC_TRY(laci_nonfinite_gather(round));
+    LAC_TRY(laci_take_all(round, w->compressor, false));
     for (size_t i = 0; i < round->count; i++) {
-        settle(w, round, i, *laci_gradient_view(w, round, w->rank, i));
+        settle(round, i);
         for (uint32_t k = 0; k < w->world; k++) {
-            add_to_result(w, round, i, k, *laci_gradient_view(w, round, k, i));
+            add_to_result(round, i, laci_received(round, k, i));
         }
     }
     return LAC_OK;
 }
 
-static lac_status error_feedback_reduce(
-    void *state, laci_worker *w, const laci_round *round)
+static lac_status error_feedback_reduce(void *state, laci_round *round)
 {
     (void)state;
-    return sums_payloads(w) ? reduce_by_sum(w, round)
-                            : reduce_by_gather(w, round);
+    return sums_payloads(round->worker) ? reduce_by_sum(round)
+                                        : reduce_by_gather(round);
 }
 
 static void error_feedback_cost(
@@ -206,7 +188,7 @@ static void error_feedback_cost(
 const laci_algorithm_ops laci_error_feedback_algorithm = {
     .plugin.size = sizeof(laci_algorithm_ops),
     .plugin.name = "error-feedback",
-    .plugin.summary = "what compression drops is kept and sent later",
+    .plugin.summary = "the compression error is stored and sent later",
     .plugin.param_size = sizeof(lac_param),
     .family = LAC_FAMILY_GRADIENT,
     .takes_compressor = true,

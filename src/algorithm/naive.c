@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Gossip of compressed values as they are: the negative control. The error of
-// compression enters anew every round and does not shrink with disagreement,
-// so the workers never agree; every other algorithm exists to mend this.
+// Gossip of compressed values without correction: the negative control. Every
+// round adds a new compression error, which does not shrink with the
+// disagreement, so the workers never reach consensus. Every other algorithm
+// exists to avoid this.
 //
 //     x_i = w_ii x_i + sum_j w_ij C(x_j) + update
-#include "algorithm/mixing.h"
+#include "algorithm/shared/gossip.h"
 
-static lac_status naive_begin(
-    void *state, laci_worker *w, const laci_round *round)
+static lac_status naive_begin(void *state, laci_round *round)
 {
     (void)state;
-    return laci_mixing_begin(w, w->compressor, 1, round);
+    return laci_mixing_begin(round, round->worker->compressor, 1);
 }
 
 const laci_algorithm_ops laci_naive_algorithm = {

@@ -1,45 +1,48 @@
 // SPDX-License-Identifier: MIT
 // PowerGossip (Vogels et al., arXiv:2008.01425): the two ends of an edge apply
 // the power method to the difference of their matrices, D = X_high - X_low by
-// their ranks, and each half step also brings them closer. Neither knows D; the
-// product of D with a vector both know is the difference of two products, each
-// computed at one end.
+// their ranks, and each half step also brings them closer. Neither end knows D.
+// The product of D with a vector that both know is the difference of two
+// products, each computed at one end.
 //
 //     use u of an edge, odd:   in = orthonormal q,  out = p = D q
 //                      even:   in = orthonormal p,  out = q = D^T p
 //     X_low += rate w p q^T,   X_high -= rate w p q^T
 //
-// `out` is sent as one's own product with X. What both ends compute from the
-// two products has the same bits, and next time `out` is where `in` comes from:
-// it is all that an edge remembers. The first `in`, and all of them without
-// warm start, are drawn from a key of the edge, and so is one that became zero
-// because the ends agreed.
+// Each end sends its own product. From the two products both ends compute
+// `out` with the same bits, and the next use takes its `in` from it: an edge
+// stores nothing else. The first `in`, and every one without warm start, is
+// drawn from a key of the edge, and so is one that became zero because the
+// ends were equal.
 //
 // A round uses an edge `iterations` times, with an exchange each. A message
 // holds for each matrix r columns of `out`, all floats. Tensors of one row or
-// column are in the first message of a round as they are, and gossip exactly.
+// column are in the first message of a round uncompressed, and gossip exactly.
 //
 // X itself is read once an iteration and written once a round, by end: products
-// with the corrections so far are made from their factors.
-#include "algorithm/gossip.h"
-#include "algorithm/power_step.h"
+// with the corrections so far are computed from their factors.
+#include "algorithm/powergossip_step.h"
+#include "algorithm/shared/gossip.h"
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "kernels/gossip.h"
+#include "kernels/vector.h"
 
 enum { RANK_MAX = 32, ITERATIONS_MAX = 64 };
+
+enum { MIXED }; // the field of a tensor that is not a matrix
 
 static const lac_param powergossip_params[] = {
     {.name = "rank",
      .type = LAC_PARAM_U32,
-     .offset = offsetof(laci_power_settings, rank),
+     .offset = offsetof(laci_powergossip, rank),
      .default_value = "1",
      .min = 1,
      .max = RANK_MAX,
      .help = "columns of each factor"},
     {.name = "iterations",
      .type = LAC_PARAM_U32,
-     .offset = offsetof(laci_power_settings, iterations),
+     .offset = offsetof(laci_powergossip, iterations),
      .default_value = "1",
      .min = 1,
      .max = ITERATIONS_MAX,
@@ -47,13 +50,13 @@ static const lac_param powergossip_params[] = {
     {.name = "warm-start",
      .aliases = "warm_start",
      .type = LAC_PARAM_BOOL,
-     .offset = offsetof(laci_power_settings, warm_start),
+     .offset = offsetof(laci_powergossip, warm_start),
      .default_value = "yes",
-     .help = "go on from the last factors; no: from random ones"},
+     .help = "start from the last factors; no: from random ones"},
     {.name = "rate",
      .aliases = "diffusion_rate",
      .type = LAC_PARAM_F64,
-     .offset = offsetof(laci_power_settings, rate),
+     .offset = offsetof(laci_powergossip, rate),
      .default_value = "1",
      .min = 0,
      .max = 2,
@@ -65,59 +68,60 @@ static const lac_param powergossip_params[] = {
 static void powergossip_plan(
     const void *state, const laci_worker *w, size_t tensor, laci_plan *plan)
 {
-    const lac_shape shape = lac_layout_tensor(w->layout, tensor)->shape;
-    if (laci_power_is_matrix(shape)) {
-        laci_power_plan(state, w, tensor, plan);
+    if (laci_powergossip_is_matrix(laci_tensor_shape(w, tensor))) {
+        laci_powergossip_plan(state, w, tensor, plan);
     } else {
-        laci_plan_field(plan, NULL, LAC_RANK_ANY, shape.rows * shape.cols);
+        laci_mixing_plan(state, w, tensor, plan);
     }
 }
 
 static size_t powergossip_message_bound(
     const void *state, const laci_worker *w, size_t tensor)
 {
-    const lac_shape shape = lac_layout_tensor(w->layout, tensor)->shape;
+    const lac_shape shape = laci_tensor_shape(w, tensor);
     const size_t larger = shape.rows > shape.cols ? shape.rows : shape.cols;
-    const size_t columns =
-        laci_power_is_matrix(shape) ? laci_power_rank(state, shape) : 1;
+    const size_t columns = laci_powergossip_is_matrix(shape)
+                               ? laci_powergossip_rank(state, shape)
+                               : 1;
     return columns * larger * sizeof(float);
 }
 
 static bool has_matrices(const laci_round *round)
 {
     for (size_t i = 0; i < round->count; i++) {
-        if (laci_power_is_matrix(round->items[i].shape)) {
+        if (laci_powergossip_is_matrix(round->items[i].shape)) {
             return true;
         }
     }
     return false;
 }
 
-static bool in_message(const laci_power_step *t, const laci_item *item)
+static bool in_message(const laci_powergossip_step *t, const laci_item *item)
 {
-    return t->iteration == 0 || laci_power_is_matrix(item->shape);
+    return t->iteration == 0 || laci_powergossip_is_matrix(item->shape);
 }
 
-// What neighbour k is sent of an item: n floats.
-static const float *values_of(
-    const laci_power_step *t, const laci_item *item, uint32_t k, size_t *n_out)
+// Returns the values of an item for neighbour k, n floats.
+static const float *values_for(
+    const laci_powergossip_step *t, const laci_item *item, uint32_t k,
+    size_t *n_out)
 {
-    if (laci_power_is_matrix(item->shape)) {
-        return laci_power_product(t, item, k, n_out);
+    if (laci_powergossip_is_matrix(item->shape)) {
+        return laci_powergossip_product(t, item, k, n_out);
     }
     *n_out = item->n;
     return item->in;
 }
 
-static void write_message(
-    laci_worker *w, const laci_power_step *t, const laci_round *round,
-    uint32_t k)
+static void write_message(const laci_powergossip_step *t, uint32_t k)
 {
-    laci_writer *const message = laci_group_message(w->group, k);
+    const laci_round *const round = t->round;
+    laci_writer *const message = laci_group_message(round->group, k);
     for (size_t i = 0; i < round->count; i++) {
-        if (in_message(t, &round->items[i])) {
+        const laci_item *const item = &round->items[i];
+        if (in_message(t, item)) {
             size_t n;
-            const float *const values = values_of(t, &round->items[i], k, &n);
+            const float *const values = values_for(t, item, k, &n);
             const size_t len = n * sizeof(*values);
             uint8_t *const out = laci_writer_room(message, len);
             if (n > 0) {
@@ -128,118 +132,125 @@ static void write_message(
     }
 }
 
-// Takes the payloads of neighbour k's message apart.
-static lac_status read_message(
-    laci_worker *w, const laci_power_step *t, const laci_round *round,
-    uint32_t k)
+// Takes the payloads of neighbour k's message: floats, as the identity has
+// them.
+static lac_status take_message(const laci_powergossip_step *t, uint32_t k)
 {
-    laci_reader *const reader = &w->readers[k];
+    const laci_round *const round = t->round;
+    const lac_scope scope = lac_scope_worker(round->readers[k].peer);
     for (size_t i = 0; i < round->count; i++) {
-        laci_view *const view = &w->views[k * round->count + i];
-        size_t n;
-        if (!in_message(t, &round->items[i])) {
-            continue;
-        }
-        LAC_TRY(laci_reader_next(reader, &view->bytes, &view->len));
-        (void)values_of(t, &round->items[i], k, &n);
-        if (view->len != n * sizeof(float)) {
-            return lac_fail(
-                LAC_ERR_CORRUPT,
-                "powergossip: worker %u sent %zu bytes for %s, expected %zu",
-                reader->peer, view->len,
-                lac_layout_tensor(w->layout, round->items[i].tensor)->name,
-                n * sizeof(float));
+        const laci_item *const item = &round->items[i];
+        if (in_message(t, item)) {
+            size_t n;
+            (void)values_for(t, item, k, &n);
+            laci_view *const view = laci_received(round, k, i);
+            *view = laci_view_make(round, round->worker->identity, i, scope);
+            view->call.shape = (lac_shape){n, 1};
+            LAC_TRY(laci_view_take(round, view, k, i));
         }
     }
-    return laci_reader_done(reader);
+    return laci_reader_done(&round->readers[k]);
 }
 
-// Applies what all neighbours sent for the matrices.
-static lac_status meet_all(
-    const laci_worker *w, const laci_power_step *t, const laci_round *round)
+// Takes all messages, then applies them to the matrices.
+static lac_status receive_all(const laci_powergossip_step *t)
 {
+    const laci_round *const round = t->round;
+    for (uint32_t k = 0; k < round->edge_count; k++) {
+        LAC_TRY(take_message(t, k));
+    }
     for (size_t i = 0; i < round->count; i++) {
         const laci_item *const item = &round->items[i];
         for (uint32_t k = 0;
-             laci_power_is_matrix(item->shape) && k < t->edge_count; k++) {
-            const laci_view *const view = &w->views[k * round->count + i];
-            LAC_TRY(laci_power_meet(t, item, k, view->bytes));
+             laci_powergossip_is_matrix(item->shape) && k < round->edge_count;
+             k++) {
+            const laci_view *const view = laci_received(round, k, i);
+            LAC_TRY(laci_powergossip_receive(t, item, k, view->bytes));
         }
     }
     return LAC_OK;
 }
 
-static void mix_vectors(
-    laci_worker *w, const laci_power_step *t, const laci_round *round)
+static void mix_vectors(const laci_round *round)
 {
-    const double self =
-        lac_topology_self_weight(w->topology, w->rank, round->number);
     for (size_t i = 0; i < round->count; i++) {
         const laci_item *const item = &round->items[i];
-        if (laci_power_is_matrix(item->shape)) {
-            continue;
-        }
-        float *const mixed = laci_fields(w, item->tensor)[0].values;
-        w->kernels->gossip->scale((float)self, item->in, mixed, item->n);
-        for (uint32_t k = 0; k < t->edge_count; k++) {
-            laci_gossip_add(
-                w, w->raw, round, i, k, (float)t->edges[k].weight, mixed);
+        if (!laci_powergossip_is_matrix(item->shape)) {
+            laci_mixing_mix(
+                round, i, (float)round->self_weight, 1,
+                item->fields[MIXED].values);
         }
     }
 }
 
-static lac_status talk(
-    laci_worker *w, const laci_power_step *t, const laci_round *round)
+// A product of finite values may overflow.
+static lac_status check_products(const laci_powergossip_step *t)
 {
-    for (uint32_t k = 0; k < t->edge_count; k++) {
-        write_message(w, t, round, k);
-    }
-    LAC_TRY(laci_group_exchange(
-        w->group, round->number, t->iteration, t->edges, t->edge_count, false,
-        w->readers));
-    lac_status status = LAC_OK;
-    for (uint32_t k = 0; status == LAC_OK && k < t->edge_count; k++) {
-        status = read_message(w, t, round, k);
-    }
-    if (status == LAC_OK) {
-        status = meet_all(w, t, round);
-    }
-    return laci_group_abort_on_failure(w->group, status);
-}
-
-static lac_status powergossip_begin(
-    void *state, laci_worker *w, const laci_round *round)
-{
-    const laci_power_settings *const s = state;
-    const uint32_t iterations = has_matrices(round) ? s->iterations : 1;
-    for (uint32_t i = 0; i < iterations; i++) {
-        const laci_power_step t = laci_power_step_of(s, w, round->number, i);
-        for (size_t j = 0; j < round->count; j++) {
-            if (laci_power_is_matrix(round->items[j].shape)) {
-                laci_power_multiply(&t, &round->items[j]);
+    const laci_round *const round = t->round;
+    const laci_worker *const w = round->worker;
+    for (size_t i = 0; i < round->count; i++) {
+        const laci_item *const item = &round->items[i];
+        for (uint32_t k = 0;
+             laci_powergossip_is_matrix(item->shape) && k < round->edge_count;
+             k++) {
+            size_t n;
+            const float *const x = laci_powergossip_product(t, item, k, &n);
+            if (!laci_all_finite(w->kernels, x, n)) {
+                return lac_fail(
+                    LAC_ERR_INVALID,
+                    "powergossip: worker %u has values in %s that overflow in "
+                    "this round",
+                    w->rank, item->name);
             }
         }
-        LAC_TRY(talk(w, &t, round));
+    }
+    return LAC_OK;
+}
+
+static lac_status exchange(const laci_powergossip_step *t)
+{
+    const laci_round *const round = t->round;
+    LAC_TRY(laci_group_abort_on_failure(round->group, check_products(t)));
+    for (uint32_t k = 0; k < round->edge_count; k++) {
+        write_message(t, k);
+    }
+    LAC_TRY(laci_group_exchange(
+        round->group, round->number, t->iteration, round->edges,
+        round->edge_count, false, round->readers));
+    return laci_group_abort_on_failure(round->group, receive_all(t));
+}
+
+static lac_status powergossip_begin(void *state, laci_round *round)
+{
+    const laci_powergossip *const s = state;
+    const uint32_t iterations = has_matrices(round) ? s->iterations : 1;
+    for (uint32_t i = 0; i < iterations; i++) {
+        const laci_powergossip_step t = laci_powergossip_step_make(s, round, i);
+        for (size_t j = 0; j < round->count; j++) {
+            if (laci_powergossip_is_matrix(round->items[j].shape)) {
+                laci_powergossip_multiply(&t, &round->items[j]);
+            }
+        }
+        LAC_TRY(exchange(&t));
         if (i == 0) {
-            mix_vectors(w, &t, round);
+            mix_vectors(round);
         }
     }
     return LAC_OK;
 }
 
-static lac_status powergossip_end(
-    void *state, laci_worker *w, const laci_round *round)
+static lac_status powergossip_end(void *state, laci_round *round)
 {
-    const laci_power_settings *const s = state;
-    const laci_power_step last =
-        laci_power_step_of(s, w, round->number, s->iterations - 1);
+    const laci_powergossip *const s = state;
+    const laci_powergossip_step last =
+        laci_powergossip_step_make(s, round, s->iterations - 1);
     for (size_t i = 0; i < round->count; i++) {
         const laci_item *const item = &round->items[i];
-        if (laci_power_is_matrix(item->shape)) {
-            laci_power_finish(&last, item);
+        if (laci_powergossip_is_matrix(item->shape)) {
+            laci_powergossip_finish(&last, item);
         } else {
-            const float *const mixed = laci_fields(w, item->tensor)[0].values;
-            w->kernels->gossip->apply(mixed, item->update, item->out, item->n);
+            round->worker->kernels->gossip->apply(
+                item->fields[MIXED].values, item->update, item->out, item->n);
         }
     }
     return LAC_OK;
@@ -249,24 +260,19 @@ static lac_status powergossip_end(
 static void powergossip_cost(
     const void *state, const laci_worker *w, lac_cost *out)
 {
-    const laci_power_settings *const s = state;
-    double factors = 0, vectors = 0, edges = 0;
+    const laci_powergossip *const s = state;
+    double factors = 0, vectors = 0;
     for (size_t i = 0; i < lac_layout_count(w->layout); i++) {
-        const lac_shape shape = lac_layout_tensor(w->layout, i)->shape;
-        if (laci_power_is_matrix(shape)) {
-            factors += (double)laci_power_rank(s, shape) *
+        const lac_shape shape = laci_tensor_shape(w, i);
+        if (laci_powergossip_is_matrix(shape)) {
+            factors += (double)laci_powergossip_rank(s, shape) *
                        (double)(shape.rows + shape.cols);
         } else {
-            vectors += (double)(shape.rows * shape.cols);
+            vectors += (double)lac_shape_values(shape);
         }
     }
-    const uint32_t period = lac_topology_period(w->topology);
-    for (uint32_t i = 0; i < period; i++) {
-        const lac_edge *ignored;
-        edges += laci_worker_edges(w, i, &ignored);
-    }
     out->phases = factors > 0 ? s->iterations : 1;
-    out->messages = out->phases * edges / period;
+    out->messages = out->phases * laci_gossip_degree(w);
     out->payload_bytes = sizeof(float) * (out->phases * factors / 2 + vectors);
 }
 
@@ -276,8 +282,9 @@ const laci_algorithm_ops laci_powergossip_algorithm = {
     .plugin.summary = "the power method on differences between neighbours",
     .plugin.params = powergossip_params,
     .plugin.param_size = sizeof(lac_param),
-    .plugin.state_size = sizeof(laci_power_settings),
+    .plugin.state_size = sizeof(laci_powergossip),
     .family = LAC_FAMILY_MODEL,
+    .message_per_peer = true,
     .plan = powergossip_plan,
     .message_bound = powergossip_message_bound,
     .begin = powergossip_begin,

@@ -7,40 +7,57 @@
 //     Q = mean of S^T P
 //     result P Q^T, the same bits everywhere;  E = S - P (S^T P)^T
 //
-// Q goes on from the last round (warm start), or from normal deviates that all
+// Q starts from the last round's (warm start), or from normal deviates that all
 // workers draw alike. E is the worker's own residual: unlike S - P Q^T, which
-// gives the same results, it does not grow where workers' gradients differ for
-// long. A column of P that vanishes, as of a matrix that is zero or of lower
-// rank, becomes zero; Q's is then zero too, and is drawn anew the next time.
+// gives the same results, it does not grow when workers' gradients differ for
+// long. If a matrix is zero or of lower rank, a column of P vanishes and
+// becomes zero; that of Q is then zero too, and the next round draws it anew.
 //
 // The alternating form has one exchange a round: with P from the last round,
 // made orthonormal, Q = mean of S^T P; in the next round P = mean of S Q with Q
 // made orthonormal; the result is P Q^T.
 //
-// All matrices of a call are in one sum for P and one for Q; tensors of one row
-// or column, and those that factors would not make small enough, are summed as
-// they are, with the P's. Nothing of the state changes until the last exchange
+// One sum holds P of all matrices of a call, a second one Q. Tensors of one row
+// or column, and those that factors would not make small enough, are summed
+// uncompressed together with P. The state changes only after the last exchange
 // has succeeded.
 //
-// A value that is not finite shows in the product of its row, so there is no
-// need to look for it in all of G: S = G + E is infinite or NaN where G is, and
-// nothing it is multiplied with makes it finite.
-#include "kernels/powersgd.h"
-#include "algorithm/nonfinite.h"
-#include "algorithm/powersgd_step.h"
-#include "base/fail.h"
-#include "kernels/gossip.h"
-#include "kernels/vector.h"
-
+// The error memory is stored in two parts: the last sum S, and the factors of
+// this worker's part in the result, left right^T, which are still to be
+// subtracted from it (kernels/powersgd.h gives the reason). The new S is
+// written to a second array, which changes places with the first at the end.
+// Without error memory, S is the gradient itself.
+//
+// A non-finite value shows in the product of its row, so G needs no scan of its
+// own: S = G + E is infinite or NaN where G is, and so is its product with
+// anything.
+#include <math.h>
 #include <string.h>
 
-enum { EXPONENT_ALL_ONES = 0x7f800000, RATE_MAX = 1000000 };
+#include "algorithm/framework/round.h"
+#include "algorithm/shared/subspace.h"
+#include "base/fail.h"
+#include "kernels/gossip.h"
+#include "kernels/matrix.h"
+#include "kernels/powersgd.h"
+#include "kernels/vector.h"
+
+enum { RATE_MAX = 1000000 };
+
+typedef struct powersgd {
+    uint32_t rank;
+    bool warm_start;
+    bool error_feedback;
+    double min_compression_rate;
+    uint32_t start_iteration;
+    bool alternating;
+} powersgd;
 
 static const lac_param powersgd_params[] = {
     {.name = "rank",
      .aliases = "matrix_approximation_rank",
      .type = LAC_PARAM_U32,
-     .offset = offsetof(laci_powersgd_settings, rank),
+     .offset = offsetof(powersgd, rank),
      .default_value = "1",
      .min = 1,
      .max = LACI_POWERSGD_RANK_MAX,
@@ -48,19 +65,19 @@ static const lac_param powersgd_params[] = {
     {.name = "warm-start",
      .aliases = "warm_start",
      .type = LAC_PARAM_BOOL,
-     .offset = offsetof(laci_powersgd_settings, warm_start),
+     .offset = offsetof(powersgd, warm_start),
      .default_value = "yes",
-     .help = "go on from the last factors; no: from random ones"},
+     .help = "start from the last factors; no: from random ones"},
     {.name = "error-feedback",
      .aliases = "use_error_feedback",
      .type = LAC_PARAM_BOOL,
-     .offset = offsetof(laci_powersgd_settings, error_feedback),
+     .offset = offsetof(powersgd, error_feedback),
      .default_value = "yes",
-     .help = "send later what was left out; no: lose it"},
+     .help = "send the compression error later; no: drop it"},
     {.name = "min-compression-rate",
      .aliases = "min_compression_rate",
      .type = LAC_PARAM_F64,
-     .offset = offsetof(laci_powersgd_settings, min_compression_rate),
+     .offset = offsetof(powersgd, min_compression_rate),
      .default_value = "1",
      .min = 0,
      .max = RATE_MAX,
@@ -68,206 +85,442 @@ static const lac_param powersgd_params[] = {
     {.name = "start-iteration",
      .aliases = "start_powerSGD_iter",
      .type = LAC_PARAM_U32,
-     .offset = offsetof(laci_powersgd_settings, start_iteration),
+     .offset = offsetof(powersgd, start_iteration),
      .default_value = "0",
      .min = 0,
      .max = UINT32_MAX,
      .help = "rounds that are exact before compression begins"},
     {.name = "alternating",
      .type = LAC_PARAM_BOOL,
-     .offset = offsetof(laci_powersgd_settings, alternating),
+     .offset = offsetof(powersgd, alternating),
      .default_value = "no",
      .help = "one factor a round, in turn: one exchange instead of two"},
     {0},
 };
 
+// Returns the number of columns of a tensor's factors, 0 for one that is sent
+// uncompressed.
+static size_t rank_of(const powersgd *s, lac_shape shape)
+{
+    if (shape.rows <= 1 || shape.cols <= 1) {
+        return 0;
+    }
+    const size_t smaller = shape.rows < shape.cols ? shape.rows : shape.cols;
+    const size_t rank = smaller < s->rank ? smaller : s->rank;
+    const double kept = (double)(shape.rows + shape.cols) * (double)rank;
+    const double all = (double)shape.rows * (double)shape.cols;
+    return kept * s->min_compression_rate >= all ? 0 : rank;
+}
+
 static void powersgd_plan(
     const void *state, const laci_worker *w, size_t tensor, laci_plan *plan)
 {
-    const lac_shape shape = lac_layout_tensor(w->layout, tensor)->shape;
-    if (laci_powersgd_rank(state, shape) > 0) {
-        laci_powersgd_plan(state, shape, plan);
+    const powersgd *const s = state;
+    const lac_shape shape = laci_tensor_shape(w, tensor);
+    const size_t rank = rank_of(s, shape);
+    if (rank == 0) {
+        return;
     }
-}
-
-static size_t powersgd_message_bound(
-    const void *state, const laci_worker *w, size_t tensor)
-{
-    (void)state, (void)w, (void)tensor;
-    return 0;
+    if (s->error_feedback) {
+        const size_t n = lac_shape_values(shape);
+        laci_plan_field(plan, "sum", LAC_RANK_ANY, n);
+        laci_plan_field(plan, NULL, LAC_RANK_ANY, n);
+        laci_plan_field(plan, "left", LAC_RANK_ANY, shape.rows * rank);
+        laci_plan_field(plan, "right", LAC_RANK_ANY, shape.cols * rank);
+    }
+    if (s->warm_start) {
+        laci_plan_field(plan, "cols-start", LAC_RANK_ANY, shape.cols * rank);
+    }
+    if (s->warm_start && s->alternating) {
+        laci_plan_field(plan, "rows-start", LAC_RANK_ANY, shape.rows * rank);
+    }
 }
 
 // Room for both sums, and for a copy of the worker's own part in one.
 static size_t powersgd_sum_bound(
     const void *state, const laci_worker *w, size_t tensor)
 {
-    const laci_powersgd_settings *const s = state;
-    const lac_shape shape = lac_layout_tensor(w->layout, tensor)->shape;
-    const size_t n = shape.rows * shape.cols;
-    const size_t rank = laci_powersgd_rank(s, shape);
+    const powersgd *const s = state;
+    const lac_shape shape = laci_tensor_shape(w, tensor);
+    const size_t n = lac_shape_values(shape);
+    const size_t rank = rank_of(s, shape);
     const size_t larger = shape.rows > shape.cols ? shape.rows : shape.cols;
     const size_t factors = rank * (shape.rows + shape.cols + larger);
     return rank == 0 || (s->start_iteration > 0 && n > factors) ? n : factors;
 }
 
-// A round on its way: where the places of its items are in w->sums.
-typedef struct flight {
-    const laci_powersgd_settings *settings;
-    laci_worker *w;
+// A tensor in a round. A matrix has its parts of the two sums, and room for a
+// copy of its own part in the last; an uncompressed tensor has `first` alone.
+// In the alternating form, `first` is the one sum and `second` the factor that
+// it is a product with.
+typedef struct step {
+    const powersgd *settings;
     const laci_round *round;
-    size_t first_n; // floats of the first sum
-    size_t second_n;
-} flight;
+    const laci_item *item;
+    size_t rank; // 0: uncompressed
+    float *first;
+    float *second;
+    float *local;
+} step;
 
-// An item with its places; `first` alone for one that is sent as it is. Places
-// follow each other: start from the one before, or from NULL.
-static laci_powersgd_step place_next(
-    const flight *f, const laci_powersgd_step *before, const laci_item *item)
+// The fields of a matrix, in this order where they exist.
+typedef struct matrix_fields {
+    laci_field *sum;   // saved: the last S
+    laci_field *next;  // the new S
+    float *left;       // saved: to be subtracted from the last S
+    float *right;      // saved
+    float *cols_start; // saved: where the next factor of columns starts
+    float *rows_start; // saved: the same for rows
+} matrix_fields;
+
+static matrix_fields fields_of(const step *t)
 {
-    laci_powersgd_step t = {
-        .settings = f->settings,
-        .w = f->w,
-        .item = item,
-        .round = f->round->number,
-        .first = f->w->sums,
-        .second = f->w->sums + f->first_n + LACI_SUM_NOTES,
+    laci_field *f = t->item->fields;
+    matrix_fields m = {0};
+    if (t->settings->error_feedback) {
+        m.sum = f++;
+        m.next = f++;
+        m.left = (f++)->values;
+        m.right = (f++)->values;
+    }
+    if (t->settings->warm_start) {
+        m.cols_start = (f++)->values;
+    }
+    if (t->settings->warm_start && t->settings->alternating) {
+        m.rows_start = (f++)->values;
+    }
+    return m;
+}
+
+// An alternating round multiplies with S or, in turn, with S^T.
+static bool transposed(const step *t)
+{
+    return (t->round->number - t->settings->start_iteration) % 2 == 0;
+}
+
+// The numbers of floats of `first` and of `second`.
+static size_t first_n(const step *t)
+{
+    const bool cols = t->settings->alternating && transposed(t);
+    return t->rank == 0
+               ? t->item->n
+               : t->rank * (cols ? t->item->shape.cols : t->item->shape.rows);
+}
+
+static size_t second_n(const step *t)
+{
+    const lac_shape shape = t->item->shape;
+    return t->rank == 0 ? 0 : t->rank * (shape.rows + shape.cols) - first_n(t);
+}
+
+static lac_key key_of(const step *t)
+{
+    return lac_key_make(
+        t->round->worker->seed, LAC_PURPOSE_FACTOR, t->round->number,
+        lac_scope_shared(), t->item->name_hash);
+}
+
+static float largest(const float *x, size_t n)
+{
+    float most = 0;
+    for (size_t i = 0; i < n; i++) {
+        const float size = fabsf(x[i]);
+        most = size > most ? size : most;
+    }
+    return most;
+}
+
+// Copies the columns of the last round, or draws those that are zero. Their
+// length does not matter; a power of two brings it near 1, since the product
+// with a matrix of very large or small values would leave the range of floats.
+static void start_columns(const step *t, const float *from, size_t n, float *to)
+{
+    const lac_key key = key_of(t);
+    for (size_t c = 0; c < t->rank; c++) {
+        const float *const x = from == NULL ? NULL : from + c * n;
+        float *const y = to + c * n;
+        const float most = x == NULL ? 0 : largest(x, n);
+        int exponent;
+        (void)frexpf(most, &exponent);
+        const double scale = ldexp(1, -exponent);
+        for (size_t i = 0; i < n; i++) {
+            y[i] = x != NULL && most > 0
+                       ? (float)((double)x[i] * scale)
+                       : lac_key_normal(&key, (uint32_t)(c * n + i));
+        }
+    }
+}
+
+// out = S in or S^T in.
+static void multiply_plain(
+    const step *t, const float *s, bool transpose, const float *in, float *out)
+{
+    const laci_matrix_kernels *const matrix = t->round->worker->kernels->matrix;
+    const lac_shape shape = t->item->shape;
+    const size_t in_n = transpose ? shape.rows : shape.cols;
+    const size_t out_n = transpose ? shape.cols : shape.rows;
+    laci_column columns[LACI_POWERSGD_RANK_MAX];
+    for (size_t c = 0; c < t->rank; c++) {
+        columns[c] = (laci_column){in + c * in_n, out + c * out_n};
+    }
+    if (transpose) {
+        memset(out, 0, t->rank * out_n * sizeof(*out));
+        matrix->multiply_transposed(s, shape, columns, t->rank);
+    } else {
+        matrix->multiply(s, shape, columns, t->rank);
+    }
+}
+
+static laci_powersgd_sum sum_of(const step *t, const matrix_fields *p)
+{
+    return (laci_powersgd_sum){
+        .shape = t->item->shape,
+        .rank = t->rank,
+        .g = t->item->in,
+        .m = p->sum->values,
+        .left = p->left,
+        .right = p->right,
+        .s = p->next->values,
     };
-    t.local = t.second + f->second_n;
-    if (before != NULL && before->rank == 0) {
-        t.first = before->first + before->item->n;
-        t.second = before->second;
-        t.local = before->local;
-    } else if (before != NULL) {
-        const size_t local_n = f->settings->alternating
-                                   ? laci_powersgd_first_n(before)
-                                   : laci_powersgd_second_n(before);
-        t.first = before->first + laci_powersgd_first_n(before);
-        t.second = before->second + laci_powersgd_second_n(before);
+}
+
+static const float *s_of(const step *t, const matrix_fields *p)
+{
+    return t->settings->error_feedback ? p->next->values : t->item->in;
+}
+
+// `second` is the factor that the matrix is multiplied with.
+static void begin_alternating(const step *t, const matrix_fields *p)
+{
+    const lac_key key = key_of(t);
+    const lac_shape shape = t->item->shape;
+    const size_t n = transposed(t) ? shape.rows : shape.cols;
+    start_columns(
+        t, transposed(t) ? p->rows_start : p->cols_start, n, t->second);
+    laci_subspace_orthonormalise(&key, t->second, n, t->rank);
+    if (t->settings->error_feedback) {
+        const laci_powersgd_sum x = sum_of(t, p);
+        t->round->worker->kernels->powersgd->sum(&x);
+    }
+    multiply_plain(t, s_of(t, p), transposed(t), t->second, t->first);
+    memcpy(t->local, t->first, first_n(t) * sizeof(*t->local));
+}
+
+// Computes `first`, a product with the matrix.
+static void multiply_first(const step *t)
+{
+    const matrix_fields p = fields_of(t);
+    if (t->settings->alternating) {
+        begin_alternating(t, &p);
+        return;
+    }
+    start_columns(t, p.cols_start, t->item->shape.cols, t->second);
+    if (t->settings->error_feedback) {
+        const laci_powersgd_sum x = sum_of(t, &p);
+        t->round->worker->kernels->powersgd->multiply(&x, t->second, t->first);
+    } else {
+        multiply_plain(t, t->item->in, false, t->second, t->first);
+    }
+}
+
+// Makes `first`, now the sum over all workers, orthonormal, and computes
+// `second`, the product with it.
+static void multiply_second(const step *t)
+{
+    const matrix_fields p = fields_of(t);
+    laci_subspace_orthonormalise(NULL, t->first, t->item->shape.rows, t->rank);
+    multiply_plain(t, s_of(t, &p), true, t->first, t->second);
+    if (t->settings->error_feedback) {
+        memcpy(t->local, t->second, second_n(t) * sizeof(*t->local));
+    }
+}
+
+static void swap_sums(const matrix_fields *p)
+{
+    float *const values = p->sum->values;
+    p->sum->values = p->next->values;
+    p->next->values = values;
+}
+
+// Writes the result and the state from the sums over all workers.
+static void finish_matrix(const step *t)
+{
+    const matrix_fields p = fields_of(t);
+    const lac_shape shape = t->item->shape;
+    const bool alternating = t->settings->alternating;
+    const bool swapped = alternating && transposed(t);
+    const size_t left_n = t->rank * shape.rows, right_n = t->rank * shape.cols;
+    float *const mean = alternating ? t->first : t->second;
+    const size_t mean_n = alternating ? first_n(t) : second_n(t);
+    float *const left = swapped ? t->second : t->first;
+    float *const right = swapped ? t->first : t->second;
+    const bool right_is_mean = mean == right;
+    t->round->worker->kernels->gossip->scale(
+        (float)(1.0 / t->round->worker->world), mean, mean, mean_n);
+    t->round->worker->kernels->powersgd->reconstruct(
+        shape, t->rank, left, right, t->item->out);
+    if (t->settings->error_feedback) {
+        memcpy(p.left, right_is_mean ? left : t->local, left_n * sizeof(*left));
+        memcpy(
+            p.right, right_is_mean ? t->local : right,
+            right_n * sizeof(*right));
+        swap_sums(&p);
+    }
+    float *const start = right_is_mean ? p.cols_start : p.rows_start;
+    if (start != NULL) {
+        memcpy(start, mean, mean_n * sizeof(*mean));
+    }
+}
+
+// A round: the settings, and the floats of its two sums.
+typedef struct sums {
+    const powersgd *settings;
+    const laci_round *round;
+    size_t first_n;
+    size_t second_n;
+} sums;
+
+// Returns the step of the item after `before`, or of the first item if that is
+// NULL: its parts of the sums follow those of the item before.
+static step next_step(const sums *s, const step *before)
+{
+    const laci_round *const round = s->round;
+    step t = {
+        .settings = s->settings,
+        .round = round,
+        .item = before == NULL ? round->items : before->item + 1,
+        .first = round->sums,
+        .second = round->sums + s->first_n + LACI_SUM_NOTES,
+    };
+    t.local = t.second + s->second_n;
+    if (before != NULL) {
+        const bool alternating = s->settings->alternating;
+        const size_t local_n = alternating && before->rank > 0
+                                   ? first_n(before)
+                                   : second_n(before);
+        t.first = before->first + first_n(before);
+        t.second = before->second + second_n(before);
         t.local = before->local + local_n;
     }
-    t.rank = f->round->number < f->settings->start_iteration
+    t.rank = round->number < s->settings->start_iteration
                  ? 0
-                 : laci_powersgd_rank(f->settings, item->shape);
+                 : rank_of(s->settings, t.item->shape);
     return t;
 }
 
-static flight flight_of(
-    const laci_powersgd_settings *s, laci_worker *w, const laci_round *round)
+// Calls `visit` for every item of the round, in order, until it fails.
+static lac_status for_each_step(
+    const sums *s, lac_status (*visit)(const step *t))
 {
-    flight f = {.settings = s, .w = w, .round = round};
-    for (size_t i = 0; i < round->count; i++) {
-        const laci_powersgd_step t = place_next(&f, NULL, &round->items[i]);
-        f.first_n += t.rank == 0 ? t.item->n : laci_powersgd_first_n(&t);
-        f.second_n += t.rank == 0 ? 0 : laci_powersgd_second_n(&t);
-    }
-    return f;
-}
-
-static bool finite(const laci_worker *w, const float *x, size_t n)
-{
-    return w->kernels->vector->max_magnitude(x, n) < EXPONENT_ALL_ONES;
-}
-
-// Makes what the first sum has of an item. Fails when its values are not
-// finite.
-static lac_status begin_item(const laci_powersgd_step *t)
-{
-    const laci_item *const item = t->item;
-    size_t n = item->n;
-    if (t->rank > 0) {
-        laci_powersgd_begin(t);
-        n = laci_powersgd_first_n(t);
-    } else if (n > 0) {
-        memcpy(t->first, item->in, n * sizeof(*item->in));
-    }
-    if (!finite(t->w, t->first, n) && !finite(t->w, item->in, item->n)) {
-        t->w->must_look = true;
-        return lac_fail(LAC_ERR_INVALID, "a value is not finite");
+    step t = {0};
+    for (size_t i = 0; i < s->round->count; i++) {
+        t = next_step(s, i == 0 ? NULL : &t);
+        LAC_TRY(visit(&t));
     }
     return LAC_OK;
 }
 
-// All workers look at the same numbers, and fail alike.
-static lac_status check_range(
-    const laci_powersgd_step *t, const float *x, size_t n)
+static sums sums_of(const powersgd *settings, const laci_round *round)
 {
-    if (!finite(t->w, x, n)) {
+    sums s = {.settings = settings, .round = round};
+    step t = {0};
+    for (size_t i = 0; i < round->count; i++) {
+        t = next_step(&s, i == 0 ? NULL : &t);
+        s.first_n += first_n(&t);
+        s.second_n += second_n(&t);
+    }
+    return s;
+}
+
+static bool step_finite(const step *t, const float *x, size_t n)
+{
+    return laci_all_finite(t->round->worker->kernels, x, n);
+}
+
+// Writes the item's part of the first sum. Returns LACI_SCAN if its values are
+// not finite.
+static lac_status begin_step(const step *t)
+{
+    const laci_item *const item = t->item;
+    if (t->rank > 0) {
+        multiply_first(t);
+    } else if (item->n > 0) {
+        memcpy(t->first, item->in, item->n * sizeof(*item->in));
+    }
+    return step_finite(t, t->first, first_n(t)) ||
+                   step_finite(t, item->in, item->n)
+               ? LAC_OK
+               : LACI_SCAN;
+}
+
+// All workers check the same numbers, and fail alike.
+static lac_status check_range(const step *t, const float *x, size_t n)
+{
+    if (!step_finite(t, x, n)) {
         return lac_fail(
             LAC_ERR_INVALID,
             "powersgd: the factors of %s are more than a float holds",
-            lac_layout_tensor(t->w->layout, t->item->tensor)->name);
+            t->item->name);
     }
     return LAC_OK;
 }
 
-static lac_status sum_first(const flight *f)
+static lac_status check_first(const step *t)
 {
-    laci_powersgd_step t = {0};
-    for (size_t i = 0; i < f->round->count; i++) {
-        t = place_next(f, i == 0 ? NULL : &t, &f->round->items[i]);
-        LAC_TRY(begin_item(&t));
-    }
-    LAC_TRY(laci_first_sum(f->w, f->round, f->w->sums, f->first_n));
-    for (size_t i = 0; i < f->round->count; i++) {
-        t = place_next(f, i == 0 ? NULL : &t, &f->round->items[i]);
-        if (t.rank > 0) {
-            LAC_TRY(check_range(&t, t.first, laci_powersgd_first_n(&t)));
-        }
-    }
-    return LAC_OK;
+    return t->rank == 0 ? LAC_OK : check_range(t, t->first, first_n(t));
 }
 
-static lac_status sum_second(const flight *f)
+static lac_status turn_step(const step *t)
 {
-    laci_powersgd_step t = {0};
-    for (size_t i = 0; i < f->round->count; i++) {
-        t = place_next(f, i == 0 ? NULL : &t, &f->round->items[i]);
-        if (t.rank > 0) {
-            laci_powersgd_turn(&t);
-        }
-    }
-    float *const x = f->w->sums + f->first_n + LACI_SUM_NOTES;
-    LAC_TRY(laci_group_sum(f->w->group, f->round->number, 1, x, f->second_n));
-    for (size_t i = 0; i < f->round->count; i++) {
-        t = place_next(f, i == 0 ? NULL : &t, &f->round->items[i]);
-        if (t.rank > 0) {
-            LAC_TRY(check_range(&t, t.second, laci_powersgd_second_n(&t)));
-        }
+    if (t->rank > 0) {
+        multiply_second(t);
     }
     return LAC_OK;
 }
 
-static lac_status powersgd_reduce(
-    void *state, laci_worker *w, const laci_round *round)
+static lac_status check_second(const step *t)
 {
-    const flight f = flight_of(state, w, round);
-    LAC_TRY(sum_first(&f));
-    if (f.second_n > 0 && !f.settings->alternating) {
-        LAC_TRY(sum_second(&f));
-    }
-    laci_powersgd_step t = {0};
-    for (size_t i = 0; i < round->count; i++) {
-        t = place_next(&f, i == 0 ? NULL : &t, &round->items[i]);
-        if (t.rank > 0) {
-            laci_powersgd_finish(&t);
-        } else {
-            w->kernels->gossip->scale(
-                (float)(1.0 / w->world), t.first, t.item->out, t.item->n);
-        }
+    return t->rank == 0 ? LAC_OK : check_range(t, t->second, second_n(t));
+}
+
+static lac_status finish_step(const step *t)
+{
+    const laci_worker *const w = t->round->worker;
+    if (t->rank > 0) {
+        finish_matrix(t);
+    } else {
+        w->kernels->gossip->scale(
+            (float)(1.0 / w->world), t->first, t->item->out, t->item->n);
     }
     return LAC_OK;
 }
 
-// Of rounds that compress. Alternating, a round sends one of the two factors.
+static lac_status powersgd_reduce(void *state, laci_round *round)
+{
+    const sums s = sums_of(state, round);
+    LAC_TRY(for_each_step(&s, begin_step));
+    LAC_TRY(laci_nonfinite_sum(round, round->sums, s.first_n));
+    LAC_TRY(for_each_step(&s, check_first));
+    if (s.second_n > 0 && !s.settings->alternating) {
+        LAC_TRY(for_each_step(&s, turn_step));
+        LAC_TRY(laci_group_sum(
+            round->group, round->number, 1,
+            round->sums + s.first_n + LACI_SUM_NOTES, s.second_n, 0));
+        LAC_TRY(for_each_step(&s, check_second));
+    }
+    return for_each_step(&s, finish_step);
+}
+
+// Of rounds that compress. An alternating round sends one of the two factors.
 static void powersgd_cost(
     const void *state, const laci_worker *w, lac_cost *out)
 {
-    const laci_powersgd_settings *const s = state;
+    const powersgd *const s = state;
     double raw = 0, factors = 0;
     for (size_t t = 0; t < lac_layout_count(w->layout); t++) {
-        const lac_shape shape = lac_layout_tensor(w->layout, t)->shape;
-        const size_t rank = laci_powersgd_rank(s, shape);
-        raw += rank == 0 ? (double)(shape.rows * shape.cols) : 0;
+        const lac_shape shape = laci_tensor_shape(w, t);
+        const size_t rank = rank_of(s, shape);
+        raw += rank == 0 ? (double)lac_shape_values(shape) : 0;
         factors += (double)(rank * (shape.rows + shape.cols));
     }
     const bool twice = factors > 0 && !s->alternating;
@@ -283,11 +536,10 @@ const laci_algorithm_ops laci_powersgd_algorithm = {
     .plugin.summary = "factors of low rank by the power method, error feedback",
     .plugin.params = powersgd_params,
     .plugin.param_size = sizeof(lac_param),
-    .plugin.state_size = sizeof(laci_powersgd_settings),
+    .plugin.state_size = sizeof(powersgd),
     .family = LAC_FAMILY_GRADIENT,
-    .finds_unfit = true,
+    .finds_nonfinite = true,
     .plan = powersgd_plan,
-    .message_bound = powersgd_message_bound,
     .sum_bound = powersgd_sum_bound,
     .reduce = powersgd_reduce,
     .cost = powersgd_cost,

@@ -6,12 +6,11 @@
 //
 // The sign of 0 is +1, and so is a tie. There is no scale: the learning rate
 // is the step. A payload is ceil(n/8) bytes, a bit set for a negative value;
-// bits past the last value are 0. The momentum is written only once the round
-// has succeeded, which costs computing it twice.
+// bits past the last value are 0. The momentum is written only after the round
+// has succeeded, so it is computed twice.
 #include <string.h>
 
-#include "algorithm/gradient.h"
-#include "algorithm/nonfinite.h"
+#include "algorithm/framework/round.h"
 #include "base/fail.h"
 #include "kernels/gossip.h"
 #include "kernels/sign.h"
@@ -29,7 +28,7 @@ static const lac_param signum_params[] = {
      .default_value = "0.9",
      .min = 0,
      .max = 1,
-     .help = "how much of the momentum stays in a round; below 1"},
+     .help = "the part of the momentum that stays in a round; below 1"},
     {0},
 };
 
@@ -44,12 +43,6 @@ static lac_status signum_configure(void *state, const laci_worker *w)
     return LAC_OK;
 }
 
-static size_t values_of(const laci_worker *w, size_t tensor)
-{
-    const lac_shape shape = lac_layout_tensor(w->layout, tensor)->shape;
-    return shape.rows * shape.cols;
-}
-
 static size_t signs_size(size_t n)
 {
     return n / BYTE_BITS + (n % BYTE_BITS != 0);
@@ -59,33 +52,32 @@ static void signum_plan(
     const void *state, const laci_worker *w, size_t tensor, laci_plan *plan)
 {
     (void)state;
-    laci_plan_field(plan, "momentum", LAC_RANK_ANY, values_of(w, tensor));
+    laci_plan_field(
+        plan, "momentum", LAC_RANK_ANY, laci_tensor_values(w, tensor));
 }
 
 static size_t signum_message_bound(
     const void *state, const laci_worker *w, size_t tensor)
 {
     (void)state;
-    return signs_size(values_of(w, tensor));
+    return signs_size(laci_tensor_values(w, tensor));
 }
 
-// Writes the momentum after this round to `out`, which may be its own place.
-static void move(
-    const signum *settings, const laci_worker *w, const laci_item *item,
-    float *out)
-{
-    const float *const momentum = laci_fields(w, item->tensor)[MOMENTUM].values;
-    w->kernels->gossip->combine(
-        (float)settings->momentum, momentum, (float)(1 - settings->momentum),
-        item->in, out, item->n);
-}
-
-static lac_status take_signs(
-    laci_worker *w, const laci_round *round, uint32_t k, size_t i)
+// Writes the momentum after this round to `out`, which may be the field itself.
+static void next_momentum(
+    const signum *settings, const laci_round *round, size_t i, float *out)
 {
     const laci_item *const item = &round->items[i];
-    laci_view *const view = laci_gradient_view(w, round, k, i);
-    LAC_TRY(laci_reader_next(&w->readers[k], &view->bytes, &view->len));
+    round->worker->kernels->gossip->combine(
+        (float)settings->momentum, item->fields[MOMENTUM].values,
+        (float)(1 - settings->momentum), item->in, out, item->n);
+}
+
+static lac_status take_signs(laci_round *round, uint32_t k, size_t i)
+{
+    const laci_item *const item = &round->items[i];
+    laci_view *const view = laci_received(round, k, i);
+    LAC_TRY(laci_reader_next(&round->readers[k], &view->bytes, &view->len));
     if (view->len != signs_size(item->n)) {
         return lac_fail(
             LAC_ERR_CORRUPT, "signum: payload has %zu bytes, expected %zu",
@@ -100,55 +92,53 @@ static lac_status take_signs(
     return LAC_OK;
 }
 
-static lac_status take_all(laci_worker *w, const laci_round *round)
+static lac_status take_votes(laci_round *round)
 {
-    for (uint32_t k = 0; k < w->world; k++) {
+    for (uint32_t k = 0; k < round->worker->world; k++) {
         for (size_t i = 0; i < round->count; i++) {
-            LAC_TRY(take_signs(w, round, k, i));
+            LAC_TRY(take_signs(round, k, i));
         }
-        LAC_TRY(laci_reader_done(&w->readers[k]));
+        LAC_TRY(laci_reader_done(&round->readers[k]));
     }
     return LAC_OK;
 }
 
-// A sum of signs is exact in floats.
-static void vote(laci_worker *w, const laci_round *round, size_t i)
+// Floats add signs exactly.
+static void vote(const laci_round *round, size_t i)
 {
     const laci_item *const item = &round->items[i];
-    const laci_sign_kernels *const sign = w->kernels->sign;
-    uint8_t *const signs = (uint8_t *)w->scratch;
+    const laci_sign_kernels *const sign = round->worker->kernels->sign;
+    uint8_t *const signs = (uint8_t *)round->scratch;
     memset(item->out, 0, item->n * sizeof(float));
-    for (uint32_t k = 0; k < w->world; k++) {
-        const laci_view *const view = laci_gradient_view(w, round, k, i);
+    for (uint32_t k = 0; k < round->worker->world; k++) {
+        const laci_view *const view = laci_received(round, k, i);
         sign->decode_add(1, view->bytes, 1, item->out, item->n);
     }
     (void)sign->encode(item->out, item->n, signs);
     sign->decode(1, signs, item->out, item->n);
 }
 
-static lac_status signum_reduce(
-    void *state, laci_worker *w, const laci_round *round)
+static lac_status signum_reduce(void *state, laci_round *round)
 {
     const signum *const settings = state;
-    laci_writer *const message = laci_first_message(w, round, 0);
+    const laci_sign_kernels *const sign = round->worker->kernels->sign;
+    laci_writer *const message = laci_nonfinite_message(round, 0);
     for (size_t i = 0; i < round->count; i++) {
-        const laci_item *const item = &round->items[i];
-        uint8_t *const signs = laci_writer_room(message, signs_size(item->n));
-        if (item->n > 0) {
-            move(settings, w, item, w->scratch);
-            (void)w->kernels->sign->encode(w->scratch, item->n, signs);
+        const size_t n = round->items[i].n;
+        uint8_t *const signs = laci_writer_room(message, signs_size(n));
+        if (n > 0) {
+            next_momentum(settings, round, i, round->scratch);
+            (void)sign->encode(round->scratch, n, signs);
         }
-        laci_writer_commit(message, signs_size(item->n));
+        laci_writer_commit(message, signs_size(n));
     }
-    LAC_TRY(laci_first_gather(w, round));
-    LAC_TRY(laci_group_abort_on_failure(w->group, take_all(w, round)));
+    LAC_TRY(laci_nonfinite_gather(round));
+    LAC_TRY(laci_group_abort_on_failure(round->group, take_votes(round)));
     for (size_t i = 0; i < round->count; i++) {
         const laci_item *const item = &round->items[i];
         if (item->n > 0) {
-            move(
-                settings, w, item,
-                laci_fields(w, item->tensor)[MOMENTUM].values);
-            vote(w, round, i);
+            next_momentum(settings, round, i, item->fields[MOMENTUM].values);
+            vote(round, i);
         }
     }
     return LAC_OK;
@@ -171,6 +161,7 @@ const laci_algorithm_ops laci_signum_algorithm = {
     .plugin.param_size = sizeof(lac_param),
     .plugin.state_size = sizeof(signum),
     .family = LAC_FAMILY_GRADIENT,
+    .scratch = true,
     .configure = signum_configure,
     .plan = signum_plan,
     .message_bound = signum_message_bound,

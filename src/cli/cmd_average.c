@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
-// laconic average: workers with different values try to agree on their mean;
-// how far they get, and what it costs.
+// laconic average: workers with different values compute their mean; how close
+// they get, and how many bytes they send.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/average.h"
-#include "cli/average_report.h"
-#include "cli/catalog.h"
-#include "cli/command.h"
-#include "cli/npy.h"
-#include "cli/report.h"
+#include "cli/average/report.h"
+#include "cli/average/worker.h"
+#include "cli/files/npy.h"
+#include "cli/launch/launch.h"
+#include "cli/options/catalog.h"
+#include "cli/options/command.h"
+#include "cli/report/table.h"
 #include "data/output.h"
 
 typedef struct settings {
@@ -43,13 +44,13 @@ static const cli_option options[] = {
      .value = "N",
      .default_value = "100",
      .max = UINT32_MAX,
-     .help = "how often they talk"},
+     .help = "rounds of communication"},
     {.name = "input",
      .type = CLI_OPTION_TEXT,
      .offset = offsetof(settings, input),
      .value = "X.npy",
      .default_value = "",
-     .help = "what they start from; else it is drawn"},
+     .help = "initial values of the workers; else random"},
     {.name = "dimension",
      .type = CLI_OPTION_U64,
      .offset = offsetof(settings, dimension),
@@ -57,19 +58,19 @@ static const cli_option options[] = {
      .default_value = "",
      .min = 1,
      .max = DIMENSION_MAX,
-     .help = "how many values to draw for each worker (1000)"},
+     .help = "random values per worker (1000)"},
     {.name = "output",
      .type = CLI_OPTION_TEXT,
      .offset = offsetof(settings, output),
      .value = "Y.npy",
      .default_value = "",
-     .help = "where to write what they end with"},
+     .help = "file for the final values"},
     {.name = "trace",
      .type = CLI_OPTION_TEXT,
      .offset = offsetof(settings, trace),
      .value = "T.csv",
      .default_value = "",
-     .help = "where to write how every round went"},
+     .help = "file for the error after every round"},
     CLI_OPTION_SEED(settings),
     CLI_OPTIONS_LAUNCH(settings),
     CLI_OPTION_JSON(settings),
@@ -99,10 +100,7 @@ static lac_status take_input(job *j, uint32_t world)
         return LAC_OK;
     }
     cli_npy npy;
-    const lac_status status = cli_npy_read(s->input, &npy, &j->input);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(cli_npy_read(s->input, &npy, &j->input));
     const cli_dimensions *const found = &npy.dimensions;
     char text[CLI_DIMENSIONS_SIZE];
     if (found->count != 2 && found->count != 3) {
@@ -123,7 +121,7 @@ static lac_status take_input(job *j, uint32_t world)
 }
 
 // X_i is one tensor: a vector, or a matrix if X has three dimensions.
-static lac_status open_layout(job *j)
+static lac_status open_input_layout(job *j)
 {
     const cli_dimensions *const d = &j->dimensions;
     const lac_tensor tensor = {
@@ -133,7 +131,7 @@ static lac_status open_layout(job *j)
     return lac_layout_open(&j->layout, &tensor, 1);
 }
 
-static lac_status allocate(job *j, uint32_t world)
+static lac_status allocate_outputs(job *j, uint32_t world)
 {
     cli_average *const a = &j->average;
     const size_t n = lac_layout_values(j->layout);
@@ -159,13 +157,8 @@ static lac_status allocate(job *j, uint32_t world)
                       world, n);
 }
 
-static bool is_usage(lac_status status)
-{
-    return status == LAC_ERR_INVALID || status == LAC_ERR_NOTFOUND;
-}
-
-// Whatever the user typed is looked at before any worker begins.
-static int prepare(void *context, uint32_t world)
+// Checks everything that the user typed before any worker starts.
+static int average_prepare(void *context, uint32_t world)
 {
     job *const j = context;
     const settings *const s = j->s;
@@ -173,9 +166,9 @@ static int prepare(void *context, uint32_t world)
     lac_status status =
         lac_topology_open(&j->topology, s->topology, world, s->seed);
     if (status != LAC_OK) {
-        return is_usage(status) ? cli_misused("average") : cli_failed();
+        return cli_rejected("average", status);
     }
-    if (take_input(j, world) != LAC_OK || open_layout(j) != LAC_OK) {
+    if (take_input(j, world) != LAC_OK || open_input_layout(j) != LAC_OK) {
         return cli_failed();
     }
     *o = lac_algorithm_options_default();
@@ -188,24 +181,28 @@ static int prepare(void *context, uint32_t world)
     lac_cost cost;
     status = lac_algorithm_cost(o, &cost);
     if (status != LAC_OK) {
-        return is_usage(status) ? cli_misused("average") : cli_failed();
+        return cli_rejected("average", status);
     }
-    return allocate(j, world) == LAC_OK ? CLI_GOOD : cli_failed();
+    return allocate_outputs(j, world) == LAC_OK ? CLI_GOOD : cli_failed();
 }
 
-static lac_status work(void *context, lac_transport *transport)
+static lac_status average_work(void *context, lac_transport *transport)
 {
     job *const j = context;
     return cli_average_work(&j->average, transport);
 }
 
-static void release(void *context, uint32_t rank)
+static void average_release(void *context, uint32_t rank)
 {
     job *const j = context;
     cli_average_release(&j->average, rank);
 }
 
-static const cli_crew crew = {prepare, work, release, 0};
+static const cli_workers workers = {
+    .prepare = average_prepare,
+    .work = average_work,
+    .release = average_release,
+};
 
 static lac_status write_trace(job *j)
 {
@@ -222,7 +219,7 @@ static lac_status write_trace(job *j)
 static lac_status write_values(job *j)
 {
     uint8_t header[CLI_NPY_HEADER_MAX];
-    const size_t offset = cli_npy_header(&j->dimensions, header);
+    const size_t offset = cli_npy_header(CLI_NPY_F32, &j->dimensions, header);
     const size_t n = lac_layout_values(j->layout) * j->average.world;
     uint8_t *const file = malloc(offset + n * sizeof(float));
     if (file == NULL) {
@@ -238,8 +235,8 @@ static lac_status write_values(job *j)
     return status;
 }
 
-// What worker 0 has to say and to write.
-static int report(job *j)
+// Writes the files and prints the result of worker 0.
+static int average_report(job *j)
 {
     const settings *const s = j->s;
     const char *const warning = j->average.result.warning;
@@ -261,7 +258,7 @@ static int report(job *j)
     return CLI_GOOD;
 }
 
-static void clear(job *j)
+static void average_clear(job *j)
 {
     if (j->average.trace != NULL) {
         (void)fclose(j->average.trace);
@@ -274,7 +271,7 @@ static void clear(job *j)
     free(j->input);
 }
 
-static int run(const void *given, size_t count, char *const *arguments)
+static int average_run(const void *given, size_t count, char *const *arguments)
 {
     (void)count;
     (void)arguments;
@@ -286,29 +283,29 @@ static int run(const void *given, size_t count, char *const *arguments)
         return cli_misused("average");
     }
     job j = {.s = s};
-    int code = cli_launch("average", &s->launch, &crew, &j);
+    int code = cli_launch("average", &s->launch, &workers, &j);
     if (code == CLI_GOOD && j.average.result.here) {
-        code = report(&j);
+        code = average_report(&j);
     }
-    clear(&j);
+    average_clear(&j);
     return code;
 }
 
 const cli_command cmd_average = {
     .name = "average",
-    .summary = "let workers agree on the mean of their values",
+    .summary = "let workers compute the mean of their values",
     .arguments = "",
     .details =
         "Workers start from the rows of X (workers x values, or workers x\n"
         "rows x columns; float32, C order) or from standard normal values,\n"
-        "run an algorithm for some rounds, and report how far they are from\n"
-        "their mean then and what they sent. They are threads, or under\n"
-        "mpirun its processes. A model algorithm gossips; a gradient\n"
-        "algorithm gets the same X in every round, and a worker's value is\n"
-        "the mean of the results so far. A run that diverges is stopped, and\n"
-        "its error is reported as null. The trace has a line a round: round,\n"
-        "error, mean_drift, payload_bytes so far.",
+        "run an algorithm for some rounds, and report their distance to the\n"
+        "mean and the bytes sent. Workers are threads or, under mpirun, its\n"
+        "processes. A model algorithm gossips. A gradient algorithm reduces\n"
+        "the same X in every round, and a worker's value is the mean of the\n"
+        "results so far. A run that diverges is stopped, and its error is\n"
+        "null. The trace has a line per round: round, error, mean_drift, and\n"
+        "payload_bytes so far.",
     .options = options,
     .settings_size = sizeof(settings),
-    .run = run,
+    .run = average_run,
 };

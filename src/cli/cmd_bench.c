@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// laconic bench: how fast compressors and algorithms are on this machine, next
-// to memcpy.
+// laconic bench: the speed of compressors and algorithms on this machine,
+// relative to memcpy.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/bench.h"
-#include "cli/bench_report.h"
-#include "cli/bench_step.h"
-#include "cli/catalog.h"
-#include "cli/command.h"
-#include "cli/progress.h"
-#include "cli/report.h"
+#include "cli/bench/compressor.h"
+#include "cli/bench/report.h"
+#include "cli/bench/step.h"
+#include "cli/options/catalog.h"
+#include "cli/options/command.h"
+#include "cli/report/progress.h"
+#include "cli/report/table.h"
 
 typedef struct settings {
     const char *compressor;
@@ -32,7 +32,7 @@ static const cli_option options[] = {
      .value = "NAME",
      .default_value = "best",
      .choices = "best|portable|avx2",
-     .help = "which code runs"},
+     .help = "implementation to measure"},
     {.name = "values",
      .type = CLI_OPTION_U64,
      .offset = offsetof(settings, values),
@@ -40,7 +40,7 @@ static const cli_option options[] = {
      .default_value = "25557032",
      .min = 1,
      .max = 1 << 30,
-     .help = "how many floats to compress"},
+     .help = "floats that a compressor gets"},
     {.name = "runs",
      .type = CLI_OPTION_U64,
      .offset = offsetof(settings, runs),
@@ -48,14 +48,14 @@ static const cli_option options[] = {
      .default_value = "7",
      .min = 1,
      .max = 10000,
-     .help = "how often, for the median"},
+     .help = "measurements, for the median"},
     CLI_OPTION_SEED(settings),
     CLI_OPTION_JSON(settings),
     {0},
 };
 
-// What is measured when the user names nothing. Those that this build lacks
-// are passed over.
+// What is measured if the user names nothing. Compressors that this build lacks
+// are skipped.
 static const char *const usual[] = {
     "natural",
     "natural:bits=8",
@@ -74,7 +74,7 @@ static const char *const usual[] = {
 
 enum {
     USUAL_COUNT = sizeof(usual) / sizeof(usual[0]),
-    SPECS_MAX = CLI_BENCH_MOST
+    SPECS_MAX = CLI_BENCH_MAX
 };
 
 typedef struct job {
@@ -85,37 +85,55 @@ typedef struct job {
     cli_bench_step steps[SPECS_MAX]; // of algorithms
     size_t step_count;
     cli_bench_step_options step_options;
-    lac_compressor *kernels; // knows their name
+    lac_compressor *kernels; // names the kernels in use
     cli_bench bench;
 } job;
 
-static lac_status measure(job *j)
+static lac_status measure_entries(job *j, cli_progress *progress)
 {
     const settings *const s = j->settings;
-    cli_progress progress = cli_progress_begin(j->count + j->step_count);
-    lac_status status = cli_bench_init(&j->bench, s->values, s->runs, s->seed);
-    for (size_t i = 0; i < j->count && status == LAC_OK; i++) {
-        cli_progress_step(&progress, i, j->entries[i].spec);
-        status = cli_bench_measure(
-            &j->bench, j->compressors[i], &j->entries[i].result);
+    if (j->count == 0) {
+        return LAC_OK;
     }
-    for (size_t i = 0; i < j->step_count && status == LAC_OK; i++) {
-        cli_progress_step(&progress, j->count + i, j->steps[i].spec);
-        status = cli_bench_step_measure(&j->steps[i], &j->step_options);
+    LAC_TRY(cli_bench_init(&j->bench, s->values, s->runs, s->seed));
+    for (size_t i = 0; i < j->count; i++) {
+        cli_progress_step(progress, i, j->entries[i].spec);
+        LAC_TRY(cli_bench_measure(
+            &j->bench, j->compressors[i], &j->entries[i].result));
+    }
+    return LAC_OK;
+}
+
+static lac_status measure_steps(job *j, cli_progress *progress)
+{
+    for (size_t i = 0; i < j->step_count; i++) {
+        cli_progress_step(progress, j->count + i, j->steps[i].spec);
+        LAC_TRY(cli_bench_step_measure(&j->steps[i], &j->step_options));
+    }
+    return LAC_OK;
+}
+
+static lac_status measure_job(job *j)
+{
+    cli_progress progress = cli_progress_begin(j->count + j->step_count);
+    lac_status status = measure_entries(j, &progress);
+    if (status == LAC_OK) {
+        status = measure_steps(j, &progress);
     }
     cli_progress_end(&progress);
     return status;
 }
 
-// Takes what the user named, or something usual. Returns an exit code.
+// Opens one spec, of the user (`named`) or a usual one. Returns an exit code.
 static int add_spec(job *j, const char *spec, bool named)
 {
     if (cli_bench_is_algorithm(spec)) {
         cli_bench_step *const step = &j->steps[j->step_count++];
         step->spec = spec;
+        step->compressor = cli_given(j->settings->compressor);
         return cli_bench_step_check(step, &j->step_options) == LAC_OK
                    ? CLI_GOOD
-                   : cli_bad_spec_of("bench", "algorithms", spec);
+                   : cli_bad_spec("bench", "algorithms", spec);
     }
     lac_compressor *c = NULL;
     const lac_status status = lac_compressor_open(&c, spec, LAC_FORM_PLAIN);
@@ -123,7 +141,7 @@ static int add_spec(job *j, const char *spec, bool named)
         return CLI_GOOD;
     }
     if (status != LAC_OK) {
-        return cli_bad_spec("bench", spec);
+        return cli_bad_spec("bench", "compressors", spec);
     }
     j->entries[j->count].spec = spec;
     j->compressors[j->count++] = c;
@@ -133,8 +151,8 @@ static int add_spec(job *j, const char *spec, bool named)
                : cli_failed();
 }
 
-// Opens everything before anything is measured, so that a wrong spec is told
-// at once. Returns an exit code.
+// Opens everything before the first measurement, so that a wrong spec is
+// reported at once. Returns an exit code.
 static int open_entries(job *j, size_t count, char *const *arguments)
 {
     const bool named = count > 0;
@@ -145,11 +163,11 @@ static int open_entries(job *j, size_t count, char *const *arguments)
             return code;
         }
     }
-    if (j->step_options.compressor != NULL && j->step_count == 0) {
+    if (*j->settings->compressor != '\0' && j->step_count == 0) {
         (void)!lac_fail(
             LAC_ERR_INVALID,
-            "--compressor: is the one that algorithms use, and none is named; "
-            "a compressor by itself is measured as a SPEC");
+            "--compressor is for algorithms, but no SPEC is one; name the "
+            "compressor as a SPEC to measure it alone");
         return cli_misused("bench");
     }
     if (lac_compressor_open(&j->kernels, "identity", LAC_FORM_PLAIN) !=
@@ -167,12 +185,12 @@ static int bench(job *j, size_t count, char *const *arguments)
     if (code != CLI_GOOD) {
         return code;
     }
-    if (measure(j) != LAC_OK) {
+    if (measure_job(j) != LAC_OK) {
         return cli_failed();
     }
     const cli_bench_report report = {
-        .values = j->bench.n,
-        .runs = j->bench.runs,
+        .values = (size_t)j->settings->values,
+        .runs = (size_t)j->settings->runs,
         .kernels = lac_compressor_kernels(j->kernels),
         .entries = j->entries,
         .count = j->count,
@@ -186,7 +204,7 @@ static int bench(job *j, size_t count, char *const *arguments)
     return CLI_GOOD;
 }
 
-static int run(const void *given, size_t count, char *const *arguments)
+static int bench_run(const void *given, size_t count, char *const *arguments)
 {
     const settings *const s = given;
     job j = {
@@ -196,7 +214,6 @@ static int run(const void *given, size_t count, char *const *arguments)
                 .runs = s->runs,
                 .seed = s->seed,
                 .kernels = kernel_names[s->kernels],
-                .compressor = cli_given(s->compressor),
             },
     };
     const int code = bench(&j, count, arguments);
@@ -210,19 +227,19 @@ static int run(const void *given, size_t count, char *const *arguments)
 
 const cli_command cmd_bench = {
     .name = "bench",
-    .summary = "measure how fast compressors and algorithms are",
+    .summary = "measure the speed of compressors and algorithms",
     .arguments = "[SPEC]...",
     .arguments_max = SPECS_MAX,
     .details =
-        "Measure encoding, decoding with addition, and encoding with error\n"
-        "memory, on one thread, on normal deviates. Without a SPEC the usual\n"
-        "compressors are measured. Each takes turns with a memcpy of the same\n"
-        "floats, so that figures can be compared across machines; of large\n"
-        "tensors nothing is in the caches when either begins.\n"
-        "Where SPEC is an algorithm, such as powersgd:rank=2, a whole step on\n"
-        "the tensors of ResNet-50 is measured, without a network; models are\n"
-        "mixed by two workers, each with a thread of its own.",
+        "Measure encode, decode-add, and encode with error memory, in one\n"
+        "thread, on normal deviates. Without a SPEC, measure the usual\n"
+        "compressors. Each measurement alternates with a memcpy of the same\n"
+        "values, so that results of different machines can be compared. The\n"
+        "caches are flushed before each measurement of a large tensor.\n"
+        "If SPEC is an algorithm, such as powersgd:rank=2, measure a whole\n"
+        "step on the tensors of ResNet-50, without a network. Algorithms that\n"
+        "mix models run with two workers, each in its own thread.",
     .options = options,
     .settings_size = sizeof(settings),
-    .run = run,
+    .run = bench_run,
 };

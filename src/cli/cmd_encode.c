@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// laconic encode: a .npy file through a compressor into a .lac file, and a
-// report of what was saved and what it cost in accuracy.
+// laconic encode: compresses a .npy file into a .lac file, and reports the size
+// and the error.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/catalog.h"
-#include "cli/command.h"
-#include "cli/lac_file.h"
-#include "cli/report.h"
+#include "cli/files/lac_file.h"
+#include "cli/options/catalog.h"
+#include "cli/options/command.h"
+#include "cli/report/table.h"
 #include "data/output.h"
 
 typedef struct settings {
@@ -33,7 +33,7 @@ static const cli_option options[] = {
      .value = "FORM",
      .default_value = "plain",
      .choices = FORMS,
-     .help = "how the values are scaled"},
+     .help = "scaling of the values"},
     CLI_OPTION_SEED(settings),
     CLI_OPTION_JSON(settings),
     {0},
@@ -63,7 +63,7 @@ static double relative_error(const float *x, const float *y, size_t n)
     return error == 0 && norm == 0 ? 0 : error / norm;
 }
 
-static lac_status allocate(job *j, size_t n)
+static lac_status encode_allocate(job *j, size_t n)
 {
     const size_t bound =
         lac_compressor_bound(j->c, j->npy.shape, j->lac.key.scope);
@@ -79,28 +79,19 @@ static lac_status allocate(job *j, size_t n)
 static lac_status compress(job *j)
 {
     const lac_shape shape = j->npy.shape;
-    const size_t n = shape.rows * shape.cols;
-    lac_status status = lac_compressor_reserve(j->c, shape);
-    if (status == LAC_OK) {
-        status = allocate(j, n);
-    }
-    if (status != LAC_OK) {
-        return status;
-    }
+    const size_t n = lac_shape_values(shape);
+    LAC_TRY(lac_compressor_reserve(j->c, shape));
+    LAC_TRY(encode_allocate(j, n));
     uint8_t *const payload = j->file + cli_lac_payload_offset(&j->lac);
-    status = lac_compressor_encode(
+    LAC_TRY(lac_compressor_encode(
         j->c, &j->lac.key, shape, j->values, payload,
         lac_compressor_bound(j->c, shape, j->lac.key.scope),
-        &j->lac.payload_len);
-    if (status == LAC_OK) {
-        status = lac_compressor_decode(
-            j->c, &j->lac.key, shape, payload, j->lac.payload_len, j->decoded);
-    }
-    if (status == LAC_OK) {
-        j->error = relative_error(j->values, j->decoded, n);
-        j->file_len = cli_lac_finish(&j->lac, j->file);
-    }
-    return status;
+        &j->lac.payload_len));
+    LAC_TRY(lac_compressor_decode(
+        j->c, &j->lac.key, shape, payload, j->lac.payload_len, j->decoded));
+    j->error = relative_error(j->values, j->decoded, n);
+    j->file_len = cli_lac_finish(&j->lac, j->file);
+    return LAC_OK;
 }
 
 static const char *form_name(lac_form form)
@@ -109,10 +100,10 @@ static const char *form_name(lac_form form)
     return names[form];
 }
 
-static cJSON *report_json(const job *j)
+static cJSON *encode_json(const job *j)
 {
     const lac_guarantee promise = lac_compressor_guarantee(j->c, j->npy.shape);
-    const double n = (double)(j->npy.shape.rows * j->npy.shape.cols);
+    const double n = (double)lac_shape_values(j->npy.shape);
     cJSON *const o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "compressor", j->lac.spec);
     cJSON_AddStringToObject(o, "form", form_name(j->lac.form));
@@ -153,7 +144,7 @@ static void report_sizes(const job *j, size_t n, cli_table *t)
     } else {
         cli_table_add(t, "%s", j->out);
     }
-    cli_table_add(t, "bits a value");
+    cli_table_add(t, "bits per value");
     if (n == 0) {
         cli_table_add(t, "-");
     } else {
@@ -163,31 +154,31 @@ static void report_sizes(const job *j, size_t n, cli_table *t)
         t, "payload of %s bytes", cli_grouped(j->lac.payload_len, text));
 }
 
-static void report_table(const job *j, FILE *stream)
+static void encode_table(const job *j, FILE *stream)
 {
     const lac_guarantee promise = lac_compressor_guarantee(j->c, j->npy.shape);
     cli_table t = cli_table_make("lrl", NULL);
-    report_sizes(j, j->npy.shape.rows * j->npy.shape.cols, &t);
+    report_sizes(j, lac_shape_values(j->npy.shape), &t);
     cli_table_add(&t, "squared error");
     cli_table_add(&t, "%.4g", j->error);
     cli_table_add(&t, "relative to the squared norm of the values");
-    cli_table_add(&t, "theory");
+    cli_table_add(&t, "bound");
     if (isfinite(promise.error)) {
         cli_table_add(&t, "%.4g", promise.error);
         cli_table_add(
             &t, "at most, on average%s", promise.unbiased ? "; unbiased" : "");
     } else {
         cli_table_add(&t, "none");
-        cli_table_add(&t, "nothing is promised for this shape and form");
+        cli_table_add(&t, "no bound is known for this shape and form");
     }
     cli_table_print(&t, stream);
 }
 
-static int encode(job *j, const settings *s)
+static int encode_file(job *j, const settings *s)
 {
     if (lac_compressor_open(&j->c, s->compressor, (lac_form)s->form) !=
         LAC_OK) {
-        return cli_bad_spec("encode", s->compressor);
+        return cli_bad_spec("encode", "compressors", s->compressor);
     }
     j->lac = (cli_lac){
         .wire_id = lac_compressor_wire_id(j->c),
@@ -214,17 +205,17 @@ static int encode(job *j, const settings *s)
     }
     FILE *const stream = to_stdout ? stderr : stdout;
     if (s->json) {
-        return cli_json_print(report_json(j), stream);
+        return cli_json_print(encode_json(j), stream);
     }
-    report_table(j, stream);
+    encode_table(j, stream);
     return CLI_GOOD;
 }
 
-static int run(const void *given, size_t count, char *const *arguments)
+static int encode_run(const void *given, size_t count, char *const *arguments)
 {
     (void)count;
     job j = {.in = arguments[0], .out = arguments[1]};
-    const int code = encode(&j, given);
+    const int code = encode_file(&j, given);
     free(j.file);
     free(j.decoded);
     free(j.values);
@@ -241,9 +232,9 @@ const cli_command cmd_encode = {
     .details =
         "Compress the float32 values of IN.npy (C order, any number of\n"
         "dimensions) into OUT.lac, and report size and error. A tensor is\n"
-        "compressed as a matrix: its first dimension by all others. OUT.lac\n"
-        "appears whole or not at all.",
+        "compressed as a matrix: its first dimension by the product of the\n"
+        "others. On failure OUT.lac is unchanged.",
     .options = options,
     .settings_size = sizeof(settings),
-    .run = run,
+    .run = encode_run,
 };

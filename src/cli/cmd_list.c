@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// laconic list: everything that can be named, and with which settings.
+// laconic list: all names that specs can use, and their settings.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/catalog.h"
-#include "cli/command.h"
-#include "cli/report.h"
+#include "cli/options/catalog.h"
+#include "cli/options/command.h"
+#include "cli/report/table.h"
 
 typedef struct settings {
     bool json;
@@ -56,7 +56,7 @@ static void write_summary(const cli_item *item, char *text, size_t size)
     }
 }
 
-// A default as a value of its kind: a bool, a number, or else a text.
+// A default as a JSON value of its type: a bool, a number, or a string.
 static cJSON *default_json(const lac_param *param, const char *text)
 {
     char *end = NULL;
@@ -70,7 +70,7 @@ static cJSON *default_json(const lac_param *param, const char *text)
     return cJSON_CreateString(text);
 }
 
-// The words of a text as an array, or null.
+// The words of a text as an array; null for NULL.
 static cJSON *words_json(const char *text, char separator)
 {
     if (text == NULL) {
@@ -140,7 +140,7 @@ static cJSON *list_json(void)
     return o;
 }
 
-// "0 to 1", "above 0 to 1", or "1 or more" if the type is the only limit.
+// "0 to 1", "above 0 to 1", or "1 or more" if only the type limits it.
 static void write_numbers(const lac_param *param, char *text, size_t size)
 {
     const char *const above = param->above_min ? "above " : "";
@@ -175,7 +175,7 @@ static void write_range(const lac_param *param, char *text, size_t size)
     }
 }
 
-// An alias has the settings of its plug-in, which stand above it already.
+// An alias has the settings of its plug-in, which are listed above it.
 static void add_item(cli_table *table, const cli_item *item)
 {
     char text[CLI_CELL_SIZE], range[CLI_CELL_SIZE];
@@ -212,7 +212,7 @@ static void print_kind(const cli_kind *kind)
     }
 }
 
-static int run(const void *given, size_t count, char *const *arguments)
+static int list_run(const void *given, size_t count, char *const *arguments)
 {
     (void)count;
     (void)arguments;
@@ -225,23 +225,22 @@ static int run(const void *given, size_t count, char *const *arguments)
     for (size_t k = 0; k < kind_count; k++) {
         print_kind(&kinds[k]);
     }
-    printf("A spec is name:key=value,key=value; the first key may be left out, "
+    printf("A spec is name:key=value,key=value; the first key may be omitted, "
            "as in top-k:0.01.\n");
     return CLI_GOOD;
 }
 
 const cli_command cmd_list = {
     .name = "list",
-    .summary = "print everything that can be named, with its settings",
+    .summary = "list compressors, algorithms, models and their settings",
     .arguments = "",
     .details =
-        "Print everything that can be named: its settings with their "
-        "defaults,\n"
-        "what they accept and what they do. In JSON a default is a value of\n"
-        "its kind (true, 127, \"inf\"); what has no minimum, maximum or "
-        "choices\n"
-        "has null there; `above_min` tells that the minimum itself is refused.",
+        "Print all names that specs can use, with their settings, defaults,\n"
+        "ranges and meaning. In JSON a default has the type of the setting\n"
+        "(true, 127, \"inf\"); `min`, `max` and `choices` are null where "
+        "there\n"
+        "are none; `above_min` is true if the minimum itself is rejected.",
     .options = options,
     .settings_size = sizeof(settings),
-    .run = run,
+    .run = list_run,
 };

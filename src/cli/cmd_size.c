@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// laconic size: what an algorithm sends and keeps for a model, from the shapes
-// of its tensors alone.
+// laconic size: the bytes and the memory of an algorithm for a model, computed
+// from the shapes of its tensors.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/catalog.h"
-#include "cli/command.h"
-#include "cli/launch.h"
-#include "cli/report.h"
-#include "cli/size_report.h"
+#include "cli/launch/launch.h"
+#include "cli/options/catalog.h"
+#include "cli/options/command.h"
+#include "cli/report/table.h"
+#include "cli/size/report.h"
 #include "data/file.h"
 #include "nn/layouts.h"
 
@@ -36,7 +36,7 @@ static const cli_option options[] = {
      .offset = offsetof(settings, layout),
      .value = "FILE",
      .default_value = "",
-     .help = "or a line a tensor: name, rows, columns"},
+     .help = "file with a line per tensor, instead of --model"},
     {.name = "algorithm",
      .type = CLI_OPTION_TEXT,
      .offset = offsetof(settings, algorithm),
@@ -51,7 +51,7 @@ static const cli_option options[] = {
      .default_value = "8",
      .min = 1,
      .max = CLI_WORKERS_MAX,
-     .help = "how many take part"},
+     .help = "number of workers"},
     CLI_OPTION_SEED(settings),
     CLI_OPTION_JSON(settings),
     {0},
@@ -65,40 +65,38 @@ typedef struct job {
     cli_size size;
 } job;
 
-// A sentence about a layout begins with the name of the file instead.
+// Replaces the prefix of a message about a layout by the name of the file.
 static lac_status name_file(lac_status status, const char *path)
 {
     static const char prefix[] = "layout: ";
-    char sentence[256];
-    (void)snprintf(sentence, sizeof(sentence), "%s", lac_error_message());
-    const size_t skip = strncmp(sentence, prefix, sizeof(prefix) - 1) == 0
+    char message[256];
+    (void)snprintf(message, sizeof(message), "%s", lac_error_message());
+    const size_t skip = strncmp(message, prefix, sizeof(prefix) - 1) == 0
                             ? sizeof(prefix) - 1
                             : 0;
-    return lac_fail(status, "%s: %s", path, sentence + skip);
+    return lac_fail(status, "%s: %s", path, message + skip);
 }
 
 static lac_status read_layout(const char *path, lac_layout **out)
 {
     data_bytes file;
-    lac_status status = data_file_read(path, &file);
-    if (status != LAC_OK) {
-        return status;
-    }
-    status = lac_layout_parse(out, (const char *)file.data, file.len);
+    LAC_TRY(data_file_read(path, &file));
+    const lac_status status =
+        lac_layout_parse(out, (const char *)file.data, file.len);
     data_bytes_free(&file);
     if (status != LAC_OK) {
         return name_file(status, path);
     }
-    if (lac_layout_count(*out) == 0) {
-        return lac_fail(
-            LAC_ERR_INVALID,
-            "%s: has no tensor, expected lines of name, rows and columns",
-            path);
-    }
-    return LAC_OK;
+    return lac_layout_count(*out) > 0
+               ? LAC_OK
+               : lac_fail(
+                     LAC_ERR_INVALID,
+                     "%s: has no tensor, expected lines of name, rows and "
+                     "columns",
+                     path);
 }
 
-static int open_layout(job *j)
+static int open_size_layout(job *j)
 {
     const settings *const s = j->s;
     if ((*s->model == '\0') == (*s->layout == '\0')) {
@@ -116,12 +114,11 @@ static int open_layout(job *j)
     if (status == LAC_OK) {
         return CLI_GOOD;
     }
-    return status == LAC_ERR_NOMEM
-               ? cli_failed()
-               : cli_bad_spec_of("size", "models", s->model);
+    return status == LAC_ERR_NOMEM ? cli_failed()
+                                   : cli_bad_spec("size", "models", s->model);
 }
 
-static int open_topology(job *j)
+static int open_size_topology(job *j)
 {
     const settings *const s = j->s;
     const bool file = strncmp(s->topology, "file:", 5) == 0;
@@ -132,7 +129,7 @@ static int open_topology(job *j)
     }
     return status == LAC_ERR_NOMEM || (status == LAC_ERR_INVALID && file)
                ? cli_failed()
-               : cli_bad_spec_of("size", "topologies", s->topology);
+               : cli_bad_spec("size", "topologies", s->topology);
 }
 
 // Counts the values that the compressor keeps of all tensors.
@@ -143,7 +140,7 @@ static int count_kept(job *j)
         return CLI_GOOD;
     }
     if (lac_compressor_open(&c, j->s->compressor, LAC_FORM_PLAIN) != LAC_OK) {
-        return cli_bad_spec("size", j->s->compressor);
+        return cli_bad_spec("size", "compressors", j->s->compressor);
     }
     for (size_t i = 0; i < lac_layout_count(j->layout); i++) {
         j->size.values_kept +=
@@ -153,25 +150,22 @@ static int count_kept(job *j)
     return CLI_GOOD;
 }
 
-// The payload of one tensor: what a layout of it alone would cost.
+// Writes the payload of one tensor: the cost of a layout with it alone.
 static lac_status tensor_bytes(
     const lac_algorithm_options *all, size_t index, double *out)
 {
     lac_algorithm_options alone = *all;
     lac_layout *layout = NULL;
     lac_cost cost = {0};
-    lac_status status =
-        lac_layout_open(&layout, lac_layout_tensor(all->layout, index), 1);
-    if (status == LAC_OK) {
-        alone.layout = layout;
-        status = lac_algorithm_cost(&alone, &cost);
-    }
+    LAC_TRY(lac_layout_open(&layout, lac_layout_tensor(all->layout, index), 1));
+    alone.layout = layout;
+    const lac_status status = lac_algorithm_cost(&alone, &cost);
     lac_layout_close(layout);
     *out = cost.payload_bytes;
     return status;
 }
 
-// Where the bytes are is told if it can be; it is no reason to fail.
+// The bytes per tensor are optional: if they are unknown, the command succeeds.
 static void split_bytes(job *j)
 {
     const size_t count = lac_layout_count(j->layout);
@@ -200,11 +194,11 @@ static int find_cost(job *j)
         return CLI_GOOD;
     }
     return status == LAC_ERR_INVALID || status == LAC_ERR_NOTFOUND
-               ? cli_bad_spec_of("size", "algorithms", s->algorithm)
+               ? cli_bad_spec("size", "algorithms", s->algorithm)
                : cli_failed();
 }
 
-static int report(job *j)
+static int size_report(job *j)
 {
     const settings *const s = j->s;
     j->size.model = cli_given(s->model);
@@ -218,10 +212,11 @@ static int report(job *j)
     return CLI_GOOD;
 }
 
-static int run(const void *given, size_t count, char *const *arguments)
+static int size_run(const void *given, size_t count, char *const *arguments)
 {
     static int (*const steps[])(job *) = {
-        open_layout, open_topology, count_kept, find_cost, report};
+        open_size_layout, open_size_topology, count_kept, find_cost,
+        size_report};
     (void)count;
     (void)arguments;
     job j = {.s = given};
@@ -238,18 +233,19 @@ static int run(const void *given, size_t count, char *const *arguments)
 
 const cli_command cmd_size = {
     .name = "size",
-    .summary = "tell what an algorithm sends and keeps for a model",
+    .summary = "compute the bytes and memory of an algorithm for a model",
     .arguments = "",
     .details =
-        "From the shapes of a model's tensors alone: the bytes of payload a\n"
-        "step (of gossip to one neighbour, else one worker's contribution),\n"
-        "messages, memory, and the time to send the bytes of a worker once\n"
-        "over common links, to each neighbour in gossip, without latency,\n"
-        "computing and what a collective does underneath. Where the data\n"
-        "decide how many bytes there are it is the most there can be, where\n"
-        "rounds differ their mean.\n"
-        "A layout file has a line a tensor: its name, rows and columns.",
+        "From the shapes of the tensors alone, compute for one step: the "
+        "bytes\n"
+        "of payload (in gossip to one neighbour, else the contribution of one\n"
+        "worker), the messages, the memory of a worker, and the time to send\n"
+        "its bytes once over common links (in gossip to each neighbour). The\n"
+        "time has no latency, no computation and no overhead of a collective.\n"
+        "If the size depends on the data, it is the maximum; if it differs\n"
+        "between rounds, it is the mean.\n"
+        "A layout file has a line per tensor: its name, rows and columns.",
     .options = options,
     .settings_size = sizeof(settings),
-    .run = run,
+    .run = size_run,
 };

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// laconic topology: who talks to whom in a network, and how fast it agrees.
+// laconic topology: the neighbours, weights and spectrum of a network.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/catalog.h"
-#include "cli/command.h"
-#include "cli/network.h"
-#include "cli/report.h"
+#include "cli/options/catalog.h"
+#include "cli/options/command.h"
+#include "cli/report/table.h"
+#include "cli/topology/network.h"
 
 typedef struct settings {
     uint64_t workers;
@@ -25,7 +25,7 @@ static const cli_option options[] = {
      .value = "N",
      .min = 1,
      .max = UINT32_MAX,
-     .help = "how many there are"},
+     .help = "number of workers"},
     {.name = "matrix",
      .type = CLI_OPTION_TEXT,
      .offset = offsetof(settings, matrix),
@@ -37,7 +37,7 @@ static const cli_option options[] = {
     {0},
 };
 
-static int report_json(
+static int topology_json(
     const lac_topology *t, const lac_spectrum *s, FILE *stream)
 {
     cJSON *const o = cJSON_CreateObject();
@@ -66,10 +66,10 @@ static void add_degrees(const lac_topology *t, cli_table *table)
     cli_table_add(table, "%" PRIu32, most);
     if (lac_topology_period(t) > 1) {
         cli_table_add(
-            table, "in a round; the network repeats after %" PRIu32 " rounds",
+            table, "per round; the network repeats after %" PRIu32 " rounds",
             lac_topology_period(t));
     } else if (least == most) {
-        cli_table_add(table, "everyone has as many");
+        cli_table_add(table, "the same for all workers");
     } else {
         cli_table_add(
             table, "the fewest are %" PRIu32 ", the mean is %.4g", least,
@@ -77,8 +77,8 @@ static void add_degrees(const lac_topology *t, cli_table *table)
     }
 }
 
-// A number near 0 is not shown as -0.
-static void add_number(
+// A value near 0 is not printed as -0.
+static void add_eigenvalue(
     cli_table *table, const char *name, double value, const char *note)
 {
     cli_table_add(table, "%s", name);
@@ -86,7 +86,7 @@ static void add_number(
     cli_table_add(table, "%s", note);
 }
 
-static void report_table(
+static void topology_table(
     const lac_topology *t, const lac_spectrum *s, FILE *stream)
 {
     char text[CLI_GROUPED_SIZE];
@@ -99,22 +99,24 @@ static void report_table(
         varies ? "in all rounds together" : "");
     add_degrees(t, &table);
     if (isfinite(s->gap)) {
-        add_number(
+        add_eigenvalue(
             &table, "lambda 2", s->lambda2,
             varies ? "second largest eigenvalue of W, the product of a period"
                    : "second largest eigenvalue of W");
-        add_number(&table, "lambda n", s->lambdan, "smallest eigenvalue");
-        add_number(
+        add_eigenvalue(&table, "lambda n", s->lambdan, "smallest eigenvalue");
+        add_eigenvalue(
             &table, "gap", s->gap,
-            varies ? "share of the disagreement that a period takes away"
-                   : "share of the disagreement that a round takes away");
-        add_number(&table, "beta", s->beta, "norm of I - W");
+            varies
+                ? "relative reduction of the distance to the mean by a period"
+                : "relative reduction of the distance to the mean by a round");
+        add_eigenvalue(&table, "beta", s->beta, "norm of I - W");
     }
     cli_table_print(&table, stream);
     cli_network_print(t, stream);
 }
 
-static int report(const lac_topology *t, const settings *s, FILE *stream)
+static int topology_report(
+    const lac_topology *t, const settings *s, FILE *stream)
 {
     const double unknown = (double)NAN;
     lac_spectrum spectrum = {unknown, unknown, unknown, unknown};
@@ -125,22 +127,22 @@ static int report(const lac_topology *t, const settings *s, FILE *stream)
         return cli_failed();
     }
     if (s->json) {
-        return report_json(t, &spectrum, stream);
+        return topology_json(t, &spectrum, stream);
     }
-    report_table(t, &spectrum, stream);
+    topology_table(t, &spectrum, stream);
     return CLI_GOOD;
 }
 
-// What the user typed does not fit, or a file that it names is wrong.
-static int refuse(lac_status status, const char *spec)
+// A wrong spec is usage; a file that the spec names and that is wrong is not.
+static int topology_rejected(lac_status status, const char *spec)
 {
     const bool file = strncmp(spec, "file:", 5) == 0;
     return status == LAC_ERR_NOMEM || (status == LAC_ERR_INVALID && file)
                ? cli_failed()
-               : cli_bad_spec_of("topology", "topologies", spec);
+               : cli_bad_spec("topology", "topologies", spec);
 }
 
-static int run(const void *given, size_t count, char *const *arguments)
+static int topology_run(const void *given, size_t count, char *const *arguments)
 {
     (void)count;
     const settings *const s = given;
@@ -148,7 +150,7 @@ static int run(const void *given, size_t count, char *const *arguments)
     const lac_status status =
         lac_topology_open(&t, arguments[0], (uint32_t)s->workers, s->seed);
     if (status != LAC_OK) {
-        return refuse(status, arguments[0]);
+        return topology_rejected(status, arguments[0]);
     }
     int code = CLI_GOOD;
     FILE *stream = stdout;
@@ -159,7 +161,7 @@ static int run(const void *given, size_t count, char *const *arguments)
         }
     }
     if (code == CLI_GOOD) {
-        code = report(t, s, stream);
+        code = topology_report(t, s, stream);
     }
     lac_topology_close(t);
     return code;
@@ -167,16 +169,16 @@ static int run(const void *given, size_t count, char *const *arguments)
 
 const cli_command cmd_topology = {
     .name = "topology",
-    .summary = "show a network of workers and how fast it agrees",
+    .summary = "show a network of workers and its spectrum",
     .arguments = "SPEC",
     .arguments_min = 1,
     .arguments_max = 1,
     .details =
-        "Show who talks to whom in the network SPEC, with which weights, and\n"
-        "the spectrum of its mixing matrix W. `laconic list` shows the\n"
-        "networks there are. If it varies from round to round, W is the\n"
-        "product over one period.",
+        "Show the neighbours and weights of the network SPEC and the spectrum\n"
+        "of its mixing matrix W. `laconic list` shows the available networks.\n"
+        "For a network that varies from round to round, W is the product over\n"
+        "one period.",
     .options = options,
     .settings_size = sizeof(settings),
-    .run = run,
+    .run = topology_run,
 };

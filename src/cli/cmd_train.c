@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// laconic train: workers train one model together and say little.
+// laconic train: workers train one model together, with compressed messages.
 #include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -7,27 +7,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/command.h"
-#include "cli/fetch.h"
-#include "cli/launch.h"
-#include "cli/manifest.h"
-#include "cli/progress.h"
-#include "cli/report.h"
-#include "cli/train_folder.h"
-#include "cli/train_report.h"
-#include "cli/train_settings.h"
+#include "cli/data/fetch.h"
+#include "cli/launch/launch.h"
+#include "cli/options/command.h"
+#include "cli/report/progress.h"
+#include "cli/report/table.h"
+#include "cli/train/folder.h"
+#include "cli/train/manifest.h"
+#include "cli/train/report.h"
+#include "cli/train/settings.h"
 #include "nn/network.h"
 #include "train/feed.h"
 #include "train/run.h"
 
 enum {
-    STACK_SIZE = 8 << 20, // oneDNN needs more than our own code does
+    STACK_SIZE = 8 << 20, // for oneDNN
     WHAT_SIZE = 80,
 };
 
-// Set by a signal; the run then ends with a checkpoint. All workers look at it,
-// so it is atomic, and without a lock, which a handler could not take.
-static atomic_int asked_to_stop;
+// Set by a signal; the run then ends with a checkpoint. All workers read it. It
+// is atomic because a signal handler cannot take a lock.
+static atomic_int stop_requested;
 
 // One run of the command. Everything is NULL or owned by it.
 typedef struct job {
@@ -41,16 +41,16 @@ typedef struct job {
     cli_progress progress;
 } job;
 
-static void stop(int number)
+static void request_stop(int number)
 {
     (void)number;
-    asked_to_stop = 1;
+    stop_requested = 1;
 }
 
 // A second signal ends the program at once.
-static void catch_signals(void)
+static void catch_stop_signals(void)
 {
-    struct sigaction action = {.sa_handler = stop};
+    struct sigaction action = {.sa_handler = request_stop};
     action.sa_flags = (int)(SA_RESETHAND | SA_RESTART);
     (void)sigemptyset(&action.sa_mask);
     (void)sigaction(SIGINT, &action, NULL);
@@ -70,8 +70,9 @@ static lac_status open_data(job *j)
     return data_set_open(&j->set, &options);
 }
 
-// The layout of the model for these data, by way of the smallest network.
-static lac_status open_layout(job *j)
+// Opens the layout of the model for these data, taken from the smallest
+// network.
+static lac_status open_model_layout(job *j)
 {
     nn_network *net = NULL;
     const nn_options smallest = {
@@ -80,10 +81,8 @@ static lac_status open_layout(job *j)
         .batch = 1,
         .steps = 1,
     };
-    lac_status status = nn_network_open(&net, &smallest);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(nn_network_open(&net, &smallest));
+    lac_status status = LAC_OK;
     const lac_layout *const layout = nn_network_layout(net);
     const size_t count = lac_layout_count(layout);
     lac_tensor *const tensors = calloc(count, sizeof(*tensors));
@@ -100,13 +99,23 @@ static lac_status open_layout(job *j)
     return status;
 }
 
-static bool is_usage(lac_status status)
+static lac_status open_plan(job *j)
 {
-    return status == LAC_ERR_INVALID || status == LAC_ERR_NOTFOUND;
+    LAC_TRY(open_model_layout(j));
+    return cli_train_plan(&j->s, j->set, j->topology, j->layout, &j->run.plan);
 }
 
-// Whatever the user typed is looked at before any worker begins.
-static int prepare(void *context, uint32_t world)
+static lac_status prepare_folder(job *j)
+{
+    j->settings = cli_manifest_settings(cli_train_options, &j->s);
+    if (j->settings == NULL) {
+        return lac_fail(LAC_ERR_NOMEM, "no memory for the manifest");
+    }
+    return cli_train_folder_check(j->s.out, j->settings, j->s.resume);
+}
+
+// Checks everything that the user typed before any worker starts.
+static int train_prepare(void *context, uint32_t world)
 {
     job *const j = context;
     j->run.world = world;
@@ -114,26 +123,17 @@ static int prepare(void *context, uint32_t world)
     lac_status status =
         lac_topology_open(&j->topology, j->s.topology, world, j->s.seed);
     if (status != LAC_OK) {
-        return is_usage(status) ? cli_misused("train") : cli_failed();
+        return cli_rejected("train", status);
     }
     status = open_data(j);
     if (status != LAC_OK) {
         return status == LAC_ERR_NOTFOUND ? cli_misused("train") : cli_failed();
     }
-    status = open_layout(j);
-    if (status == LAC_OK) {
-        status =
-            cli_train_plan(&j->s, j->set, j->topology, j->layout, &j->run.plan);
-    }
+    status = open_plan(j);
     if (status != LAC_OK) {
-        return is_usage(status) ? cli_misused("train") : cli_failed();
+        return cli_rejected("train", status);
     }
-    j->settings = cli_manifest_settings(cli_train_options, &j->s);
-    if (j->settings == NULL) {
-        (void)!lac_fail(LAC_ERR_NOMEM, "no memory for the manifest");
-        return cli_failed();
-    }
-    if (cli_train_folder_check(j->s.out, j->settings, j->s.resume) != LAC_OK) {
+    if (prepare_folder(j) != LAC_OK) {
         return cli_failed();
     }
     j->run.workers = calloc(world, sizeof(*j->run.workers));
@@ -141,32 +141,37 @@ static int prepare(void *context, uint32_t world)
         (void)!lac_fail(LAC_ERR_NOMEM, "no memory for %u workers", world);
         return cli_failed();
     }
-    catch_signals();
+    catch_stop_signals();
     return CLI_GOOD;
 }
 
-static lac_status work(void *context, lac_transport *transport)
+static lac_status train_job_work(void *context, lac_transport *transport)
 {
     job *const j = context;
     return train_work(&j->run, transport);
 }
 
-static void release(void *context, uint32_t rank)
+static void train_job_release(void *context, uint32_t rank)
 {
     job *const j = context;
     train_release(&j->run, rank);
 }
 
-static const cli_crew crew = {prepare, work, release, STACK_SIZE};
+static const cli_workers workers = {
+    .prepare = train_prepare,
+    .work = train_job_work,
+    .release = train_job_release,
+    .stack_size = STACK_SIZE,
+};
 
-static lac_status hold(void *context)
+static lac_status take_folder(void *context)
 {
     job *const j = context;
-    return cli_train_folder_take(
+    return cli_train_folder_lock(
         j->s.out, j->settings, j->s.resume, &j->folder_lock);
 }
 
-static lac_status ready(void *context, const train_facts *facts)
+static lac_status begin_run(void *context, const train_facts *facts)
 {
     job *const j = context;
     if (facts->warning != NULL) {
@@ -185,7 +190,7 @@ static lac_status ready(void *context, const train_facts *facts)
     return status;
 }
 
-static void tell(void *context, const train_progress *p)
+static void show_progress(void *context, const train_progress *p)
 {
     job *const j = context;
     char what[WHAT_SIZE], bytes[CLI_BYTES_SIZE];
@@ -201,7 +206,7 @@ static void tell(void *context, const train_progress *p)
     cli_progress_step(&j->progress, (size_t)p->step - (p->step > 0), what);
 }
 
-static void tell_epoch(void *context, const train_metrics *m)
+static void print_epoch(void *context, const train_metrics *m)
 {
     job *const j = context;
     char quality[WHAT_SIZE], bytes[CLI_BYTES_SIZE];
@@ -223,14 +228,14 @@ static void tell_epoch(void *context, const train_metrics *m)
         cli_bytes((double)m->usage.traffic.payload_bytes, bytes));
 }
 
-static int report(const job *j)
+static int train_report(const job *j)
 {
     const train_result *const r = &j->run.result;
     if (r->interrupted) {
         (void)fprintf(
             stderr,
-            "laconic: stopped, with a checkpoint in %s; the same command with "
-            "--resume goes on\n",
+            "laconic: stopped after a checkpoint in %s; continue with the same "
+            "command and --resume\n",
             j->s.out);
         return CLI_FAILED;
     }
@@ -241,9 +246,9 @@ static int report(const job *j)
     return CLI_GOOD;
 }
 
-static void clear(job *j)
+static void train_clear(job *j)
 {
-    cli_train_folder_leave(j->folder_lock);
+    cli_train_folder_unlock(j->folder_lock);
     free(j->run.workers);
     cJSON_Delete(j->settings);
     lac_topology_close(j->topology);
@@ -251,7 +256,8 @@ static void clear(job *j)
     data_set_close(j->set);
 }
 
-static int run(const void *given, size_t count, char *const *arguments)
+static int train_run_command(
+    const void *given, size_t count, char *const *arguments)
 {
     (void)count;
     (void)arguments;
@@ -261,40 +267,36 @@ static int run(const void *given, size_t count, char *const *arguments)
     };
     j.run.hooks = (train_hooks){
         .context = &j,
-        .lock = hold,
-        .ready = ready,
-        .progress = tell,
-        .epoch = tell_epoch,
-        .stop = &asked_to_stop,
+        .lock = take_folder,
+        .ready = begin_run,
+        .progress = show_progress,
+        .epoch = print_epoch,
+        .stop = &stop_requested,
     };
-    int code = cli_launch("train", &j.s.launch, &crew, &j);
+    int code = cli_launch("train", &j.s.launch, &workers, &j);
     cli_progress_end(&j.progress);
     if (code == CLI_GOOD && j.run.result.here) {
-        code = report(&j);
+        code = train_report(&j);
     }
-    clear(&j);
+    train_clear(&j);
     return code;
 }
 
 const cli_command cmd_train = {
     .name = "train",
-    .summary = "train a network with workers that say little",
+    .summary = "train a network with compressed communication",
     .arguments = "",
     .details =
-        "Workers, threads of this process or under mpirun its processes, "
-        "train\n"
-        "one model on shares of the data. After every epoch a line with loss,\n"
-        "accuracy and bytes goes to stderr and DIR/metrics.jsonl; at the end "
-        "a\n"
-        "table is printed, and the averaged model is in "
-        "DIR/model.safetensors.\n"
-        "Ctrl-C ends the run after a checkpoint; the same command with "
-        "--resume\n"
-        "goes on, with the same bits as if it had never stopped. --epochs may\n"
-        "then be larger; other settings that change the result must be as "
-        "they\n"
-        "were.",
+        "Workers train one model, each on its share of the data. They are\n"
+        "threads of this process or, under mpirun, its processes. After every\n"
+        "epoch, loss, accuracy and bytes go to stderr and DIR/metrics.jsonl.\n"
+        "At the end a table is printed, and DIR/model.safetensors holds the\n"
+        "averaged model.\n"
+        "Ctrl-C ends the run after a checkpoint. The same command with\n"
+        "--resume continues it, with the same bits as without the stop.\n"
+        "--epochs may then be larger; other settings that affect the result\n"
+        "must be the same.",
     .options = cli_train_options,
     .settings_size = sizeof(cli_train_settings),
-    .run = run,
+    .run = train_run_command,
 };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The laconic program: pick a subcommand and run it.
+// The laconic program: finds a subcommand and runs it.
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/command.h"
+#include "cli/options/command.h"
 
 #define LAC_COMMAND(name) extern const cli_command cmd_##name;
 #include "cli/commands.def"
@@ -30,8 +30,8 @@ static void usage(FILE *stream)
             stream, "  %-8s  %s\n", commands[i]->name, commands[i]->summary);
     }
     (void)fprintf(
-        stream, "\n`laconic COMMAND --help` describes a command, "
-                "`laconic --version` prints the version.\n");
+        stream, "\n`laconic COMMAND --help` describes a command; "
+                "`laconic --version` prints\nthe version.\n");
 }
 
 static const cli_command *find_command(const char *name)
@@ -54,7 +54,7 @@ static int unknown_command(const char *word)
         }
     }
     (void)fprintf(
-        stderr, "laconic: no command is named \"%s\"%s%s%s\n", word,
+        stderr, "laconic: unknown command \"%s\"%s%s%s\n", word,
         closest == NULL ? "" : "; did you mean ",
         closest == NULL ? "" : closest, closest == NULL ? "" : "?");
     (void)fprintf(stderr, "try `laconic --help`\n");
@@ -66,7 +66,7 @@ static bool is_help(const char *word)
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
-static bool asks_for_help(int argc, char **argv)
+static bool has_help(int argc, char **argv)
 {
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (is_help(argv[i])) {
@@ -78,7 +78,7 @@ static bool asks_for_help(int argc, char **argv)
 
 static int run_command(const cli_command *command, int argc, char **argv)
 {
-    if (asks_for_help(argc, argv)) {
+    if (has_help(argc, argv)) {
         cli_help(command);
         return CLI_GOOD;
     }
@@ -95,7 +95,7 @@ static int run_command(const cli_command *command, int argc, char **argv)
     return code;
 }
 
-static int run(int argc, char **argv)
+static int run_program(int argc, char **argv)
 {
     if (argc < 2) {
         usage(stderr);
@@ -124,13 +124,13 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    // A file-size limit is then an error of write, which can be reported and
-    // cleaned up after.
+    // Exceeding a file-size limit then fails in write, which is reported and
+    // cleaned up.
     (void)signal(SIGXFSZ, SIG_IGN);
-    const int code = run(argc, argv);
+    const int code = run_program(argc, argv);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         (void)fprintf(
-            stderr, "laconic: cannot write to the standard output: %s\n",
+            stderr, "laconic: cannot write to standard output: %s\n",
             strerror(errno));
         return CLI_FAILED;
     }

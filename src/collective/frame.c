@@ -9,14 +9,14 @@
 //     24  8  round
 //     32  4  phase
 //     36  4  sender
-//     40  4  receiver, 0xffffffff for whoever gets it
+//     40  4  receiver, 0xffffffff for any
 //     44  8  length of the body
 //     52  8  XXH3 (64 bits) of the body
 //     60  4  low half of XXH3 of bytes 0 to 59
 //
-// Magic and version stay where they are in every version to come. The header
-// has a hash of its own so that a field is only believed, and named as the one
-// that differs, when it is what the sender wrote.
+// Magic and version keep their place in every later version. The header has its
+// own hash, so that an error message names a field only if it has the value
+// that the sender wrote.
 #include "collective/frame.h"
 
 #include <inttypes.h>
@@ -78,7 +78,7 @@ void laci_frame_write(const laci_frame *frame, uint8_t *message, size_t len)
     laci_put_u32(message + HEADER_HASH_AT, header_hash(message));
 }
 
-// Is this a frame of our version, as its sender wrote it and of full length?
+// Checks that this is a complete, unaltered frame of our version.
 static lac_status check_header(
     uint32_t sender, const uint8_t *message, size_t len)
 {
@@ -113,7 +113,7 @@ static lac_status check_header(
         return lac_fail(
             LAC_ERR_CORRUPT,
             "frame from worker %" PRIu32 ": body has %zu bytes, its header "
-            "says %" PRIu64,
+            "states %" PRIu64,
             sender, len - LACI_FRAME_SIZE, stated);
     }
     return LAC_OK;
@@ -128,7 +128,7 @@ static lac_status differs(
         sender, what, found, expected);
 }
 
-// Does it belong to the same run, and do both run the same thing?
+// Checks that sender and receiver belong to one run with equal settings.
 static lac_status check_run(const laci_frame *expected, const uint8_t *message)
 {
     const uint64_t session = laci_get_u64(message + SESSION_AT);
@@ -150,8 +150,8 @@ static lac_status check_run(const laci_frame *expected, const uint8_t *message)
     return LAC_OK;
 }
 
-// Is it the message that is due from this sender?
-static lac_status check_moment(
+// Checks that it is the next message from this sender.
+static lac_status check_exchange(
     const laci_frame *expected, const uint8_t *message)
 {
     const uint32_t from = expected->sender;
@@ -184,7 +184,7 @@ lac_status laci_frame_check(
 {
     LAC_TRY(check_header(expected->sender, message, len));
     LAC_TRY(check_run(expected, message));
-    LAC_TRY(check_moment(expected, message));
+    LAC_TRY(check_exchange(expected, message));
     const uint8_t *const body = message + LACI_FRAME_SIZE;
     const size_t body_len = len - LACI_FRAME_SIZE;
     if (laci_get_u64(message + BODY_HASH_AT) != XXH3_64bits(body, body_len)) {

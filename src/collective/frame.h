@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Frames: what surrounds a message between two workers, so that bytes that are
-// truncated, altered or meant for another moment are refused with a sentence
-// that says what differed. docs/format.md has the layout.
+// Frames: the header of a message between two workers. A message that is
+// truncated, altered or meant for another exchange is refused, and the error
+// message names the difference. docs/format.md has the layout.
 #ifndef LACONIC_COLLECTIVE_FRAME_H
 #define LACONIC_COLLECTIVE_FRAME_H
 
@@ -15,23 +15,23 @@ enum {
     LACI_FRAME_VERSION = 1,
 };
 
-// What both ends know of a message beforehand.
+// The properties of a message that both ends know beforehand.
 typedef struct laci_frame {
     uint64_t session;  // which run
     uint64_t identity; // hash of layout, algorithm and compressor
     uint64_t round;
     uint32_t phase; // which exchange of the round
     uint32_t sender;
-    uint32_t receiver; // or LAC_RANK_ANY for whoever gets it
+    uint32_t receiver; // or LAC_RANK_ANY for any receiver
     uint16_t step;     // which message of a collective made of several
 } laci_frame;
 
-// laci_frame_write puts the header for the `len` bytes that follow it into
+// laci_frame_write writes the header for the `len` bytes that follow it to
 // message[0..LACI_FRAME_SIZE).
 void laci_frame_write(const laci_frame *frame, uint8_t *message, size_t len);
 
-// laci_frame_check compares a whole message with what is expected and points
-// `*body_out` at its body. A message to LAC_RANK_ANY is good for every
+// laci_frame_check compares a whole message with the expected one and sets
+// `*body_out` to its body. A message to LAC_RANK_ANY is valid for every
 // receiver.
 // Fails with LAC_ERR_PEER (another session, identity, sender, receiver, round,
 // phase, step or version) or LAC_ERR_CORRUPT.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Opening a group: one block holds the handle, the lists for the transport and
-// all sets of messages, each message at a multiple of 64 so that its body is
-// aligned too. Pages that no message reaches are never touched.
+// Opening a group: one block holds the handle, the lists for the transport,
+// the floats for sums and all sets of messages, each message at a multiple of
+// 64 bytes so that its body is aligned too. Pages that no message reaches are
+// never touched.
 #include "collective/group.h"
 
 #include <math.h>
@@ -14,7 +15,7 @@
 #include "base/fail.h"
 #include "collective/wire.h"
 
-// Where the parts of the block are, and how long it is.
+// The offsets of the parts of the block, and its size.
 typedef struct plan {
     uint32_t fan;
     uint32_t slots;
@@ -24,14 +25,15 @@ typedef struct plan {
     size_t receives_at;
     size_t partial_at;
     size_t inbox_at;
+    size_t floats_at;
     size_t writers_at[LACI_SET_COUNT];
     size_t messages_at[LACI_SET_COUNT];
     size_t scratch_at[LACI_SET_COUNT];
     size_t total;
 } plan;
 
-// Takes `count` parts of `size` bytes, each aligned; false when that is more
-// than there can be.
+// Adds `count` parts of `size` bytes, each aligned, to the plan. Returns false
+// on overflow.
 static bool take(plan *p, size_t count, size_t size, size_t *at_out)
 {
     size_t bytes;
@@ -69,7 +71,7 @@ static size_t inbox_size(const plan *p, uint32_t world)
 static bool make_plan(
     const laci_group_options *options, uint32_t world, plan *p)
 {
-    size_t lengths;
+    size_t lengths, floats;
     *p = (plan){.total = laci_aligned(sizeof(laci_group))};
     p->fan = options->peers_max < world ? world : options->peers_max;
     p->slots =
@@ -82,7 +84,9 @@ static bool make_plan(
                 take(p, p->fan, sizeof(lac_send), &p->sends_at) &&
                 take(p, p->fan, sizeof(lac_receive), &p->receives_at) &&
                 take(p, 1, p->piece, &p->partial_at) &&
-                take(p, 1, inbox_size(p, world), &p->inbox_at);
+                take(p, 1, inbox_size(p, world), &p->inbox_at) &&
+                laci_mul(options->floats, sizeof(float), &floats) &&
+                take(p, 1, floats, &p->floats_at);
     for (int i = 0; fits && i < LACI_SET_COUNT; i++) {
         fits =
             take(p, p->slots, sizeof(laci_writer), &p->writers_at[i]) &&
@@ -105,6 +109,7 @@ static void lay_out(laci_group *g, const plan *p)
     g->receives = (void *)(block + p->receives_at);
     g->partial = block + p->partial_at;
     g->inbox = needs_inbox(g->world) ? block + p->inbox_at : NULL;
+    g->floats = (void *)(block + p->floats_at);
     for (int i = 0; i < LACI_SET_COUNT; i++) {
         laci_set *const set = &g->sets[i];
         set->writers = (void *)(block + p->writers_at[i]);
@@ -141,7 +146,7 @@ lac_status laci_group_open(laci_group **out, const laci_group_options *options)
     g->timeout = options->timeout;
     g->native_sums = options->native_sums;
     g->timing = options->timing;
-    g->moment = (laci_frame){
+    g->frame = (laci_frame){
         .session = options->session,
         .identity = options->identity,
         .sender = g->rank,
@@ -158,7 +163,7 @@ void laci_group_subject(laci_group *g, uint64_t subject)
     uint8_t source[16];
     laci_put_u64(source, g->identity);
     laci_put_u64(source + 8, subject);
-    g->moment.identity = XXH3_64bits(source, sizeof(source));
+    g->frame.identity = XXH3_64bits(source, sizeof(source));
 }
 
 double laci_group_set_timeout(laci_group *g, double seconds)
@@ -175,14 +180,17 @@ void laci_group_close(laci_group *g)
     }
 }
 
-uint32_t laci_group_rank(const laci_group *g)
+float *laci_group_floats(laci_group *g)
 {
-    return g->rank;
+    return g->floats;
 }
 
-uint32_t laci_group_world(const laci_group *g)
+// The scratch of two sets and the partial sums.
+size_t laci_group_sum_bytes(const laci_group_options *options, uint32_t world)
 {
-    return g->world;
+    const size_t most = LACI_SUM_PIECE / sizeof(float);
+    const size_t n = options->sum_max < most ? options->sum_max : most;
+    return world == 1 ? 0 : 3 * n * sizeof(float);
 }
 
 double laci_group_waited(const laci_group *g)

@@ -9,9 +9,9 @@
 //     laci_reader_next(&readers[i], &payload, &len); ...
 //     laci_reader_done(&readers[i]);
 //
-// Every call is made by all workers concerned, in the same order and with the
-// same round and phase. When one of them finds something wrong, all of them
-// fail with its sentence, now or in their next call; nothing works after that.
+// All workers concerned make the same calls, in the same order and with the
+// same round and phase. When one of them fails, all of them fail with its
+// message, now or in their next call. Every call after that fails too.
 #ifndef LACONIC_COLLECTIVE_GROUP_H
 #define LACONIC_COLLECTIVE_GROUP_H
 
@@ -24,9 +24,9 @@
 
 #define LACI_CHECKED __attribute__((warn_unused_result))
 
-// What went out, as users are told it: what this worker had to say. Gossip
-// counts every neighbour; a collective counts the contribution once, however
-// it is moved. Calls that failed do not count.
+// The traffic this worker sent, as it is reported to users. Gossip counts every
+// neighbour; a collective counts the contribution once, however it is moved.
+// Calls that failed do not count.
 typedef struct laci_counts {
     uint64_t payload; // compressors' payload bytes
     uint64_t wire;    // the same with lengths, bookkeeping and frames
@@ -45,9 +45,10 @@ typedef struct laci_group_options {
     size_t message_max;    // most bytes of payloads in a message
     size_t tensors_max;    // most payloads in one message
     size_t sum_max;        // most floats in a sum; more are slower, not wrong
-    bool native_sums;      // large ones may be the transport's own, if it has
-                           // one: faster, but the last bits then depend on
-                           // the transport and on what is summed together
+    size_t floats;         // of laci_group_floats
+    bool native_sums;      // large sums may use the transport's all-reduce:
+                           // faster, but the last bits then depend on the
+                           // transport and on the values summed together
     bool timing;           // measure laci_group_waited
 } laci_group_options;
 
@@ -61,38 +62,45 @@ laci_group_open(laci_group **out, const laci_group_options *options);
 // their memory. NULL is allowed.
 void laci_group_close(laci_group *g);
 
-uint32_t laci_group_rank(const laci_group *g);
-uint32_t laci_group_world(const laci_group *g);
+// laci_group_floats returns options.floats zeroed floats for sums. After a
+// failure a transport may write to them until its worker leaves, so they live
+// as long as the messages.
+float *laci_group_floats(laci_group *g);
+
+// laci_group_sum_bytes returns the bytes of a group that its sums touch, for a
+// world of this size, beside laci_group_floats. It needs no transport.
+size_t laci_group_sum_bytes(const laci_group_options *options, uint32_t world);
+
 const laci_counts *laci_group_counts(const laci_group *g);
 
 // laci_group_waited returns the seconds spent in exchanges, 0 without `timing`.
 double laci_group_waited(const laci_group *g);
 
-// laci_group_subject says what the messages from now on are about, a hash of
-// the tensors of a call: workers that speak of something else are refused.
+// laci_group_subject sets the subject of all later messages, a hash of the
+// tensors of a call: messages of workers with another subject are refused.
 void laci_group_subject(laci_group *g, uint64_t subject);
 
-// laci_group_set_timeout sets how many seconds an exchange may take, and
-// returns what it was.
+// laci_group_set_timeout sets the seconds that an exchange may take, and
+// returns the old value.
 double laci_group_set_timeout(laci_group *g, double seconds);
 
 // A message being written: payloads one after the other, each with its length.
-// There is one for each peer of the next exchange, or one for all of them. The
-// two sets of buffers alternate, since peers may still read the last one.
+// There is one for each peer of the next exchange, or one for all of them. Two
+// sets of buffers alternate, since peers may still read the last one.
 typedef struct laci_writer laci_writer;
 
 // laci_group_message empties and returns message number `slot` of the next
-// exchange or gather. One that is not asked for is sent empty. No other call
-// may talk between the writing of messages and their sending.
+// exchange or gather. One that is never requested is sent empty. No other
+// exchange may come between the writing of messages and their sending.
 laci_writer *laci_group_message(laci_group *g, uint32_t slot);
 
-// laci_writer_room points at room for one payload of at most `bound` bytes;
-// laci_writer_commit says how many of them were used.
+// laci_writer_room returns room for one payload of at most `bound` bytes;
+// laci_writer_commit appends the first `len` of them.
 uint8_t *laci_writer_room(laci_writer *w, size_t bound);
 void laci_writer_commit(laci_writer *w, size_t len);
 
-// laci_writer_note adds bytes that are read like a payload but do not count as
-// one, such as flags and counts. They take of the room for payloads.
+// laci_writer_note appends bytes that are read like a payload but do not count
+// as one, such as flags and counts. They use the room for payloads.
 void laci_writer_note(laci_writer *w, const void *bytes, size_t len);
 
 // One message that arrived: its payloads in the order they were written.
@@ -103,45 +111,42 @@ typedef struct laci_reader {
     uint32_t taken; // payloads so far
 } laci_reader;
 
-// laci_reader_next points at the next payload. Fails with LAC_ERR_CORRUPT when
+// laci_reader_next returns the next payload. Fails with LAC_ERR_CORRUPT when
 // there is none, laci_reader_done when there are more.
 LACI_CHECKED lac_status
 laci_reader_next(laci_reader *r, const uint8_t **payload_out, size_t *len_out);
 LACI_CHECKED lac_status laci_reader_done(const laci_reader *r);
 
 // laci_group_exchange sends one message to each of peers[0..count): number i,
-// or number 0 to all of them when `same`; and waits for one of each. Readers
-// are valid until the next call that talks. Frames were checked, payloads were
-// not.
+// or number 0 to all of them when `same`; and receives one from each. Readers
+// are valid until the next exchange of any kind. Frames are checked, payloads
+// are not.
 // Fails with LAC_ERR_PEER or LAC_ERR_CORRUPT.
 LACI_CHECKED lac_status laci_group_exchange(
     laci_group *g, uint64_t round, uint32_t phase, const lac_edge *peers,
     uint32_t count, bool same, laci_reader *readers_out);
 
-// laci_group_gather sends message number 0 to all other workers and waits for
-// theirs: readers_out[world], the own rank's included. Fails like an exchange.
+// laci_group_gather sends message number 0 to all other workers and receives
+// theirs: readers_out[world], this worker's own included. Fails like an
+// exchange.
 LACI_CHECKED lac_status laci_group_gather(
     laci_group *g, uint64_t round, uint32_t phase, laci_reader *readers_out);
 
-// laci_group_scatter sends message number k to worker k, for all of them, and
-// waits for theirs: readers_out[world], the own rank's included. What the
-// messages hold counts as one contribution. Fails like an exchange.
+// laci_group_scatter sends message number k to worker k, for all workers, and
+// receives theirs: readers_out[world], this worker's own included. All messages
+// together count as one contribution. Fails like an exchange.
 LACI_CHECKED lac_status laci_group_scatter(
     laci_group *g, uint64_t round, uint32_t phase, laci_reader *readers_out);
 
-// laci_group_sum adds up x[0..n) over all workers, the same bits everywhere.
-// It counts n floats of payload once. Fails like an exchange; x is then lost.
+// laci_group_sum sums x[0..n + notes) over all workers, the same bits
+// everywhere. It counts n floats of payload once; the `notes` after them travel
+// along but are no payload. Fails like an exchange; x is then lost.
 LACI_CHECKED lac_status laci_group_sum(
-    laci_group *g, uint64_t round, uint32_t phase, float *x, size_t n);
-
-// laci_group_sum_noting is the same for n floats of payload and `notes` more
-// behind them that go along but do not count as payload.
-LACI_CHECKED lac_status laci_group_sum_noting(
     laci_group *g, uint64_t round, uint32_t phase, float *x, size_t n,
     size_t notes);
 
-// laci_group_sum_f64 is the same for a few doubles, which do not count: what
-// is measured is not what is said.
+// laci_group_sum_f64 is the same for a few doubles, which do not count as
+// traffic.
 LACI_CHECKED lac_status laci_group_sum_f64(
     laci_group *g, uint64_t round, uint32_t phase, double *x, size_t n);
 
@@ -152,9 +157,9 @@ LACI_CHECKED lac_status laci_group_broadcast(
     laci_group *g, uint64_t round, uint32_t phase, uint32_t root, void *bytes,
     size_t len);
 
-// laci_group_abort_on_failure forwards `status`. When it is a failure, the
-// other workers are made to fail with its sentence too: what arrived but cannot
-// be used is refused by all.
+// laci_group_abort_on_failure forwards `status`. If it is a failure, the other
+// workers fail with its message too, such as for a message that arrived but
+// cannot be used.
 LACI_CHECKED lac_status
 laci_group_abort_on_failure(laci_group *g, lac_status status);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The body of a message: each payload after its length of 8 bytes,
-// little-endian, and nothing between or after them. How many there are is not
-// said: both ends know.
+// little-endian, and nothing between or after them. Their number is not sent:
+// both ends know it.
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>

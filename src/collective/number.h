@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What can be summed: how it looks in a message, and how to add it up.
+// The types of numbers that can be summed: their bytes in a message, and their
+// addition.
 #ifndef LACONIC_COLLECTIVE_NUMBER_H
 #define LACONIC_COLLECTIVE_NUMBER_H
 
@@ -15,7 +16,7 @@ typedef struct laci_number {
     void (*add)(
         const laci_kernels *kernels, const uint8_t *in, void *y, size_t n);
 
-    // NaN with NaN keeps the bits of one of them, and it is not said which.
+    // The sum of two NaNs has the bits of either; this makes them equal.
     void (*unify_nan)(void *x, size_t n);
 } laci_number;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One exchange of frames. All messages of a group carry the same tag: they
-// arrive in the order they were sent, so that a worker that is elsewhere is
-// found by the frame it sends, at once, and not by waiting for the right one.
+// One exchange of frames. All messages of a group carry the same tag, so they
+// arrive in the order they were sent: a worker that is in another round or call
+// is detected by its next frame, not by a timeout.
 #include "collective/wire.h"
 
 #include <assert.h>
@@ -16,9 +16,9 @@ lac_status laci_wire_start(laci_group *g, uint64_t round, uint32_t phase)
     if (g->failure != LAC_OK) {
         return lac_fail(g->failure, "%s", g->why);
     }
-    g->moment.round = round;
-    g->moment.phase = phase;
-    g->moment.step = 0;
+    g->frame.round = round;
+    g->frame.phase = phase;
+    g->frame.step = 0;
     g->send_count = 0;
     g->receive_count = 0;
     return LAC_OK;
@@ -27,7 +27,7 @@ lac_status laci_wire_start(laci_group *g, uint64_t round, uint32_t phase)
 void laci_wire_frame(
     const laci_group *g, uint8_t *message, size_t len, uint32_t receiver)
 {
-    laci_frame frame = g->moment;
+    laci_frame frame = g->frame;
     frame.receiver = receiver;
     laci_frame_write(&frame, message, len);
 }
@@ -52,7 +52,7 @@ void laci_wire_receive(laci_group *g, uint32_t peer)
 
 static lac_status check_frames(const laci_group *g)
 {
-    laci_frame expected = g->moment;
+    laci_frame expected = g->frame;
     expected.receiver = g->rank;
     for (uint32_t i = 0; i < g->receive_count; i++) {
         const lac_receive *const r = &g->receives[i];
@@ -77,25 +77,25 @@ void laci_wire_flip(laci_group *g)
     }
 }
 
-void laci_wire_waited(laci_group *g, double begun)
+void laci_wire_waited(laci_group *g, double start)
 {
     if (g->timing) {
-        g->waited += lac_transport_now(g->transport) - begun;
+        g->waited += lac_transport_now(g->transport) - start;
     }
 }
 
 lac_status laci_wire_run(laci_group *g)
 {
-    const double begun = lac_transport_now(g->transport);
+    const double start = lac_transport_now(g->transport);
     lac_status status = lac_transport_exchange(
         g->transport, g->sends, g->send_count, g->receives, g->receive_count,
-        begun + g->timeout);
-    laci_wire_waited(g, begun);
+        start + g->timeout);
+    laci_wire_waited(g, start);
     if (status == LAC_OK) {
         status = check_frames(g);
     }
     LAC_TRY(laci_group_abort_on_failure(g, status));
-    g->moment.step++;
+    g->frame.step++;
     g->send_count = 0;
     g->receive_count = 0;
     laci_wire_flip(g);

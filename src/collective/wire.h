@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What the patterns of a group share: its memory, and one exchange of frames.
-// An exchange is begun, given what to send and to receive, and run; its frames
-// are then checked and their bodies can be read until the next one.
+// The part that all patterns of a group share: its memory, and one exchange of
+// frames. laci_wire_start begins a call; laci_wire_send and laci_wire_receive
+// list the messages of an exchange; laci_wire_run performs it and checks the
+// frames, whose bodies can then be read until the next one.
 #ifndef LACONIC_COLLECTIVE_WIRE_H
 #define LACONIC_COLLECTIVE_WIRE_H
 
@@ -13,20 +14,20 @@
 enum {
     LACI_LENGTH_SIZE = 8, // before every payload
 
-    // Sums up to here go by recursive doubling, which has the fewest steps.
+    // Sums up to this size use recursive doubling, which has the fewest steps.
     LACI_SUM_SMALL = 16 * 1024,
 
-    // Larger ones go in pieces that stay in the cache, split between the
-    // workers, unless that would leave each too little to be worth a message.
+    // Larger ones are cut in pieces that stay in the cache, and each piece in
+    // shares of the workers, unless a share would be too small for a message.
     LACI_SUM_PIECE = 1024 * 1024,
     LACI_SUM_SHARE = 2 * 1024,
 
-    // Peers may read what was sent until this worker leaves, once something
-    // has failed. Whatever is written then goes to a third set.
+    // After a failure peers may read what was sent until this worker leaves.
+    // A third set takes whatever is written then.
     LACI_SET_AFTER_FAILURE = 2,
     LACI_SET_COUNT = 3,
 
-    LACI_SENTENCE_SIZE = 512,
+    LACI_MESSAGE_SIZE = 512,
 };
 
 struct laci_writer {
@@ -44,7 +45,7 @@ typedef struct laci_set {
 } laci_set;
 
 struct laci_group {
-    laci_kept kept; // must be first: the transport has it in the end
+    laci_kept kept; // must be first: the transport takes the block over
     lac_transport *transport;
     const laci_kernels *kernels;
     uint32_t rank;
@@ -52,12 +53,12 @@ struct laci_group {
     double timeout;
     uint64_t identity; // without the subject
     bool native_sums;
-    bool timing;   // keep `waited`; a look at the clock costs a twentieth of
-    double waited; // a small message
+    bool timing;   // measure `waited`; reading the clock costs 5 % of a small
+    double waited; // message
     laci_counts counts;
     lac_status failure; // the first
-    char why[LACI_SENTENCE_SIZE];
-    laci_frame moment; // all but the receiver
+    char why[LACI_MESSAGE_SIZE];
+    laci_frame frame; // of the current exchange, without the receiver
     laci_set sets[LACI_SET_COUNT];
     unsigned current; // the set that is written
     uint32_t slots;   // writers of a set
@@ -66,46 +67,47 @@ struct laci_group {
     lac_receive *receives;
     uint32_t send_count;
     uint32_t receive_count;
-    void *sum;      // so far, of recursive doubling
+    void *sum;      // the partial sum of recursive doubling
     size_t piece;   // bytes of a sum or broadcast at once
     void *partial;  // sums of shares, up to a piece in all
     uint8_t *inbox; // room for a message with a piece; NULL in worlds of 2^k
+    float *floats;
 };
 
-// laci_wire_start says which call the next exchanges belong to. Fails as the
-// group has failed before.
+// laci_wire_start begins the exchanges of one call. Fails if the group has
+// failed before.
 LACI_CHECKED lac_status
 laci_wire_start(laci_group *g, uint64_t round, uint32_t phase);
 
-// laci_wire_frame frames the body that stands at message + LACI_FRAME_SIZE.
+// laci_wire_frame frames the body at message + LACI_FRAME_SIZE.
 void laci_wire_frame(
     const laci_group *g, uint8_t *message, size_t len, uint32_t receiver);
 
-// laci_wire_send and laci_wire_receive put down what the next run does; `len`
-// is that of the body.
+// laci_wire_send and laci_wire_receive list a message of the next run; `len` is
+// that of the body.
 void laci_wire_send(
     laci_group *g, uint32_t peer, const uint8_t *message, size_t len);
 void laci_wire_receive(laci_group *g, uint32_t peer);
 
-// laci_wire_run does it, checks what arrived, and turns to the other set. The
-// messages it sent must not be written before the next run has returned.
+// laci_wire_run exchanges the listed messages, checks those that arrived, and
+// flips the sets. The messages it sent must not be written before the next run
+// has returned.
 LACI_CHECKED lac_status laci_wire_run(laci_group *g);
 
-// laci_wire_body points at the body that receive number i of the last run
-// brought, until one is put down for the next; laci_wire_expect insists on its
-// length.
+// laci_wire_body returns the body that receive number i of the last run
+// brought, until the next is listed; laci_wire_expect insists on its length.
 size_t laci_wire_body(
     const laci_group *g, uint32_t i, const uint8_t **body_out);
 LACI_CHECKED lac_status laci_wire_expect(
     laci_group *g, uint32_t i, size_t len, const uint8_t **body_out);
 
-// laci_wire_waited adds the time since `begun` to what was spent waiting.
-void laci_wire_waited(laci_group *g, double begun);
+// laci_wire_waited adds the time since `start` to the time spent waiting.
+void laci_wire_waited(laci_group *g, double start);
 
-// laci_wire_count counts one contribution that went out.
+// laci_wire_count counts one contribution that was sent.
 void laci_wire_count(laci_group *g, size_t payload, size_t body);
 
-// laci_wire_flip turns to the other set, if nothing has failed.
+// laci_wire_flip switches to the other set, if nothing has failed.
 void laci_wire_flip(laci_group *g);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the files of the compressor framework share.
+// The compressor handle and the functions that the framework's files share.
 #ifndef LACONIC_COMPRESS_COMPRESSOR_H
 #define LACONIC_COMPRESS_COMPRESSOR_H
 
@@ -9,13 +9,13 @@
 
 struct lac_compressor {
     const lac_compressor_ops *ops; // the copy below
-    lac_compressor_ops own_ops;    // whole, even where the caller's are older
+    lac_compressor_ops own_ops;    // zeroes where the caller's table is older
     lac_sparsifier_ops own_sparsifier;
-    const char *name; // as the user wrote it: the alias, if it was one
-    uint32_t wire_id; // 0 for a compressor the caller brought
+    const char *name; // as in the spec: the alias if the user wrote one
+    uint32_t wire_id; // 0 for a compressor that the caller brought
     lac_form form;
     const laci_kernels *kernels;
-    lac_compressor *inner; // where the values of a sparsifier go, else NULL
+    lac_compressor *inner; // compresses the values of a sparsifier, or NULL
     void *scratch;
     size_t scratch_size;
     void *state; // the settings, in the same block as this struct
@@ -25,25 +25,32 @@ struct lac_compressor {
 // the expected length.
 lac_status laci_check_length(const char *name, size_t len, size_t expected);
 
-// laci_shape_check tells whether `c` takes tensors of `shape`.
+// laci_shape_accepted returns whether `c` accepts tensors of `shape`.
+bool laci_shape_accepted(const lac_compressor *c, lac_shape shape);
+
+// laci_shape_check does the same with a message.
 // Fails with LAC_ERR_INVALID.
 lac_status laci_shape_check(const lac_compressor *c, lac_shape shape);
 
-// laci_error_memory_size is what lac_memory_size will be for `shape`.
-size_t laci_error_memory_size(const lac_compressor *c, lac_shape shape);
-
-// laci_call_make is what the ops of `c` are told about a tensor.
+// laci_call_make returns the argument that the ops of `c` get for a tensor.
 lac_call laci_call_make(
     const lac_compressor *c, const lac_key *key, lac_shape shape);
 
-// laci_encode_check looks at the arguments of an encode.
+// laci_encode_check checks the arguments of an encode.
 // Fails with LAC_ERR_INVALID or LAC_ERR_SPACE.
 lac_status laci_encode_check(
     const lac_compressor *c, const lac_key *key, lac_shape shape,
     const float *x, const uint8_t *out, size_t cap);
 
-// Payloads of any compressor, "A+B" included. Arguments were checked, and
-// there is at least one value. They do what the ops of that name do.
+// The functions below work on payloads of any compressor, "A+B" included, and
+// do what the ops of that name do. Arguments were checked, and there is at
+// least one value.
+//
+// laci_payload_decode, _decode_add and _finite take a payload that
+// laci_payload_check of the same handle accepted, or that
+// laci_payload_encode wrote, and do not check it again. Other calls on the
+// handle may come between. Only when none does, a sparsifier finds the indices
+// in its scratch and does not read them a second time.
 size_t laci_payload_bound(
     const lac_compressor *c, lac_shape shape, lac_scope_kind scope);
 size_t laci_payload_scratch(const lac_compressor *c, lac_shape shape);
@@ -59,5 +66,27 @@ void laci_payload_decode(
 void laci_payload_decode_add(
     const lac_compressor *c, const lac_call *call, const uint8_t *in,
     size_t len, float a, float *y);
+
+// laci_payload_finite returns whether every value that the payload decodes to
+// is finite.
+bool laci_payload_finite(
+    const lac_compressor *c, const lac_call *call, const uint8_t *in,
+    size_t len);
+
+// laci_payload_growth returns a bound of max|x - C(x)| / max|x| over all
+// finite tensors x, infinity when none is known.
+double laci_payload_growth(const lac_compressor *c, lac_shape shape);
+
+// laci_growth_one is the growth op of compressors that never make an error
+// larger than the largest value.
+double laci_growth_one(const void *state, lac_shape shape, lac_form form);
+
+// laci_error_memory_size returns what lac_memory_size returns for `shape`.
+size_t laci_error_memory_size(const lac_compressor *c, lac_shape shape);
+
+// laci_error_memory_settle does what lac_memory_settle does, with a payload
+// that is known to be valid: it does not check it.
+void laci_error_memory_settle(
+    lac_memory *m, const lac_key *key, const uint8_t *in, size_t len);
 
 #endif

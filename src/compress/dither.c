@@ -341,3 +341,64 @@ void laci_dither_decode_add(
     (void)len;
     decode(state, call, in, &a, y);
 }
+
+// Whether the highest level of a norm is finite. Only norms at the very end of
+// the floats, which no encoder writes, have levels that are not.
+static bool highest_finite(const laci_dither_state *s, float norm)
+{
+    const float levels = (float)s->levels;
+    return isfinite(s->uniform ? levels * (norm / levels) : norm);
+}
+
+// Looks at every code. Only for norms as above.
+static bool values_finite(
+    const laci_dither_state *s, const lac_call *call, const uint8_t *in)
+{
+    const layout l = layout_of(s, call->shape);
+    const uint8_t *const packed = in + l.buckets * sizeof(float);
+    const uint32_t mask = (UINT32_C(1) << (s->bits - 1)) - 1;
+    block *const codes = call->scratch;
+    for (size_t i = 0; i < l.n; i++) {
+        const size_t at = i % BLOCK;
+        if (at == 0) {
+            unpack(
+                s, call->kernels->pack, packed + laci_packed_size(i, s->bits),
+                least(l.n - i, BLOCK), codes);
+        }
+        const float norm = laci_get_f32(in + i / l.bucket * sizeof(float));
+        const uint32_t code = s->words ? codes->words[at] : codes->bytes[at];
+        const float step = norm / (float)s->levels;
+        if (!isfinite((float)(code & mask) * step)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool laci_dither_finite(
+    const void *state, const lac_call *call, const uint8_t *in, size_t len)
+{
+    (void)len;
+    const laci_dither_state *const s = state;
+    const layout l = layout_of(s, call->shape);
+    bool finite = true;
+    for (size_t b = 0; b < l.buckets; b++) {
+        const float norm = laci_get_f32(in + b * sizeof(float));
+        if (isnan(norm)) {
+            return false;
+        }
+        finite &= highest_finite(s, norm);
+    }
+    return finite || values_finite(s, call, in);
+}
+
+// A value that is rounded down errs by less than its magnitude. One that is
+// rounded up errs by at most the step between two levels: the lowest level,
+// or, between higher natural levels, less than the value.
+double laci_dither_growth(const void *state, lac_shape shape, lac_form form)
+{
+    (void)form;
+    const laci_dither_state *const s = state;
+    const double d = (double)layout_of(s, shape).bucket;
+    return fmax(1, s->lowest * (s->norm == LACI_NORM_2 ? sqrt(d) : 1));
+}

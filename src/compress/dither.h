@@ -31,6 +31,8 @@ typedef struct laci_dither_state {
     const char *name;
     unsigned bits; // of a code
     bool words;    // codes are uint32_t, not uint8_t
+    bool uniform;  // level j is j * (norm / levels)
+    double lowest; // level 1, in norms
     const laci_dither_codes *(*codes)(const laci_kernels *kernels);
     // The law of a bucket of d values, unbiased.
     double (*omega)(const struct laci_dither_state *s, size_t d);
@@ -53,5 +55,8 @@ void laci_dither_decode(
 void laci_dither_decode_add(
     const void *state, const lac_call *call, const uint8_t *in, size_t len,
     float a, float *y);
+bool laci_dither_finite(
+    const void *state, const lac_call *call, const uint8_t *in, size_t len);
+double laci_dither_growth(const void *state, lac_shape shape, lac_form form);
 
 #endif

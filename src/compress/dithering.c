@@ -55,6 +55,8 @@ static lac_status dithering_configure(void *state)
     laci_dither_state *const s = state;
     s->name = "dithering";
     s->bits = laci_dither_bits(s->levels);
+    s->lowest = 1.0 / s->levels;
+    s->uniform = true;
     s->words = s->levels > LACI_DITHER_BYTE_LEVELS;
     s->codes = s->words ? dithering_words : dithering_bytes;
     s->omega = dithering_omega;
@@ -100,4 +102,6 @@ const lac_compressor_ops laci_dithering_ops = {
     .check = laci_dither_check,
     .decode = laci_dither_decode,
     .decode_add = laci_dither_decode_add,
+    .finite = laci_dither_finite,
+    .growth = laci_dither_growth,
 };

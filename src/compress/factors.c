@@ -173,3 +173,27 @@ void laci_factors_add(
         }
     }
 }
+
+// Mostly the largest values of P and Q show it: a sum of `rank` products that
+// are far below the largest float.
+bool laci_factors_finite(const laci_factors *f, const laci_kernels *kernels)
+{
+    const size_t rows = f->shape.rows, cols = f->shape.cols;
+    const laci_vector_kernels *const vector = kernels->vector;
+    const float p = laci_float_of(vector->max_magnitude(f->p, f->rank * rows));
+    const float q = laci_float_of(vector->max_magnitude(f->q, f->rank * cols));
+    if ((double)p * (double)q * (double)f->rank < 0x1p127) {
+        return true;
+    }
+    for (size_t i = 0; i < rows; i++) {
+        for (size_t c = 0; c < cols; c += TILE_COLS) {
+            const size_t n = cols - c < TILE_COLS ? cols - c : TILE_COLS;
+            float values[TILE_COLS];
+            product(f, i, c, n, values);
+            if (!laci_all_finite(kernels, values, n)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}

@@ -33,4 +33,7 @@ void laci_factors_write(const laci_factors *f, float *x);
 void laci_factors_add(
     const laci_factors *f, float a, float *y, const laci_kernels *kernels);
 
+// laci_factors_finite returns whether all values of P Q^T are finite.
+bool laci_factors_finite(const laci_factors *f, const laci_kernels *kernels);
+
 #endif

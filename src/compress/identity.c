@@ -57,6 +57,15 @@ static void identity_decode_add(
     call->kernels->vector->add_payload(a, in, y, lac_shape_values(call->shape));
 }
 
+static bool identity_finite(
+    const void *state, const lac_call *call, const uint8_t *in, size_t len)
+{
+    (void)state;
+    (void)len;
+    const size_t n = lac_shape_values(call->shape);
+    return call->kernels->vector->max_payload(in, n) < LACI_INFINITY_BITS;
+}
+
 const lac_compressor_ops laci_identity_ops = {
     .plugin.size = sizeof(lac_compressor_ops),
     .plugin.name = "identity",
@@ -68,4 +77,6 @@ const lac_compressor_ops laci_identity_ops = {
     .check = identity_check,
     .decode = identity_decode,
     .decode_add = identity_decode_add,
+    .finite = identity_finite,
+    .growth = laci_growth_one,
 };

@@ -169,6 +169,29 @@ static void low_rank_decode_add(
     laci_factors_add(&f, a, y, call->kernels);
 }
 
+static bool low_rank_finite(
+    const void *state, const lac_call *call, const uint8_t *in, size_t len)
+{
+    (void)len;
+    const size_t floats = floats_of(state, call->shape);
+    if (rank_of(state, call->shape) == 0) {
+        return call->kernels->vector->max_payload(in, floats) <
+               LACI_INFINITY_BITS;
+    }
+    const laci_factors f = factors_of(state, call);
+    laci_get_floats(in, f.p, floats);
+    return laci_factors_finite(&f, call->kernels);
+}
+
+// M - P P^T M is a projection of M, so its largest value is at most |M|, which
+// is at most sqrt(n) max|M|. The factor 2 is for rounding.
+static double low_rank_growth(const void *state, lac_shape shape, lac_form form)
+{
+    (void)form;
+    const double n = (double)lac_shape_values(shape);
+    return rank_of(state, shape) == 0 ? 1 : 2 * sqrt(n);
+}
+
 const lac_compressor_ops laci_low_rank_ops = {
     .plugin.size = sizeof(lac_compressor_ops),
     .plugin.name = "low-rank",
@@ -184,4 +207,6 @@ const lac_compressor_ops laci_low_rank_ops = {
     .check = low_rank_check,
     .decode = low_rank_decode,
     .decode_add = low_rank_decode_add,
+    .finite = low_rank_finite,
+    .growth = low_rank_growth,
 };

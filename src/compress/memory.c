@@ -1,28 +1,49 @@
 // SPDX-License-Identifier: MIT
-// Error memory: e += x, payload of e, and, once the payload is delivered,
-// e -= what it holds. A compressor may bring its own, to save passes over the
-// values; then the floats and their tail are in a form that it alone knows.
+// Error memory: e += x, then a payload C(e), and, once that is delivered,
+// e -= C(e). A compressor may have ops of its own for this, to save passes over
+// the values. The floats and their tail are then in a form that only it knows.
+//
+// The values are always finite. Adding is refused when a sum overflows. A value
+// that subtracting makes infinite or NaN, which takes a compressor whose C(e)
+// overflows, becomes 0.
+//
+// A bound of max|e| shows in nearly all steps, without a pass over the values,
+// that nothing can overflow. Adding x raises it by max|x|, subtracting C(e)
+// multiplies it by the growth of the compressor. When the bound is too large,
+// one pass finds max|e| itself.
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/bytes.h"
 #include "base/fail.h"
 #include "compress/compressor.h"
 #include "kernels/vector.h"
+
+enum { TILE = 256 }; // values summed at a time
+
+// Covers the rounding of floats in a step, and of a scale or norm that is a
+// sum of floats.
+#define ROUNDING (1 + 0x1p-16)
 
 struct lac_memory {
     lac_compressor *c;
     lac_shape shape;
     size_t size; // of block
     float *block;
+    double bound;  // at least max|e|
+    double growth; // of c for this shape
+    bool encoded;  // not settled since the last encode
 };
 
 lac_status lac_memory_open(lac_memory **out, lac_compressor *c, lac_shape shape)
 {
     *out = NULL;
     LAC_TRY(lac_compressor_reserve(c, shape));
+    const size_t n = lac_shape_values(shape);
     lac_memory *const m = laci_zalloc(sizeof(*m));
-    const size_t size =
-        lac_shape_values(shape) * sizeof(float) + c->ops->memory_tail;
+    const size_t size = n * sizeof(float) + c->ops->memory_tail;
     float *const block = m == NULL ? NULL : laci_zalloc_aligned(size);
     if (block == NULL) {
         laci_free(m);
@@ -30,7 +51,13 @@ lac_status lac_memory_open(lac_memory **out, lac_compressor *c, lac_shape shape)
             LAC_ERR_NOMEM, "%s: no memory for the errors of %zu x %zu values",
             c->name, shape.rows, shape.cols);
     }
-    *m = (lac_memory){c, shape, size, block};
+    *m = (lac_memory){
+        .c = c,
+        .shape = shape,
+        .size = size,
+        .block = block,
+        .growth = n == 0 ? 1 : laci_payload_growth(c, shape),
+    };
     *out = m;
     return LAC_OK;
 }
@@ -43,40 +70,157 @@ void lac_memory_close(lac_memory *m)
     }
 }
 
-lac_status lac_memory_encode(
-    lac_memory *m, const lac_key *key, const float *x, uint8_t *out, size_t cap,
-    size_t *len_out)
+// The largest |x|, after every value that is not finite became 0.
+static float make_finite(const laci_kernels *kernels, float *x, size_t n)
 {
-    lac_compressor *const c = m->c;
+    float max = laci_float_of(kernels->vector->max_magnitude(x, n));
+    if (!isfinite(max)) {
+        max = 0;
+        for (size_t i = 0; i < n; i++) {
+            x[i] = isfinite(x[i]) ? x[i] : 0;
+            max = fmaxf(max, fabsf(x[i]));
+        }
+    }
+    return max;
+}
+
+// Sets the bound to max|e|. A form of the compressor's own is first replaced by
+// the plain values.
+static void measure(lac_memory *m)
+{
+    const lac_compressor *const c = m->c;
     const size_t n = lac_shape_values(m->shape);
-    LAC_TRY(laci_encode_check(c, key, m->shape, x, out, cap));
-    if (n == 0) {
-        *len_out = 0;
-        return LAC_OK;
+    if (c->ops->residual != NULL) {
+        const lac_call call = laci_call_make(c, &(lac_key){0}, m->shape);
+        c->ops->residual(c->state, &call, m->block, m->block);
+        memset(m->block + n, 0, c->ops->memory_tail);
+    }
+    m->bound = (double)make_finite(c->kernels, m->block, n);
+}
+
+// The first value of which e + x is not finite, n if there is none. The block
+// holds plain values.
+static size_t find_overflow(const lac_memory *m, const float *x)
+{
+    const size_t n = lac_shape_values(m->shape);
+    for (size_t start = 0; start < n; start += TILE) {
+        const size_t count = n - start < TILE ? n - start : TILE;
+        float sum[TILE];
+        memcpy(sum, m->block + start, count * sizeof(*sum));
+        m->c->kernels->vector->add(x + start, sum, count);
+        for (size_t i = 0; i < count; i++) {
+            if (!isfinite(sum[i])) {
+                return start + i;
+            }
+        }
+    }
+    return n;
+}
+
+static bool is_safe(const lac_memory *m, float max_magnitude)
+{
+    return m->bound + (double)max_magnitude <= (double)FLT_MAX;
+}
+
+bool lac_memory_accepts(lac_memory *m, const float *x, float max_magnitude)
+{
+    if (is_safe(m, max_magnitude) || lac_shape_values(m->shape) == 0) {
+        return true;
+    }
+    measure(m);
+    return is_safe(m, max_magnitude) ||
+           find_overflow(m, x) == lac_shape_values(m->shape);
+}
+
+// Reports why lac_memory_accepts returned false.
+static lac_status refuse(const lac_memory *m, const float *x)
+{
+    const size_t i = find_overflow(m, x);
+    if (!isfinite(x[i])) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: value %zu is %g, expected a finite one",
+            m->c->name, i, (double)x[i]);
+    }
+    return lac_fail(
+        LAC_ERR_INVALID,
+        "%s: the error memory overflows: value %zu is %g, and %g is added",
+        m->c->name, i, (double)m->block[i], (double)x[i]);
+}
+
+// Encodes after the arguments were checked. There is at least one value.
+static lac_status add_and_encode(
+    lac_memory *m, const lac_key *key, const float *x, float max_magnitude,
+    uint8_t *out, size_t *len_out)
+{
+    const lac_compressor *const c = m->c;
+    if (!lac_memory_accepts(m, x, max_magnitude)) {
+        return refuse(m, x);
     }
     const lac_call call = laci_call_make(c, key, m->shape);
     if (c->ops->encode_add != NULL) {
         *len_out = c->ops->encode_add(c->state, &call, x, m->block, out);
     } else {
-        c->kernels->vector->add(x, m->block, n);
+        c->kernels->vector->add(x, m->block, lac_shape_values(m->shape));
         *len_out = laci_payload_encode(c, &call, m->block, out);
     }
+    m->bound = (m->bound + (double)max_magnitude) * ROUNDING;
+    m->bound = fmin(m->bound, (double)FLT_MAX);
+    m->encoded = true;
     return LAC_OK;
+}
+
+lac_status lac_memory_encode_bounded(
+    lac_memory *m, const lac_key *key, const float *x, float max_magnitude,
+    uint8_t *out, size_t cap, size_t *len_out)
+{
+    LAC_TRY(laci_encode_check(m->c, key, m->shape, x, out, cap));
+    if (lac_shape_values(m->shape) == 0) {
+        *len_out = 0;
+        return LAC_OK;
+    }
+    return add_and_encode(m, key, x, max_magnitude, out, len_out);
+}
+
+lac_status lac_memory_encode(
+    lac_memory *m, const lac_key *key, const float *x, uint8_t *out, size_t cap,
+    size_t *len_out)
+{
+    const size_t n = lac_shape_values(m->shape);
+    LAC_TRY(laci_encode_check(m->c, key, m->shape, x, out, cap));
+    if (n == 0) {
+        *len_out = 0;
+        return LAC_OK;
+    }
+    const float max = laci_float_of(m->c->kernels->vector->max_magnitude(x, n));
+    return add_and_encode(m, key, x, max, out, len_out);
+}
+
+void laci_error_memory_settle(
+    lac_memory *m, const lac_key *key, const uint8_t *in, size_t len)
+{
+    if (lac_shape_values(m->shape) == 0) {
+        return;
+    }
+    const lac_compressor *const c = m->c;
+    const lac_call call = laci_call_make(c, key, m->shape);
+    if (c->ops->settle != NULL) {
+        c->ops->settle(c->state, &call, in, len, m->block);
+    } else {
+        laci_payload_decode_add(c, &call, in, len, -1.0f, m->block);
+    }
+    // The rounding of a subnormal value may add as much as the least normal.
+    m->bound = fmax(m->bound, (double)FLT_MIN) * m->growth * ROUNDING;
+    if (!m->encoded || m->bound > (double)FLT_MAX) {
+        measure(m);
+    }
+    m->encoded = false;
 }
 
 lac_status lac_memory_settle(
     lac_memory *m, const lac_key *key, const uint8_t *in, size_t len)
 {
-    lac_compressor *const c = m->c;
-    if (c->ops->settle == NULL) {
-        return lac_compressor_decode_add(
-            c, key, m->shape, in, len, -1.0f, m->block);
-    }
-    LAC_TRY(lac_compressor_check(c, key, m->shape, in, len));
-    if (lac_shape_values(m->shape) > 0) {
-        const lac_call call = laci_call_make(c, key, m->shape);
-        c->ops->settle(c->state, &call, in, len, m->block);
-    }
+    LAC_TRY(lac_compressor_check(m->c, key, m->shape, in, len));
+    laci_error_memory_settle(m, key, in, len);
     return LAC_OK;
 }
 
@@ -97,6 +241,8 @@ void lac_memory_write(lac_memory *m, const float *e)
     if (n > 0) {
         memcpy(m->block, e, n * sizeof(*e));
         memset(m->block + n, 0, m->size - n * sizeof(*e));
+        m->bound = (double)make_finite(m->c->kernels, m->block, n);
+        m->encoded = false;
     }
 }
 

@@ -35,6 +35,8 @@
 //     that must show one has 255 as its top and so ends at 2^2.
 #include <laconic/compress.h>
 
+#include <string.h>
+
 #include "base/fail.h"
 #include "compress/compressor.h"
 #include "kernels/natural.h"
@@ -163,6 +165,21 @@ static void natural_decode_add(
     }
 }
 
+// An exponent field of 255, which only a window with that top can hold, is an
+// infinity.
+static bool natural_finite(
+    const void *state, const lac_call *call, const uint8_t *in, size_t len)
+{
+    (void)len;
+    const size_t n = lac_shape_values(call->shape);
+    if (!windowed(state)) {
+        return memchr(in, 255, n) == NULL;
+    }
+    return in[0] < 255 ||
+           (memchr(in + 1, LACI_NATURAL_WINDOW, n) == NULL &&
+            memchr(in + 1, 0x80 | LACI_NATURAL_WINDOW, n) == NULL);
+}
+
 const lac_compressor_ops laci_natural_ops = {
     .plugin.size = sizeof(lac_compressor_ops),
     .plugin.name = "natural",
@@ -177,4 +194,6 @@ const lac_compressor_ops laci_natural_ops = {
     .check = natural_check,
     .decode = natural_decode,
     .decode_add = natural_decode_add,
+    .finite = natural_finite,
+    .growth = laci_growth_one,
 };

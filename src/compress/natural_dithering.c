@@ -29,6 +29,7 @@ static lac_status natural_dithering_configure(void *state)
     laci_dither_state *const s = state;
     s->name = "natural-dithering";
     s->bits = laci_dither_bits(s->levels);
+    s->lowest = ldexp(1, 1 - (int)s->levels);
     s->codes = natural_dithering_codes;
     s->omega = natural_dithering_omega;
     return LAC_OK;
@@ -67,4 +68,6 @@ const lac_compressor_ops laci_natural_dithering_ops = {
     .check = laci_dither_check,
     .decode = laci_dither_decode,
     .decode_add = laci_dither_decode_add,
+    .finite = laci_dither_finite,
+    .growth = laci_dither_growth,
 };

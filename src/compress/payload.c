@@ -3,6 +3,7 @@
 // compressor or, for "A+B", to sparse.c. Tensors without values have empty
 // payloads and never reach the ops.
 #include <assert.h>
+#include <math.h>
 #include <stdalign.h>
 #include <stdint.h>
 
@@ -42,11 +43,11 @@ size_t laci_payload_bound(
                                       : laci_sparse_bound(c, shape, scope);
 }
 
-// Room for a decoded tensor, for compressors without a decode_add.
+// Room for a decoded tensor, for compressors without a decode_add or finite.
 static size_t decoded_size(const lac_compressor *c, lac_shape shape)
 {
-    const size_t size = lac_shape_values(shape) * sizeof(float);
-    return c->ops->decode_add != NULL ? 0 : laci_aligned(size);
+    const bool needed = c->ops->decode_add == NULL || c->ops->finite == NULL;
+    return needed ? laci_aligned(lac_shape_values(shape) * sizeof(float)) : 0;
 }
 
 size_t laci_payload_scratch(const lac_compressor *c, lac_shape shape)
@@ -56,7 +57,24 @@ size_t laci_payload_scratch(const lac_compressor *c, lac_shape shape)
     }
     const size_t own =
         c->ops->scratch == NULL ? 0 : c->ops->scratch(c->state, shape);
-    return own + decoded_size(c, shape);
+    return decoded_size(c, shape) + own;
+}
+
+double laci_payload_growth(const lac_compressor *c, lac_shape shape)
+{
+    if (c->ops->sparsifier != NULL) {
+        return laci_sparse_growth(c, shape);
+    }
+    return c->ops->growth == NULL ? (double)INFINITY
+                                  : c->ops->growth(c->state, shape, c->form);
+}
+
+double laci_growth_one(const void *state, lac_shape shape, lac_form form)
+{
+    (void)state;
+    (void)shape;
+    (void)form;
+    return 1;
 }
 
 size_t laci_payload_encode(
@@ -85,6 +103,17 @@ void laci_payload_decode(
     }
 }
 
+// Decodes into the first part of the scratch and returns the values.
+static const float *decode_to_scratch(
+    const lac_compressor *c, const lac_call *call, const uint8_t *in,
+    size_t len)
+{
+    lac_call own = *call;
+    own.scratch = (unsigned char *)call->scratch + decoded_size(c, call->shape);
+    c->ops->decode(c->state, &own, in, len, call->scratch);
+    return call->scratch;
+}
+
 void laci_payload_decode_add(
     const lac_compressor *c, const lac_call *call, const uint8_t *in,
     size_t len, float a, float *y)
@@ -94,14 +123,25 @@ void laci_payload_decode_add(
     } else if (c->ops->decode_add != NULL) {
         c->ops->decode_add(c->state, call, in, len, a, y);
     } else {
-        lac_call inner = *call;
-        float *const values = call->scratch;
-        inner.scratch =
-            (unsigned char *)call->scratch + decoded_size(c, call->shape);
-        c->ops->decode(c->state, &inner, in, len, values);
         c->kernels->vector->add_scaled(
-            a, values, y, lac_shape_values(call->shape));
+            a, decode_to_scratch(c, call, in, len), y,
+            lac_shape_values(call->shape));
     }
+}
+
+bool laci_payload_finite(
+    const lac_compressor *c, const lac_call *call, const uint8_t *in,
+    size_t len)
+{
+    if (c->ops->sparsifier != NULL) {
+        return laci_sparse_finite(c, call, in, len);
+    }
+    if (c->ops->finite != NULL) {
+        return c->ops->finite(c->state, call, in, len);
+    }
+    return laci_all_finite(
+        c->kernels, decode_to_scratch(c, call, in, len),
+        lac_shape_values(call->shape));
 }
 
 static lac_status check_tensor(

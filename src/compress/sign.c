@@ -153,6 +153,15 @@ static void sign_residual(
     call->kernels->sign->residual(e[n], e, out, n);
 }
 
+static bool sign_finite(
+    const void *state, const lac_call *call, const uint8_t *in, size_t len)
+{
+    (void)state;
+    (void)call;
+    (void)len;
+    return isfinite(laci_get_f32(in));
+}
+
 const lac_compressor_ops laci_sign_ops = {
     .plugin.size = sizeof(lac_compressor_ops),
     .plugin.name = "sign",
@@ -168,4 +177,6 @@ const lac_compressor_ops laci_sign_ops = {
     .encode_add = sign_encode_add,
     .settle = sign_settle,
     .residual = sign_residual,
+    .finite = sign_finite,
+    .growth = laci_growth_one,
 };

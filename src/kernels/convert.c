@@ -81,21 +81,21 @@ static float half_value(uint32_t half)
     return laci_float_of(sign | (shifted + HALF_REBIAS));
 }
 
-static void to_half(const float *x, uint8_t *out, size_t n)
+static void half_encode(const float *x, uint8_t *out, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         put_u16(out + 2 * i, half_of(x[i]));
     }
 }
 
-static void from_half(const uint8_t *in, float *x, size_t n)
+static void half_decode(const uint8_t *in, float *x, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         x[i] = half_value(get_u16(in + 2 * i));
     }
 }
 
-static void add_half(const uint8_t *in, float a, float *y, size_t n)
+static void half_decode_add(const uint8_t *in, float a, float *y, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         y[i] += a * half_value(get_u16(in + 2 * i));
@@ -118,32 +118,50 @@ static uint32_t bfloat16_of(float x)
     return bits >> 31 << 15 | upper;
 }
 
-static void to_bfloat16(const float *x, uint8_t *out, size_t n)
+static void bfloat16_encode(const float *x, uint8_t *out, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         put_u16(out + 2 * i, bfloat16_of(x[i]));
     }
 }
 
-static void from_bfloat16(const uint8_t *in, float *x, size_t n)
+static void bfloat16_decode(const uint8_t *in, float *x, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         x[i] = laci_float_of(get_u16(in + 2 * i) << 16);
     }
 }
 
-static void add_bfloat16(const uint8_t *in, float a, float *y, size_t n)
+static void bfloat16_decode_add(const uint8_t *in, float a, float *y, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         y[i] += a * laci_float_of(get_u16(in + 2 * i) << 16);
     }
 }
 
+// Whether no value has all the bits of the exponent field.
+static bool finite(uint16_t exponent, const uint8_t *in, size_t n)
+{
+    bool finite = true;
+    for (size_t i = 0; i < n; i++) {
+        finite &= (get_u16(in + 2 * i) & exponent) != exponent;
+    }
+    return finite;
+}
+
+static bool half_finite(const uint8_t *in, size_t n)
+{
+    return finite(LACI_HALF_EXPONENT, in, n);
+}
+
+static bool bfloat16_finite(const uint8_t *in, size_t n)
+{
+    return finite(LACI_BFLOAT16_EXPONENT, in, n);
+}
+
 const laci_convert_kernels laci_convert_portable = {
-    .to_half = to_half,
-    .from_half = from_half,
-    .add_half = add_half,
-    .to_bfloat16 = to_bfloat16,
-    .from_bfloat16 = from_bfloat16,
-    .add_bfloat16 = add_bfloat16,
+    .half = {half_encode, half_decode, half_decode_add, half_finite},
+    .bfloat16 =
+        {bfloat16_encode, bfloat16_decode, bfloat16_decode_add,
+         bfloat16_finite},
 };

@@ -8,20 +8,27 @@
 #ifndef LACONIC_KERNELS_CONVERT_H
 #define LACONIC_KERNELS_CONVERT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct laci_convert_kernels {
-    void (*to_half)(const float *x, uint8_t *out, size_t n);
-    void (*from_half)(const uint8_t *in, float *x, size_t n);
+// The loops of one format.
+typedef struct laci_float16_kernels {
+    void (*encode)(const float *x, uint8_t *out, size_t n);
+    void (*decode)(const uint8_t *in, float *x, size_t n);
     // y += a * values
-    void (*add_half)(const uint8_t *in, float a, float *y, size_t n);
+    void (*decode_add)(const uint8_t *in, float a, float *y, size_t n);
+    // Returns whether no value is an infinity or NaN.
+    bool (*finite)(const uint8_t *in, size_t n);
+} laci_float16_kernels;
 
-    void (*to_bfloat16)(const float *x, uint8_t *out, size_t n);
-    void (*from_bfloat16)(const uint8_t *in, float *x, size_t n);
-    // y += a * values
-    void (*add_bfloat16)(const uint8_t *in, float a, float *y, size_t n);
+typedef struct laci_convert_kernels {
+    laci_float16_kernels half;
+    laci_float16_kernels bfloat16;
 } laci_convert_kernels;
+
+// The exponent fields, which an infinity or NaN fills with ones.
+enum { LACI_HALF_EXPONENT = 0x7c00, LACI_BFLOAT16_EXPONENT = 0x7f80 };
 
 extern const laci_convert_kernels laci_convert_portable;
 extern const laci_convert_kernels laci_convert_avx2;

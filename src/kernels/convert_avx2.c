@@ -27,7 +27,7 @@ static inline __m128i half_of(__m256 x)
         _mm256_blendv_ps(inside, x, infinite(x)), _MM_FROUND_TO_NEAREST_INT);
 }
 
-static void to_half(const float *x, uint8_t *out, size_t n)
+static void half_encode(const float *x, uint8_t *out, size_t n)
 {
     size_t i = 0;
     for (; i + BLOCK <= n; i += BLOCK) {
@@ -37,7 +37,7 @@ static void to_half(const float *x, uint8_t *out, size_t n)
                 (void *)(out + 2 * j), half_of(_mm256_loadu_ps(x + j)));
         }
     }
-    laci_convert_portable.to_half(x + i, out + 2 * i, n - i);
+    laci_convert_portable.half.encode(x + i, out + 2 * i, n - i);
 }
 
 static inline __m256 load_half(const uint8_t *in)
@@ -58,16 +58,16 @@ static inline void add_to(float *y, __m256 a, __m256 values)
         y, _mm256_add_ps(_mm256_loadu_ps(y), _mm256_mul_ps(a, values)));
 }
 
-static void from_half(const uint8_t *in, float *x, size_t n)
+static void half_decode(const uint8_t *in, float *x, size_t n)
 {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         _mm256_storeu_ps(x + i, load_half(in + 2 * i));
     }
-    laci_convert_portable.from_half(in + 2 * i, x + i, n - i);
+    laci_convert_portable.half.decode(in + 2 * i, x + i, n - i);
 }
 
-static void add_half(const uint8_t *in, float a, float *y, size_t n)
+static void half_decode_add(const uint8_t *in, float a, float *y, size_t n)
 {
     const __m256 factor = _mm256_set1_ps(a);
     size_t i = 0;
@@ -77,7 +77,7 @@ static void add_half(const uint8_t *in, float a, float *y, size_t n)
             add_to(y + j, factor, load_half(in + 2 * j));
         }
     }
-    laci_convert_portable.add_half(in + 2 * i, a, y + i, n - i);
+    laci_convert_portable.half.decode_add(in + 2 * i, a, y + i, n - i);
 }
 
 // Whether 16 floats hold one beyond the largest bfloat16, an infinity or NaN.
@@ -105,7 +105,7 @@ static inline void store_bfloat16(const float *x, uint8_t *out)
     const __m256i low = _mm256_loadu_si256((const void *)x);
     const __m256i high = _mm256_loadu_si256((const void *)(x + 8));
     if (has_top(low, high)) {
-        laci_convert_portable.to_bfloat16(x, out, 16);
+        laci_convert_portable.bfloat16.encode(x, out, 16);
         return;
     }
     const __m256i packed =
@@ -114,7 +114,7 @@ static inline void store_bfloat16(const float *x, uint8_t *out)
         (void *)out, _mm256_permute4x64_epi64(packed, _MM_SHUFFLE(3, 1, 2, 0)));
 }
 
-static void to_bfloat16(const float *x, uint8_t *out, size_t n)
+static void bfloat16_encode(const float *x, uint8_t *out, size_t n)
 {
     size_t i = 0;
     for (; i + BLOCK <= n; i += BLOCK) {
@@ -122,19 +122,19 @@ static void to_bfloat16(const float *x, uint8_t *out, size_t n)
         store_bfloat16(x + i, out + 2 * i);
         store_bfloat16(x + i + 16, out + 2 * i + 32);
     }
-    laci_convert_portable.to_bfloat16(x + i, out + 2 * i, n - i);
+    laci_convert_portable.bfloat16.encode(x + i, out + 2 * i, n - i);
 }
 
-static void from_bfloat16(const uint8_t *in, float *x, size_t n)
+static void bfloat16_decode(const uint8_t *in, float *x, size_t n)
 {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         _mm256_storeu_ps(x + i, load_bfloat16(in + 2 * i));
     }
-    laci_convert_portable.from_bfloat16(in + 2 * i, x + i, n - i);
+    laci_convert_portable.bfloat16.decode(in + 2 * i, x + i, n - i);
 }
 
-static void add_bfloat16(const uint8_t *in, float a, float *y, size_t n)
+static void bfloat16_decode_add(const uint8_t *in, float a, float *y, size_t n)
 {
     const __m256 factor = _mm256_set1_ps(a);
     size_t i = 0;
@@ -144,14 +144,43 @@ static void add_bfloat16(const uint8_t *in, float a, float *y, size_t n)
             add_to(y + j, factor, load_bfloat16(in + 2 * j));
         }
     }
-    laci_convert_portable.add_bfloat16(in + 2 * i, a, y + i, n - i);
+    laci_convert_portable.bfloat16.decode_add(in + 2 * i, a, y + i, n - i);
+}
+
+// Whether no value of the first *done_out has all the bits of the exponent
+// field. The rest is left to the portable kernels.
+static inline bool finite(
+    uint16_t exponent, const uint8_t *in, size_t n, size_t *done_out)
+{
+    const __m256i mask = _mm256_set1_epi16((short)exponent);
+    __m256i found = _mm256_setzero_si256();
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        const __m256i words = _mm256_loadu_si256((const void *)(in + 2 * i));
+        const __m256i field = _mm256_and_si256(words, mask);
+        found = _mm256_or_si256(found, _mm256_cmpeq_epi16(field, mask));
+    }
+    *done_out = i;
+    return _mm256_testz_si256(found, found) != 0;
+}
+
+static bool half_finite(const uint8_t *in, size_t n)
+{
+    size_t done;
+    return finite(LACI_HALF_EXPONENT, in, n, &done) &&
+           laci_convert_portable.half.finite(in + 2 * done, n - done);
+}
+
+static bool bfloat16_finite(const uint8_t *in, size_t n)
+{
+    size_t done;
+    return finite(LACI_BFLOAT16_EXPONENT, in, n, &done) &&
+           laci_convert_portable.bfloat16.finite(in + 2 * done, n - done);
 }
 
 const laci_convert_kernels laci_convert_avx2 = {
-    .to_half = to_half,
-    .from_half = from_half,
-    .add_half = add_half,
-    .to_bfloat16 = to_bfloat16,
-    .from_bfloat16 = from_bfloat16,
-    .add_bfloat16 = add_bfloat16,
+    .half = {half_encode, half_decode, half_decode_add, half_finite},
+    .bfloat16 =
+        {bfloat16_encode, bfloat16_decode, bfloat16_decode_add,
+         bfloat16_finite},
 };

@@ -77,6 +77,17 @@ static uint32_t max_magnitude(const float *x, size_t n)
     return max;
 }
 
+static uint32_t max_payload(const uint8_t *x, size_t n)
+{
+    uint32_t max = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t magnitude =
+            laci_get_u32(x + sizeof(float) * i) & 0x7fffffff;
+        max = magnitude > max ? magnitude : max;
+    }
+    return max;
+}
+
 const laci_vector_kernels laci_vector_portable = {
     .add = add,
     .add_scaled = add_scaled,
@@ -84,6 +95,7 @@ const laci_vector_kernels laci_vector_portable = {
     .sum_magnitudes = sum_magnitudes,
     .sum_squares = sum_squares,
     .max_magnitude = max_magnitude,
+    .max_payload = max_payload,
 };
 
 // The squares of ordinary values fit in a float. Where they do not, because

@@ -9,8 +9,11 @@
 #ifndef LACONIC_KERNELS_VECTOR_H
 #define LACONIC_KERNELS_VECTOR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "kernels/kernels.h"
 
 enum { LACI_SUM_BLOCK = 512, LACI_SUM_LANES = 32 };
 
@@ -33,7 +36,13 @@ typedef struct laci_vector_kernels {
 
     // The largest |x| by its bits, so that a NaN is larger than an infinity.
     uint32_t (*max_magnitude)(const float *x, size_t n);
+
+    // The same for n floats in a payload.
+    uint32_t (*max_payload)(const uint8_t *x, size_t n);
 } laci_vector_kernels;
+
+// The bits of an infinity. Magnitudes from here on are not finite.
+#define LACI_INFINITY_BITS UINT32_C(0x7f800000)
 
 extern const laci_vector_kernels laci_vector_portable;
 extern const laci_vector_kernels laci_vector_avx2;
@@ -41,5 +50,12 @@ extern const laci_vector_kernels laci_vector_avx2;
 // laci_norm returns |x|_2 rounded to float, right for all finite values: NaN
 // when x has a NaN or an infinity, and the largest float when it is beyond.
 float laci_norm(const laci_vector_kernels *vector, const float *x, size_t n);
+
+// laci_all_finite returns whether no value is an infinity or NaN.
+static inline bool laci_all_finite(
+    const laci_kernels *kernels, const float *x, size_t n)
+{
+    return kernels->vector->max_magnitude(x, n) < LACI_INFINITY_BITS;
+}
 
 #endif

@@ -81,25 +81,32 @@ static double sum_squares(const float *x, size_t n)
     return sum + laci_vector_portable.sum_squares(x + start, n - start);
 }
 
-static uint32_t max_magnitude(const float *x, size_t n)
+static uint32_t max_payload(const uint8_t *x, size_t n)
 {
+    const float *const from = (const void *)x;
     const __m256i mask = _mm256_set1_epi32(0x7fffffff);
     __m256i max = _mm256_setzero_si256();
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        laci_ask_ahead(x + i);
+        laci_ask_ahead(from + i);
         for (size_t j = i; j < i + 32; j += 8) {
-            const __m256i v = _mm256_loadu_si256((const void *)(x + j));
+            const __m256i v = _mm256_loadu_si256((const void *)(from + j));
             max = _mm256_max_epu32(max, _mm256_and_si256(v, mask));
         }
     }
     uint32_t lanes[8];
     _mm256_storeu_si256((void *)lanes, max);
-    uint32_t best = laci_vector_portable.max_magnitude(x + i, n - i);
+    uint32_t best =
+        laci_vector_portable.max_payload(x + i * sizeof(float), n - i);
     for (size_t j = 0; j < 8; j++) {
         best = lanes[j] > best ? lanes[j] : best;
     }
     return best;
+}
+
+static uint32_t max_magnitude(const float *x, size_t n)
+{
+    return max_payload((const void *)x, n);
 }
 
 const laci_vector_kernels laci_vector_avx2 = {
@@ -109,4 +116,5 @@ const laci_vector_kernels laci_vector_avx2 = {
     .sum_magnitudes = sum_magnitudes,
     .sum_squares = sum_squares,
     .max_magnitude = max_magnitude,
+    .max_payload = max_payload,
 };

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "train/checkpoint.h"
+#include "train/uncompressed.h"
 #include "train/worker.h"
 
 // Seconds between synchronisations.
@@ -221,26 +222,6 @@ static void gather_facts(train_worker *w, train_facts *out)
     };
 }
 
-// The bytes that all workers together would have sent in `steps` steps without
-// compression: a model to every neighbour, or one gradient each.
-static double uncompressed(const train_worker *w, uint64_t steps)
-{
-    const double model = sizeof(float) * (double)w->n;
-    const lac_topology *const t = w->run->plan.algorithm.topology;
-    if (lac_algorithm_family(w->algorithm) == LAC_FAMILY_GRADIENT) {
-        return w->world == 1 ? 0 : model * w->world * (double)steps;
-    }
-    const uint32_t period = lac_topology_period(t);
-    double messages = 0;
-    for (uint32_t round = 0; round < period; round++) {
-        for (uint32_t k = 0; k < w->world; k++) {
-            const lac_edge *edges = NULL;
-            messages += lac_topology_edges(t, k, round, &edges);
-        }
-    }
-    return model * messages / period * (double)steps;
-}
-
 // Locks the folder against other runs. One may have written to it after this
 // run loaded its checkpoint.
 static lac_status lock_folder(const train_worker *w)
@@ -345,7 +326,9 @@ lac_status train_work(train_run *run, lac_transport *transport)
         run->result.interrupted = status == LAC_OK && w->step < w->total_steps;
         run->result.seconds = loop_now(w) - w->started;
         if (w->algorithm != NULL) {
-            run->result.uncompressed_bytes = uncompressed(w, w->step);
+            run->result.uncompressed_bytes = train_uncompressed_bytes(
+                lac_algorithm_family(w->algorithm),
+                run->plan.algorithm.topology, w->n, w->step);
         }
     }
     return status;

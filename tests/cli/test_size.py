@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""laconic size as a user meets it, and the byte tables of the papers.
+"""laconic size, and the byte tables of the papers.
 
 usage: test_size.py LACONIC
 """
@@ -27,8 +27,7 @@ class Size(Command):
                           *words)["payload_bytes_per_step"]
 
     def needs(self, name):
-        listed = json.loads(self.run_laconic("list", "--json").stdout)
-        if name not in [a["name"] for a in listed["algorithms"]]:
+        if name not in self.listed("algorithms"):
             self.skipTest(f"this build has no {name}")
 
 
@@ -36,13 +35,13 @@ class Papers(Size):
     def test_allreduce_sends_every_parameter(self):
         self.assertEqual(self.bytes_of("resnet18", "allreduce"), 4 * RESNET18)
 
-    def test_powersgd_sends_what_its_paper_says(self):
+    def test_powersgd_sends_the_bytes_of_its_paper(self):
         self.needs("powersgd")
         for rank, floats in POWERSGD.items():
             self.assertEqual(self.bytes_of("resnet18", f"powersgd:{rank}"),
                              4 * floats)
 
-    def test_random_choices_of_a_rank_send_as_much_as_powersgd(self):
+    def test_random_sparsifiers_of_a_rank_send_as_much_as_powersgd(self):
         for name in "random-k", "random-block":
             for rank in 2, 7:
                 self.assertEqual(
@@ -58,7 +57,7 @@ class Papers(Size):
         found = self.found("--model", "resnet18", "--algorithm",
                            "error-feedback", "--compressor", "sign")
         bits = found["payload_bytes_per_step"] - 4 * found["tensors"]
-        # A tensor's last byte may not be full.
+        # The last byte of a tensor may be partly used.
         self.assertGreaterEqual(bits, RESNET18 / 8)
         self.assertLess(bits, RESNET18 / 8 + found["tensors"])
 
@@ -70,7 +69,7 @@ class Papers(Size):
         # An index costs less than a byte and a half.
         self.assertLess(found["payload_bytes_per_step"], 5.5 * 174594)
 
-    def test_gossip_sends_what_the_powergossip_paper_says(self):
+    def test_gossip_sends_the_bytes_of_the_powergossip_paper(self):
         rows = [("dpsgd", (), 101.86), ("powergossip", (), 1.81),
                 ("powergossip:iterations=2", (), 3.04),
                 ("powergossip:iterations=4", (), 5.49),
@@ -86,7 +85,7 @@ class Papers(Size):
         self.assertLess(sent, RESNET18 / 8 + 62)
 
     def test_rounds_that_differ_are_averaged(self):
-        # Vectors go whole, of the matrices rows and columns by turns.
+        # Vectors are sent whole; of matrices, rows and columns alternate.
         self.assertEqual(self.bytes_of("resnet20", "powergossip"),
                          4 * (1578 + (794 + 5755) / 2))
 
@@ -174,7 +173,7 @@ class Refusals(Size):
         self.fails(FAILED, "none.txt: cannot open: No such file or directory",
                    *words[:-1], "none.txt")
 
-    def test_names_that_are_not_there_are_usage(self):
+    def test_unknown_names_are_usage(self):
         done = self.run_laconic("size", "--model", "resnet21", "--algorithm",
                                 "dpsgd")
         self.assertEqual(done.returncode, USAGE)
@@ -188,7 +187,7 @@ class Refusals(Size):
                    "size", "--model", "mlp", "--algorithm", "dpsgd",
                    "--topology", "hypercube", "--workers", "6")
 
-    def test_a_compressor_must_be_wanted(self):
+    def test_a_compressor_must_fit_the_algorithm(self):
         self.fails(USAGE, "dpsgd: compressor sign was given, but it takes "
                    "none", "size", "--model", "mlp", "--algorithm", "dpsgd",
                    "--compressor", "sign")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""laconic topology as a user meets it.
+"""laconic topology.
 
 usage: test_topology.py LACONIC
 """
@@ -15,7 +15,7 @@ from command import Command, FAILED, GOOD, USAGE
 
 class Topology(Command):
     def succeeds(self, *words):
-        """Stderr is empty, but for a build that has no spectra."""
+        """Stderr is empty, except in a build without spectra."""
         done = self.run_laconic(*words)
         self.assertRegex(done.stderr, r"^(laconic: \S+: this build has no "
                          r"LAPACK for the spectrum\n)?$")
@@ -58,7 +58,7 @@ class Topology(Command):
                       "--matrix", "w.npy")
         self.assertEqual(self.matrix(), [(0.125,) * 8] * 8)
 
-    def test_small_networks_are_drawn(self):
+    def test_small_networks_are_printed(self):
         text = self.succeeds("topology", "path", "--workers", "3")
         self.assertRegex(text, r"\n +0  \\#\. .* 1\n +1  #\\# .* 0 2\n")
         text = self.succeeds("topology", "hypercube", "--workers", "32")
@@ -82,7 +82,7 @@ class Topology(Command):
         found = json.loads(done.stdout)
         self.assertEqual((found["edges"], found["gap"]), (20000, None))
 
-    def test_what_does_not_fit_is_usage(self):
+    def test_a_wrong_spec_is_usage(self):
         self.fails(USAGE, "hypercube: 6 workers, expected a power of two",
                    "topology", "hypercube", "--workers", "6")
         self.fails(USAGE, 'no topology is named "rng"; `laconic list` shows '
@@ -94,9 +94,6 @@ class Topology(Command):
         self.write("edges.txt", b"0 1\n1 2\n2 9\n")
         self.fails(FAILED, "file: line 3 names worker 9, expected 0 to 3",
                    "topology", "file:edges.txt", "--workers", "4")
-        self.assertEqual(self.numbers("file:edges.txt", "--workers",
-                                      "10")["edges"], 3) \
-            if False else None
         self.fails(FAILED, "topology: no matrix for 20000 workers, expected "
                    "at most 16384", "topology", "ring", "--workers", "20000",
                    "--matrix", "w.npy")

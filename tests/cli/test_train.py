@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""laconic train as a user meets it.
+"""laconic train with threads.
 
 usage: test_train.py LACONIC
 """
@@ -12,7 +12,7 @@ import subprocess
 import time
 import unittest
 
-from command import Command, FAILED, GOOD, LACONIC, USAGE
+from command import Command, FAILED, GOOD, HANG, LACONIC, USAGE
 import training
 
 WORKERS, STEPS = 3, 16  # 240 examples, 5 a worker and step
@@ -39,41 +39,41 @@ class Train(Command):
         self.assertEqual(done.returncode, GOOD, done.stderr)
         return done
 
-    def refused(self, code, part, *words, **more):
+    def rejected(self, code, part, *words, **more):
         done = self.run_laconic(*words, **more)
         self.assertEqual(done.returncode, code, done.stderr)
         self.assertIn(part, done.stderr)
         self.assertEqual(done.stdout, "")
 
-    def test_a_run_leaves_what_the_contract_says(self):
+    def test_a_run_writes_the_promised_files(self):
         done = self.train("out", "--json", "--algorithm", "choco:gamma=auto",
                           "--compressor", "sign")
-        told = json.loads(done.stdout)
+        found = json.loads(done.stdout)
         rows = training.metrics(self.path("out"))
         self.assertEqual([r["epoch"] for r in rows], [1, 2])
         self.assertEqual([r["step"] for r in rows], [STEPS, 2 * STEPS])
         for row in rows:
             for key in training.METRICS:
                 self.assertIsInstance(row[key], (int, float), key)
-        self.assertEqual(told["payload_bytes"], rows[1]["payload_bytes"])
-        self.assertGreater(told["test_accuracy"], 0.9)
-        self.assertGreater(told["times_fewer"], 20)
-        self.assertEqual(told["memory_bytes"], sum(told["memory"].values()))
+        self.assertEqual(found["payload_bytes"], rows[1]["payload_bytes"])
+        self.assertGreater(found["test_accuracy"], 0.9)
+        self.assertGreater(found["times_fewer"], 20)
+        self.assertEqual(found["memory_bytes"], sum(found["memory"].values()))
         size = json.loads(self.succeeds(
             "size", "--model", "lenet", "--algorithm", "choco:gamma=auto",
             "--compressor", "sign", "--workers", str(WORKERS), "--json"))
-        self.assertEqual(told["memory"]["algorithm"], size["memory_bytes"])
-        self.assertEqual(told["memory"]["parameters"], 4 * 61706)
-        self.assertEqual(told["memory"]["optimiser"], 4 * 61706)
+        self.assertEqual(found["memory"]["algorithm"], size["memory_bytes"])
+        self.assertEqual(found["memory"]["parameters"], 4 * 61706)
+        self.assertEqual(found["memory"]["optimiser"], 4 * 61706)
         manifest = json.loads(self.read("out/manifest.json"))
         self.assertEqual(manifest["settings"]["lr"], "0.02")
         self.assertEqual(manifest["settings"]["workers"], str(WORKERS))
-        self.assertEqual(manifest["facts"]["gamma"], told["gamma"])
+        self.assertEqual(manifest["facts"]["gamma"], found["gamma"])
         self.assertIn("processor", manifest["machine"])
         self.assertEqual(self.read("out/latest").strip(), b"step-32")
         self.assertTrue(os.path.isdir(self.path("out", "step-16")))
 
-    def test_the_table_says_what_it_cost(self):
+    def test_the_table_has_quality_and_cost(self):
         out = self.train("out", "--algorithm", "powergossip").stdout
         for word in ("accuracy", "fewer bytes", "memory", "break-even",
                      "algorithm", "waited"):
@@ -92,14 +92,13 @@ class Train(Command):
             "fc3.weight": [10, 84], "fc3.bias": [10]})
 
     def test_every_algorithm_resumes_bit_for_bit_from_the_middle(self):
-        """A set from the middle of an epoch is made the latest, as if the run
-        had been killed right after it."""
-        listed = json.loads(self.succeeds("list", "--json"))["algorithms"]
-        for name in sorted(item["name"] for item in listed):
+        """A checkpoint from the middle of an epoch becomes the latest, as if
+        the run had been killed right after it."""
+        for name in sorted(self.listed("algorithms")):
             with self.subTest(name):
                 out, again = "out-" + name, "again-" + name
                 more = ("--checkpoint-every", "7", "--algorithm",
-                        *training.ALGORITHMS[name])
+                        *training.algorithm_words(name, self.run_laconic))
                 self.train(out, *more)
                 shutil.copytree(self.path(out), self.path(again))
                 self.write(again + "/latest", b"step-28")
@@ -137,7 +136,7 @@ class Train(Command):
                     training.checkpoint(self.path(name + "-beside"), 32,
                                         WORKERS))
 
-    def test_more_epochs_may_be_asked_for_later(self):
+    def test_a_finished_run_can_be_resumed_for_more_epochs(self):
         self.train("whole", "--epochs", "3")
         self.train("parts")
         self.train("parts", "--epochs", "3", "--resume")
@@ -153,7 +152,7 @@ class Train(Command):
         for key, value in rows[2].items():
             self.assertEqual(again[key], value, key)
 
-    def test_an_interrupted_run_goes_on_bit_for_bit(self):
+    def test_an_interrupted_run_continues_bit_for_bit(self):
         words = ("--epochs", "400", "--algorithm", "choco:gamma=0.2",
                  "--compressor", "sign")
         job = subprocess.Popen(
@@ -163,9 +162,9 @@ class Train(Command):
             self.assertIsNone(job.poll())
             time.sleep(0.01)
         job.send_signal(signal.SIGINT)
-        _, err = job.communicate(timeout=60)
+        _, err = job.communicate(timeout=HANG)
         self.assertEqual(job.returncode, FAILED)
-        self.assertIn("--resume goes on", err)
+        self.assertIn("the same command and --resume", err)
         step = self.latest("out")
         saved = training.checkpoint(self.path("out"), step, WORKERS)
         epochs = step // STEPS + 1
@@ -188,17 +187,17 @@ class Train(Command):
                 self.assertIsNone(job.poll())
                 time.sleep(0.01)
             job.send_signal(signal.SIGSTOP)
-            self.refused(FAILED, "another run is writing to it",
-                         *self.words("out", *words, "--resume"), timeout=60)
+            self.rejected(FAILED, "another run is writing to it",
+                         *self.words("out", *words, "--resume"), timeout=HANG)
         finally:
             job.kill()
             job.wait()
         self.assertIsNotNone(training.checkpoint(
             self.path("out"), self.latest("out"), WORKERS))
 
-    def test_what_a_killed_run_left_half_written_is_removed(self):
+    def test_partial_files_of_a_killed_run_are_removed(self):
         self.train("out")
-        left = ".laconic-999999999-0"  # more than any process has
+        left = ".laconic-999999999-0"  # no process has this number
         alive = ".laconic-%d-3" % os.getpid()
         others = (alive, ".laconic-notes", ".laconic-999999999-0x",
                   ".laconic-999999999")
@@ -210,31 +209,31 @@ class Train(Command):
         for name in others:
             self.assertIn(name, names)
 
-    def test_a_run_is_not_written_over_or_continued_otherwise(self):
+    def test_a_run_is_neither_overwritten_nor_resumed_with_other_settings(self):
         self.train("out")
         before = self.read("out/metrics.jsonl")
-        self.refused(FAILED, "holds a run already", *self.words("out"))
+        self.rejected(FAILED, "already holds a run", *self.words("out"))
         for more, part in (
                 (("--lr", "0.3"), '--lr is "0.29999999999999999", but the '
-                 'run to resume was begun with "0.02'),
+                 'run to resume was started with "0.02'),
                 (("--seed", "2"), "--seed"), (("--batch", "6"), "--batch"),
                 (("--workers", "4"), "--workers"),
                 (("--model", "mlp"), "--model"),
                 (("--algorithm", "dpsgd"), "--algorithm")):
             with self.subTest(more[0]):
-                self.refused(FAILED, part, *self.words("out", *more),
+                self.rejected(FAILED, part, *self.words("out", *more),
                              "--resume")
-        self.refused(FAILED, "expected no more than the 1 epochs",
+        self.rejected(FAILED, "expected no more than the 1 epochs",
                      *self.words("out", "--epochs", "1"), "--resume")
         self.assertEqual(self.read("out/metrics.jsonl"), before)
 
-    def test_files_of_others_are_not_written_over(self):
+    def test_files_of_others_are_not_overwritten(self):
         for name in ("latest", "metrics.jsonl", "model.safetensors"):
             for more in ((), ("--resume",)):
                 with self.subTest((name, more)):
                     os.makedirs(self.path("of-" + name), exist_ok=True)
                     self.write(f"of-{name}/{name}", b"mine")
-                    self.refused(FAILED, "there is no manifest.json",
+                    self.rejected(FAILED, "there is no manifest.json",
                                  *self.words("of-" + name, *more))
                     self.assertEqual(self.read(f"of-{name}/{name}"), b"mine")
         os.makedirs(self.path("kept"))
@@ -242,14 +241,14 @@ class Train(Command):
         self.train("kept", "--epochs", "1")
         self.assertEqual(self.read("kept/notes.txt"), b"mine")
 
-    def test_a_run_whose_manifest_is_lost_or_damaged_is_refused(self):
+    def test_a_run_without_a_valid_manifest_is_rejected(self):
         self.train("out", "--epochs", "1")
         self.write("out/manifest.json", b'{"settings": {"lr": 1')
-        self.refused(FAILED, "manifest.json", *self.words("out"), "--resume")
+        self.rejected(FAILED, "manifest.json", *self.words("out"), "--resume")
         os.remove(self.path("out", "manifest.json"))
-        self.refused(FAILED, "manifest.json", *self.words("out"), "--resume")
+        self.rejected(FAILED, "manifest.json", *self.words("out"), "--resume")
 
-    def test_the_manifest_has_long_settings_whole(self):
+    def test_the_manifest_does_not_truncate_settings(self):
         long = "./" * 300 + "images"
         self.train("out", "--epochs", "1", folder=long)
         manifest = json.loads(self.read("out/manifest.json"))
@@ -264,31 +263,31 @@ class Train(Command):
         self.assertIsNone(
             training.metrics(self.path("out"))[1]["test_accuracy"])
 
-    def test_a_damaged_checkpoint_is_refused(self):
+    def test_a_damaged_checkpoint_is_rejected(self):
         self.train("out")
         path = "out/step-32/worker-1.safetensors"
         data = bytearray(self.read(path))
         data[-3] ^= 1
         self.write(path, bytes(data))
-        self.refused(FAILED, "worker-1.safetensors",
+        self.rejected(FAILED, "worker-1.safetensors",
                      *self.words("out", "--epochs", "3"), "--resume")
         os.remove(self.path(path))
-        self.refused(FAILED, "worker-1.safetensors",
+        self.rejected(FAILED, "worker-1.safetensors",
                      *self.words("out", "--epochs", "3"), "--resume")
 
-    def test_a_diverging_run_says_so_and_keeps_its_metrics(self):
-        self.refused(FAILED, "diverges", *self.words(
+    def test_a_diverging_run_is_reported_and_keeps_its_metrics(self):
+        self.rejected(FAILED, "diverges", *self.words(
             "out", "--lr", "1e5", "--algorithm", "dpsgd"))
-        self.refused(FAILED, "diverges", *self.words(
+        self.rejected(FAILED, "diverges", *self.words(
             "alone", "--lr", "1e6", "--algorithm", "allreduce"),
             "--workers", "1")
         self.assertIn("settings", json.loads(self.read("out/manifest.json")))
 
-    def test_what_overflows_in_an_algorithm_is_a_diverging_run_too(self):
-        """At this rate losses are finite with gradients that are not, and
-        memories of errors overflow."""
+    def test_an_overflow_in_an_algorithm_is_divergence_too(self):
+        """At this rate losses are finite, gradients are not, and error
+        memories overflow."""
         for name in ("powersgd", "error-feedback"):
-            self.refused(FAILED, "the run diverges: in step", *self.words(
+            self.rejected(FAILED, "the run diverges: in step", *self.words(
                 name, "--algorithm", *training.ALGORITHMS[name], "--lr",
                 "300"))
 
@@ -300,14 +299,14 @@ class Train(Command):
         def limit():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2, size // 2))
-        self.refused(FAILED, "its last complete checkpoint is that of step 16",
+        self.rejected(FAILED, "last complete checkpoint is that of step 16",
                      *self.words("out"), "--resume", preexec_fn=limit,
                      restore_signals=False)
         self.assertEqual(self.read("out/latest").strip(), b"step-16")
         self.assertFalse(os.path.exists(self.path("out", "step-32")))
         self.train("out", "--resume")
 
-    def test_what_does_not_fit_is_refused_before_anything_is_made(self):
+    def test_wrong_settings_are_rejected_before_anything_is_written(self):
         words = self.words("out")
         cases = (
             (USAGE, "lenett", ("--model", "lenett")),
@@ -327,29 +326,29 @@ class Train(Command):
         )
         for code, part, more in cases:
             with self.subTest(more):
-                self.refused(code, part, *words, *more)
+                self.rejected(code, part, *words, *more)
                 self.assertFalse(os.path.exists(self.path("out")))
-        self.refused(USAGE, "--out", *words[:-2])
-        self.refused(FAILED, "240", *self.words("few", "--batch", "100"))
+        self.rejected(USAGE, "--out", *words[:-2])
+        self.rejected(FAILED, "240", *self.words("few", "--batch", "100"))
         self.assertFalse(os.path.exists(self.path("few")))
         self.write("table", b"0 1:1\n1 2:1\n")
-        self.refused(USAGE, "expected no --augment", *self.words(
+        self.rejected(USAGE, "expected no --augment", *self.words(
             "out", "--augment", model="logistic", data="libsvm",
             folder="table"))
         self.assertFalse(os.path.exists(self.path("out")))
         self.write("file", b"")
-        self.refused(FAILED, "file", *self.words("file/out"))
+        self.rejected(FAILED, "file", *self.words("file/out"))
 
-    def test_damaged_data_are_refused(self):
+    def test_damaged_data_are_rejected(self):
         self.write("images/train-labels-idx1-ubyte", b"\0\0\x08\x01\0\0")
-        self.refused(FAILED, "train-labels-idx1-ubyte", *self.words("out"))
+        self.rejected(FAILED, "train-labels-idx1-ubyte", *self.words("out"))
 
     def test_one_worker_sends_nothing(self):
         done = self.train("out", "--workers", "1", "--json")
-        told = json.loads(done.stdout)
-        self.assertEqual(told["payload_bytes"], 0)
-        self.assertIsNone(told["times_fewer"])
-        self.assertIsNone(told["break_even_mbit"])
+        found = json.loads(done.stdout)
+        self.assertEqual(found["payload_bytes"], 0)
+        self.assertIsNone(found["times_fewer"])
+        self.assertIsNone(found["break_even_mbit"])
 
     def test_a_language_model_learns_and_resumes(self):
         training.text(self.path("words"))
@@ -357,9 +356,9 @@ class Train(Command):
                  "data": "wikitext-2", "folder": "words"}
         more = ("--bptt", "10", "--lr", "5", "--momentum", "0", "--clip",
                 "0.5", "--algorithm", "powersgd:rank=2", "--epochs", "3")
-        told = json.loads(
+        found = json.loads(
             self.train("out", *more, "--json", **which).stdout)
-        self.assertLess(told["test_perplexity"], 10)  # of 42 words
+        self.assertLess(found["test_perplexity"], 10)  # of 42 words
         rows = training.metrics(self.path("out"))
         self.assertGreater(rows[0]["averaged_perplexity"],
                            rows[2]["averaged_perplexity"])
@@ -393,7 +392,7 @@ class Train(Command):
         damaged = lines[0][:40] + b"\n" + lines[1]
         self.write("out/metrics.jsonl", damaged)
         more = ("--epochs", "3", "--resume")
-        self.refused(FAILED, "out/metrics.jsonl: line 1 is damaged",
+        self.rejected(FAILED, "out/metrics.jsonl: line 1 is damaged",
                      *self.words("out", *more))
         self.assertEqual(self.read("out/metrics.jsonl"), damaged)
         self.write("out/metrics.jsonl", lines[0] + lines[1] + lines[1][:40])
@@ -423,7 +422,7 @@ class Train(Command):
         def limit():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
-        self.refused(FAILED, "the run ends without a checkpoint",
+        self.rejected(FAILED, "the run ends without a checkpoint",
                      *self.words("out"), preexec_fn=limit,
                      restore_signals=False)
 

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of `laconic train` share: small data sets in the formats of
-the real ones, and a reader of checkpoints that knows the safetensors format
-and nothing of ours.
+"""Shared by the tests of `laconic train`: small data sets in the formats of the
+real ones, and a reader of checkpoints that relies on the safetensors format
+only.
 """
 import json
 import os
 import random
 import struct
 
-# An algorithm that is not listed here must get a line.
+# Settings with which an algorithm trains well. algorithm_words finds those of
+# algorithms that are not listed.
 ALGORITHMS = {
     "allreduce": ["allreduce"],
     "compressed": ["compressed", "--compressor", "natural"],
@@ -23,6 +24,15 @@ ALGORITHMS = {
     "deepsqueeze": ["deepsqueeze:gamma=0.1", "--compressor", "sign"],
     "powergossip": ["powergossip"],
 }
+
+
+def algorithm_words(name, run_laconic):
+    """Options that select an algorithm, with a compressor if it needs one."""
+    if name in ALGORITHMS:
+        return ALGORITHMS[name]
+    alone = run_laconic("size", "--model", "mlp", "--algorithm", name)
+    return [name] + (["--compressor", "natural"] if alone.returncode else [])
+
 
 METRICS = ("epoch", "step", "train_loss", "test_loss", "test_accuracy",
            "averaged_accuracy", "payload_bytes", "wire_bytes", "messages",
@@ -48,7 +58,7 @@ def images(folder, train=240, test=60):
 
 
 def text(folder, words=6000):
-    """A text in which the next word nearly follows from the last."""
+    """A text in which the next word is nearly determined by the last."""
     draw = random.Random(7)
     os.makedirs(folder, exist_ok=True)
     for name in ("train.txt", "valid.txt", "test.txt"):

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "algorithm/handle.h"
+#include "algorithm/framework/handle.h"
 #include "base/fail.h"
 
 enum { WORLD_MAX = 8, TENSORS = 5, VALUES = 7 * 5 + 13 + 1 + 9 };
@@ -29,23 +29,6 @@ static const char *const compressors[] = {
 
 enum { COMPRESSORS = sizeof(compressors) / sizeof(*compressors) };
 
-#define TRY(expression)                                                        \
-    do {                                                                       \
-        const lac_status try_status = (expression);                            \
-        if (try_status != LAC_OK) {                                            \
-            return try_status;                                                 \
-        }                                                                      \
-    } while (0)
-
-// A failure of a script's own expectation.
-#define EXPECT(condition)                                                      \
-    do {                                                                       \
-        if (!(condition)) {                                                    \
-            return lac_fail(                                                   \
-                LAC_ERR_SPACE, "line %d: %s", __LINE__, #condition);           \
-        }                                                                      \
-    } while (0)
-
 // What workers saved.
 typedef struct saves {
     uint8_t *states[WORLD_MAX];
@@ -59,8 +42,7 @@ static inline lac_status save_state(
     s->lens[rank] = lac_algorithm_state_size(a);
     s->states[rank] = malloc(s->lens[rank]);
     EXPECT(s->states[rank] != NULL);
-    lac_algorithm_save(a, s->states[rank]);
-    return LAC_OK;
+    return lac_algorithm_save(a, s->states[rank], s->lens[rank]);
 }
 
 static inline void free_saves(saves *s)

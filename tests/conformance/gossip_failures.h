@@ -36,14 +36,14 @@ static inline lac_status mix_or_keep(player *p, uint64_t round)
 {
     float x[VALUES];
     saves *const saved = &p->piece->saved;
-    TRY(player_save(p));
+    LAC_TRY(player_save(p));
     uint8_t *const before = saved->states[p->rank];
     const size_t len = saved->lens[p->rank];
     saved->states[p->rank] = NULL;
     memcpy(x, p->x, sizeof(x));
     const lac_status status = player_mix(p, round);
     if (status != LAC_OK) {
-        TRY(player_save(p));
+        LAC_TRY(player_save(p));
         p->piece->spoilt[p->rank] =
             saved->lens[p->rank] != len ||
             memcmp(before, saved->states[p->rank], len) != 0 ||
@@ -55,10 +55,10 @@ static inline lac_status mix_or_keep(player *p, uint64_t round)
 
 static inline lac_status mix_until_it_fails(player *p)
 {
-    TRY(player_open(p));
-    TRY(player_start(p));
+    LAC_TRY(player_open(p));
+    LAC_TRY(player_start(p));
     for (uint64_t round = 0; round < ROUNDS; round++) {
-        TRY(mix_or_keep(p, round));
+        LAC_TRY(mix_or_keep(p, round));
     }
     return LAC_OK;
 }
@@ -77,7 +77,7 @@ static inline void assert_all_fail(
         assert_false(piece->spoilt[rank]);
         if (rank != ODD || odd_fails) {
             assert_int_not_equal(workers[rank].status, LAC_OK);
-            assert_string_not_equal(workers[rank].sentence, "");
+            assert_string_not_equal(workers[rank].message, "");
         }
     }
 }
@@ -86,8 +86,8 @@ static inline void assert_all_say(
     const play *piece, const test_worker *workers, const char *what)
 {
     for (uint32_t rank = 0; rank < piece->world; rank++) {
-        if (strstr(workers[rank].sentence, what) == NULL) {
-            print_error("worker %u: %s\n", rank, workers[rank].sentence);
+        if (strstr(workers[rank].message, what) == NULL) {
+            print_error("worker %u: %s\n", rank, workers[rank].message);
             fail();
         }
     }

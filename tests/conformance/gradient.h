@@ -147,9 +147,9 @@ static inline void assert_finite(const voyage *v)
 
 static inline lac_status reduce_rounds(crewman *m)
 {
-    TRY(crewman_open(m));
+    LAC_TRY(crewman_open(m));
     for (uint64_t round = 0; round < ROUNDS; round++) {
-        TRY(reduce_round(m, round));
+        LAC_TRY(reduce_round(m, round));
     }
     m->v->traffic[m->rank] = lac_algorithm_traffic(m->a);
     return crewman_save(m);

@@ -42,8 +42,8 @@ static inline lac_status expect_refusal(
     if (exact != NULL && after != NULL) {
         memcpy(exact, bytes, len);
         status = lac_algorithm_load(h->a, exact, len);
-        lac_algorithm_save(h->a, after);
-        kept = memcmp(after, h->saved, h->len) == 0;
+        kept = lac_algorithm_save(h->a, after, h->len) == LAC_OK &&
+               memcmp(after, h->saved, h->len) == 0;
     }
     free(after);
     free(exact);
@@ -64,7 +64,7 @@ static inline lac_status refuse_altered(const holder *h)
         const lac_status status = lac_algorithm_load(h->a, state, h->len);
         state[i] ^= 0x10;
         EXPECT(status == LAC_ERR_CORRUPT);
-        TRY(expect_refusal(h, state, i, LAC_ERR_CORRUPT));
+        LAC_TRY(expect_refusal(h, state, i, LAC_ERR_CORRUPT));
     }
     return lac_algorithm_load(h->a, state, h->len);
 }
@@ -78,26 +78,26 @@ static inline lac_status refuse_forged(const holder *h, size_t head)
     for (size_t cut = SUM_SIZE; cut < h->len; cut++) {
         memcpy(state, h->saved, cut);
         sign_again(state, cut);
-        TRY(expect_refusal(h, state, cut, LAC_ERR_CORRUPT));
+        LAC_TRY(expect_refusal(h, state, cut, LAC_ERR_CORRUPT));
     }
     memcpy(state, h->saved, h->len);
     sign_again(state, h->len + 1);
-    TRY(expect_refusal(h, state, h->len + 1, LAC_ERR_CORRUPT));
+    LAC_TRY(expect_refusal(h, state, h->len + 1, LAC_ERR_CORRUPT));
     for (size_t i = 0; i < head; i++) {
         memcpy(state, h->saved, h->len);
         state[i] ^= 0x81;
         sign_again(state, h->len);
         const lac_status status = lac_algorithm_load(h->a, state, h->len);
         EXPECT(status == LAC_ERR_CORRUPT || status == LAC_ERR_INVALID);
-        TRY(expect_refusal(h, state, h->len, status));
+        LAC_TRY(expect_refusal(h, state, h->len, status));
     }
     return LAC_OK;
 }
 
-// Layouts that are not the one of `tensors`, and what is said of them.
+// Layouts that differ from `tensors`, and the error message of each.
 static const struct {
     const char *text;
-    const char *sentence;
+    const char *message;
 } other_layouts[] = {
     {"weight 5 7\nempty 0 3\nbias 13\none 1\nrow 1 9",
      "state: weight is 7 x 5, expected 5 x 7"},

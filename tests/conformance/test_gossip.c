@@ -6,10 +6,10 @@ enum { ROUNDS = 4 };
 
 static lac_status mix_rounds(player *p)
 {
-    TRY(player_open(p));
-    TRY(player_start(p));
+    LAC_TRY(player_open(p));
+    LAC_TRY(player_start(p));
     for (uint64_t round = 0; round < ROUNDS; round++) {
-        TRY(player_mix(p, round));
+        LAC_TRY(player_mix(p, round));
     }
     return player_save(p);
 }
@@ -41,18 +41,18 @@ static lac_status mix_in_groups(player *p)
     for (size_t i = 0; i < TENSORS; i++) {
         slices[i] = p->slices[order[i]];
     }
-    TRY(player_open(p));
-    TRY(lac_algorithm_start(p->a, slices, TENSORS));
+    LAC_TRY(player_open(p));
+    LAC_TRY(lac_algorithm_start(p->a, slices, TENSORS));
     for (uint64_t round = 0; round < ROUNDS; round++) {
         const float *const *const all = player_updates(p, round, room);
         for (size_t i = 0; all != NULL && i < TENSORS; i++) {
             updates[i] = all[order[i]];
         }
         const float *const *const given = all == NULL ? NULL : updates;
-        TRY(lac_algorithm_mix(p->a, round, slices, given, 2));
-        TRY(lac_algorithm_mix(
+        LAC_TRY(lac_algorithm_mix(p->a, round, slices, given, 2));
+        LAC_TRY(lac_algorithm_mix(
             p->a, round, slices + 2, given == NULL ? NULL : given + 2, 1));
-        TRY(lac_algorithm_mix(
+        LAC_TRY(lac_algorithm_mix(
             p->a, round, slices + 3, given == NULL ? NULL : given + 3, 2));
     }
     return player_save(p);
@@ -65,21 +65,21 @@ static void groups_as_they_like(play *piece)
 
 static lac_status mix_with_resume(player *p)
 {
-    TRY(player_open(p));
-    TRY(player_start(p));
+    LAC_TRY(player_open(p));
+    LAC_TRY(player_start(p));
     for (uint64_t round = 0; round < ROUNDS; round++) {
         if (round == 2) {
             lac_algorithm *const old = p->a;
-            TRY(player_save(p));
-            TRY(player_open(p));
-            TRY(player_load(p, p->piece));
-            TRY(player_mix(p, round));
+            LAC_TRY(player_save(p));
+            LAC_TRY(player_open(p));
+            LAC_TRY(player_load(p, p->piece));
+            LAC_TRY(player_mix(p, round));
             // Peers let go of the messages of the old one in a second round.
-            TRY(player_mix(p, round + 1));
+            LAC_TRY(player_mix(p, round + 1));
             lac_algorithm_close(old);
             break;
         }
-        TRY(player_mix(p, round));
+        LAC_TRY(player_mix(p, round));
     }
     return player_save(p);
 }
@@ -91,12 +91,12 @@ static void resume(play *piece)
 
 static lac_status mix_in_halves(player *p)
 {
-    TRY(player_open(p));
-    TRY(player_start(p));
+    LAC_TRY(player_open(p));
+    LAC_TRY(player_start(p));
     for (uint64_t round = 0; round < ROUNDS; round++) {
         const float *room[TENSORS];
-        TRY(lac_algorithm_begin(p->a, round, p->slices, TENSORS));
-        TRY(lac_algorithm_end(
+        LAC_TRY(lac_algorithm_begin(p->a, round, p->slices, TENSORS));
+        LAC_TRY(lac_algorithm_end(
             p->a, round, p->slices, player_updates(p, round, room), TENSORS));
     }
     return player_save(p);
@@ -110,12 +110,12 @@ static void begin_and_end(play *piece)
 static lac_status mix_portably(player *p)
 {
     const laci_kernels *portable;
-    TRY(player_open(p));
-    TRY(laci_kernels_find("portable", &portable));
+    LAC_TRY(player_open(p));
+    LAC_TRY(laci_kernels_find("portable", &portable));
     laci_algorithm_use_kernels(p->a, portable);
-    TRY(player_start(p));
+    LAC_TRY(player_start(p));
     for (uint64_t round = 0; round < ROUNDS; round++) {
-        TRY(player_mix(p, round));
+        LAC_TRY(player_mix(p, round));
     }
     return player_save(p);
 }
@@ -130,13 +130,13 @@ static void portable_kernels(play *piece)
 
 static lac_status mix_counting(player *p)
 {
-    TRY(player_open(p));
-    TRY(player_start(p));
-    TRY(player_mix(p, 0));
-    TRY(player_mix(p, 1));
+    LAC_TRY(player_open(p));
+    LAC_TRY(player_start(p));
+    LAC_TRY(player_mix(p, 0));
+    LAC_TRY(player_mix(p, 1));
     const size_t before = test_allocations;
     for (uint64_t round = 2; round < 6; round++) {
-        TRY(player_mix(p, round));
+        LAC_TRY(player_mix(p, round));
     }
     return test_allocations == before ? LAC_OK : LAC_ERR_NOMEM;
 }
@@ -208,10 +208,10 @@ static void expect_exact(const play *piece, double rounds, double *x)
 
 static lac_status mix_purely(player *p)
 {
-    TRY(player_open(p));
-    TRY(player_start(p));
+    LAC_TRY(player_open(p));
+    LAC_TRY(player_start(p));
     for (uint64_t round = 0; round < 3; round++) {
-        TRY(lac_algorithm_mix(p->a, round, p->slices, NULL, TENSORS));
+        LAC_TRY(lac_algorithm_mix(p->a, round, p->slices, NULL, TENSORS));
     }
     return LAC_OK;
 }
@@ -251,12 +251,12 @@ static lac_status compare_cost(player *p)
 {
     const lac_algorithm_options o = player_options(p);
     lac_cost cost;
-    TRY(lac_algorithm_cost(&o, &cost));
-    TRY(player_open(p));
-    TRY(player_start(p));
+    LAC_TRY(lac_algorithm_cost(&o, &cost));
+    LAC_TRY(player_open(p));
+    LAC_TRY(player_start(p));
     const lac_traffic before = lac_algorithm_traffic(p->a);
     for (uint64_t round = 0; round < ROUNDS; round++) {
-        TRY(player_mix(p, round));
+        LAC_TRY(player_mix(p, round));
     }
     const lac_traffic after = lac_algorithm_traffic(p->a);
     const double messages = (double)(after.messages - before.messages);
@@ -295,5 +295,5 @@ int main(void)
         cmocka_unit_test(all_costs_are_bounds),
     };
     return cmocka_run_group_tests_name(
-        "gossip", tests, muster_workers, dismiss_workers);
+        "gossip", tests, setup_workers, teardown_workers);
 }

@@ -44,8 +44,8 @@ static void differences_are_refused(play *piece)
 // One worker names its tensors the other way round.
 static lac_status mix_backwards(player *p)
 {
-    TRY(player_open(p));
-    TRY(player_start(p));
+    LAC_TRY(player_open(p));
+    LAC_TRY(player_start(p));
     if (p->rank == ODD) {
         for (size_t i = 0; i < TENSORS / 2; i++) {
             const lac_slice slice = p->slices[i];
@@ -54,7 +54,7 @@ static lac_status mix_backwards(player *p)
         }
     }
     for (uint64_t round = 0; round < ROUNDS; round++) {
-        TRY(mix_or_keep(p, round));
+        LAC_TRY(mix_or_keep(p, round));
     }
     return LAC_OK;
 }
@@ -69,13 +69,13 @@ static void other_orders_are_refused(play *piece)
 
 static lac_status leave_early(player *p)
 {
-    TRY(player_open(p));
-    TRY(player_start(p));
+    LAC_TRY(player_open(p));
+    LAC_TRY(player_start(p));
     for (uint64_t round = 0; round < ROUNDS; round++) {
         if (p->rank == ODD && round == 2) {
             return LAC_OK;
         }
-        TRY(mix_or_keep(p, round));
+        LAC_TRY(mix_or_keep(p, round));
     }
     return LAC_OK;
 }
@@ -89,13 +89,13 @@ static void a_worker_leaves(play *piece)
 
 static lac_status abort_early(player *p)
 {
-    TRY(player_open(p));
-    TRY(player_start(p));
+    LAC_TRY(player_open(p));
+    LAC_TRY(player_start(p));
     for (uint64_t round = 0; round < ROUNDS; round++) {
         if (p->rank == ODD && round == 2) {
             lac_transport_abort(p->transport, "the disk is full");
         }
-        TRY(mix_or_keep(p, round));
+        LAC_TRY(mix_or_keep(p, round));
     }
     return LAC_OK;
 }
@@ -116,7 +116,7 @@ static lac_status open_without_memory(player *p)
         const lac_status status = player_open(p);
         test_allocations_left = -1;
         if (status == LAC_OK) {
-            TRY(player_start(p));
+            LAC_TRY(player_start(p));
             return player_mix(p, 0);
         }
         if (status != LAC_ERR_NOMEM || p->a != NULL) {
@@ -151,12 +151,12 @@ static lac_status misuse(player *p)
     lac_slice slices[TENSORS + 1];
     memcpy(slices, p->slices, sizeof(p->slices));
     slices[TENSORS] = slices[0];
-    TRY(player_open(p));
+    LAC_TRY(player_open(p));
     lac_algorithm *const a = p->a;
     REFUSED(player_mix(p, 0), ": rounds come after start or load");
     REFUSED(
         lac_algorithm_start(a, slices, 2), ": starts from all 5 tensors, 2");
-    TRY(player_start(p));
+    LAC_TRY(player_start(p));
     REFUSED(player_mix(p, 1), ": round of weight is 1, expected 0");
     REFUSED(
         lac_algorithm_mix(a, 0, slices, NULL, TENSORS + 1),
@@ -177,12 +177,12 @@ static lac_status misuse(player *p)
     slices[2].in = (const char *)slices[2].out + 1;
     REFUSED(
         lac_algorithm_mix(a, 0, slices, NULL, 3),
-        ": the values of bias, or what is added to them, are at an address");
+        ": the values of bias, or its update, are at an address");
     slices[2].in = slices[2].out;
     const float *odd[3] = {NULL, NULL, (void *)((char *)slices[2].out + 2)};
     REFUSED(
         lac_algorithm_mix(a, 0, slices, odd, 3),
-        ": the values of bias, or what is added to them, are at an address");
+        ": the values of bias, or its update, are at an address");
     slices[2].dtype = (lac_dtype)7;
     REFUSED(
         lac_algorithm_mix(a, 0, slices, NULL, 3),
@@ -190,11 +190,11 @@ static lac_status misuse(player *p)
     REFUSED(
         lac_algorithm_end(a, 0, p->slices, NULL, 1),
         ": round 0 of weight was ended before it was begun");
-    TRY(lac_algorithm_begin(a, 0, p->slices, 1));
+    LAC_TRY(lac_algorithm_begin(a, 0, p->slices, 1));
     REFUSED(
         lac_algorithm_begin(a, 0, p->slices, 1),
         ": round 0 of weight was begun twice");
-    TRY(lac_algorithm_end(a, 0, p->slices, NULL, 1));
+    LAC_TRY(lac_algorithm_end(a, 0, p->slices, NULL, 1));
     REFUSED(
         lac_algorithm_reduce(a, 1, p->slices, 1),
         ": is a model algorithm, expected a gradient one");
@@ -230,5 +230,5 @@ int main(void)
         cmocka_unit_test(all_wrong_calls),
     };
     return cmocka_run_group_tests_name(
-        "gossip failures", tests, muster_workers, dismiss_workers);
+        "gossip failures", tests, setup_workers, teardown_workers);
 }

@@ -6,11 +6,11 @@
 
 static lac_status save_after_two_rounds(player *p)
 {
-    TRY(player_open(p));
-    TRY(player_start(p));
-    TRY(player_mix(p, 0));
-    TRY(player_mix(p, 1));
-    TRY(player_save(p));
+    LAC_TRY(player_open(p));
+    LAC_TRY(player_start(p));
+    LAC_TRY(player_mix(p, 0));
+    LAC_TRY(player_mix(p, 1));
+    LAC_TRY(player_save(p));
     return p->piece->judge == NULL ? LAC_OK : p->piece->judge(p);
 }
 
@@ -44,7 +44,7 @@ static void forgeries_are_refused(play *piece)
 // Loads the state of worker 0 of `from` into a worker of another play.
 static lac_status load_there(player *p)
 {
-    TRY(player_open(p));
+    LAC_TRY(player_open(p));
     const play *const from = p->piece->from;
     return lac_algorithm_load(p->a, from->saved.states[0], from->saved.lens[0]);
 }
@@ -57,8 +57,8 @@ static void assert_all_refuse(
     piece->script = load_there;
     play_run(piece, workers);
     assert_int_equal(workers[1].status, LAC_ERR_INVALID);
-    if (strstr(workers[1].sentence, sentence) == NULL) {
-        print_error("%s\nnot: %s\n", workers[1].sentence, sentence);
+    if (strstr(workers[1].message, sentence) == NULL) {
+        print_error("%s\nnot: %s\n", workers[1].message, sentence);
         fail();
     }
 }
@@ -93,7 +93,7 @@ static void strangers_are_refused(play *piece)
 
 static lac_status load_own(player *p)
 {
-    TRY(player_open(p));
+    LAC_TRY(player_open(p));
     return player_load(p, p->piece->from);
 }
 
@@ -123,7 +123,7 @@ static void other_layouts_are_refused(play *piece)
         load_elsewhere(piece, other_layouts[i].text, workers);
         assert_int_equal(workers[0].status, LAC_OK);
         assert_int_equal(workers[1].status, LAC_ERR_INVALID);
-        assert_string_equal(workers[1].sentence, other_layouts[i].sentence);
+        assert_string_equal(workers[1].message, other_layouts[i].message);
     }
 }
 
@@ -153,5 +153,5 @@ int main(void)
         cmocka_unit_test(all_order_does_not_matter),
     };
     return cmocka_run_group_tests_name(
-        "gossip states", tests, muster_workers, dismiss_workers);
+        "gossip states", tests, setup_workers, teardown_workers);
 }

@@ -31,7 +31,7 @@ static lac_status reduce_in_groups(crewman *m)
 {
     static const size_t order[TENSORS] = {3, 0, 4, 1, 2};
     lac_slice slices[TENSORS], shuffled[TENSORS];
-    TRY(crewman_open(m));
+    LAC_TRY(crewman_open(m));
     for (uint64_t round = 0; round < ROUNDS; round++) {
         fill_gradient(m->rank, round, m->gradient);
         make_slices(m, round, slices);
@@ -39,9 +39,9 @@ static lac_status reduce_in_groups(crewman *m)
             shuffled[i] = slices[order[i]];
         }
         const size_t first = 1 + round % 3;
-        TRY(lac_algorithm_reduce(m->a, round, shuffled, first));
-        TRY(lac_algorithm_reduce(m->a, round, NULL, 0));
-        TRY(lac_algorithm_reduce(
+        LAC_TRY(lac_algorithm_reduce(m->a, round, shuffled, first));
+        LAC_TRY(lac_algorithm_reduce(m->a, round, NULL, 0));
+        LAC_TRY(lac_algorithm_reduce(
             m->a, round, shuffled + first, TENSORS - first));
     }
     return crewman_save(m);
@@ -54,7 +54,7 @@ static void groups_as_they_like(voyage *v)
 
 static lac_status reduce_in_place(crewman *m)
 {
-    TRY(crewman_open(m));
+    LAC_TRY(crewman_open(m));
     for (uint64_t round = 0; round < ROUNDS; round++) {
         lac_slice slices[TENSORS];
         make_slices(m, round, slices);
@@ -62,7 +62,7 @@ static lac_status reduce_in_place(crewman *m)
         for (size_t t = 0; t < TENSORS; t++) {
             slices[t].in = slices[t].out;
         }
-        TRY(lac_algorithm_reduce(m->a, round, slices, TENSORS));
+        LAC_TRY(lac_algorithm_reduce(m->a, round, slices, TENSORS));
     }
     return crewman_save(m);
 }
@@ -74,16 +74,16 @@ static void results_may_replace_gradients(voyage *v)
 
 static lac_status reduce_with_resume(crewman *m)
 {
-    TRY(crewman_open(m));
-    TRY(reduce_round(m, 0));
-    TRY(reduce_round(m, 1));
+    LAC_TRY(crewman_open(m));
+    LAC_TRY(reduce_round(m, 0));
+    LAC_TRY(reduce_round(m, 1));
     lac_algorithm *const old = m->a;
-    TRY(crewman_save(m));
-    TRY(crewman_open(m));
-    TRY(lac_algorithm_load(
+    LAC_TRY(crewman_save(m));
+    LAC_TRY(crewman_open(m));
+    LAC_TRY(lac_algorithm_load(
         m->a, m->v->saved.states[m->rank], m->v->saved.lens[m->rank]));
     for (uint64_t round = 2; round < ROUNDS; round++) {
-        TRY(reduce_round(m, round));
+        LAC_TRY(reduce_round(m, round));
     }
     lac_algorithm_close(old);
     return crewman_save(m);
@@ -97,11 +97,11 @@ static void resume(voyage *v)
 static lac_status reduce_portably(crewman *m)
 {
     const laci_kernels *portable;
-    TRY(crewman_open(m));
-    TRY(laci_kernels_find("portable", &portable));
+    LAC_TRY(crewman_open(m));
+    LAC_TRY(laci_kernels_find("portable", &portable));
     laci_algorithm_use_kernels(m->a, portable);
     for (uint64_t round = 0; round < ROUNDS; round++) {
-        TRY(reduce_round(m, round));
+        LAC_TRY(reduce_round(m, round));
     }
     return crewman_save(m);
 }
@@ -175,12 +175,12 @@ static void costs_are_bounds(voyage *v)
 
 static lac_status reduce_counting(crewman *m)
 {
-    TRY(crewman_open(m));
-    TRY(reduce_round(m, 0));
-    TRY(reduce_round(m, 1));
+    LAC_TRY(crewman_open(m));
+    LAC_TRY(reduce_round(m, 0));
+    LAC_TRY(reduce_round(m, 1));
     const size_t before = test_thread_allocations;
-    TRY(reduce_round(m, 2));
-    TRY(reduce_round(m, 3));
+    LAC_TRY(reduce_round(m, 2));
+    LAC_TRY(reduce_round(m, 3));
     EXPECT(test_thread_allocations == before);
     return LAC_OK;
 }
@@ -226,11 +226,11 @@ static void survive_little_memory(voyage *v)
 
 static lac_status reduce_zeros(crewman *m)
 {
-    TRY(crewman_open(m));
-    TRY(reduce_given(m, 0)); // zeros
-    TRY(reduce_given(m, 1));
+    LAC_TRY(crewman_open(m));
+    LAC_TRY(reduce_given(m, 0)); // zeros
+    LAC_TRY(reduce_given(m, 1));
     for (uint64_t round = 2; round < ROUNDS; round++) {
-        TRY(reduce_round(m, round));
+        LAC_TRY(reduce_round(m, round));
     }
     return LAC_OK;
 }
@@ -330,5 +330,5 @@ int main(void)
         cmocka_unit_test(large_sums_of_nans_have_the_same_bits),
     };
     return cmocka_run_group_tests_name(
-        "gradient", tests, muster_workers, dismiss_workers);
+        "gradient", tests, setup_workers, teardown_workers);
 }

@@ -70,7 +70,7 @@ typedef struct snapshot {
 
 static lac_status take_snapshot(const crewman *m, snapshot *out)
 {
-    const laci_memory *const memory = &m->a->memory;
+    const laci_field_table *const memory = &m->a->fields;
     memset(out, 0, sizeof(*out));
     for (size_t t = 0; t < TENSORS; t++) {
         for (size_t f = memory->first[t]; f < memory->first[t + 1]; f++) {
@@ -107,11 +107,11 @@ static lac_status compare_field(
 static lac_status compare(
     const crewman *m, const snapshot *before, const snapshot *after)
 {
-    const laci_memory *const memory = &m->a->memory;
+    const laci_field_table *const memory = &m->a->fields;
     for (size_t t = 0; t < TENSORS; t++) {
         for (size_t f = memory->first[t]; f < memory->first[t + 1]; f++) {
             const size_t i = f - memory->first[t];
-            TRY(compare_field(
+            LAC_TRY(compare_field(
                 m, t, &memory->fields[f], before->values[t][i],
                 after->values[t][i]));
         }
@@ -131,9 +131,9 @@ static lac_status stop_and_go_on(crewman *m)
 {
     snapshot before, after;
     char sentence[256];
-    TRY(crewman_open(m));
-    TRY(reduce_round(m, 0));
-    TRY(take_snapshot(m, &before));
+    LAC_TRY(crewman_open(m));
+    LAC_TRY(reduce_round(m, 0));
+    LAC_TRY(take_snapshot(m, &before));
     infect(m);
     mark_result(m, SICK_ROUND);
     EXPECT(reduce_given(m, SICK_ROUND) == LAC_ERR_INVALID);
@@ -145,11 +145,11 @@ static lac_status stop_and_go_on(crewman *m)
         tensors[plagues[m->v->plague][0].tensor].name);
     EXPECT(strcmp(sentence, lac_error_message()) == 0);
     EXPECT(result_is(m, SICK_ROUND, 77));
-    TRY(take_snapshot(m, &after));
-    TRY(compare(m, &before, &after));
-    TRY(expect_rounds(m, SICK_ROUND));
+    LAC_TRY(take_snapshot(m, &after));
+    LAC_TRY(compare(m, &before, &after));
+    LAC_TRY(expect_rounds(m, SICK_ROUND));
     for (uint64_t round = SICK_ROUND; round < ROUNDS; round++) {
-        TRY(reduce_round(m, round));
+        LAC_TRY(reduce_round(m, round));
     }
     return LAC_OK;
 }
@@ -166,18 +166,18 @@ static void stop_at_nonfinite(voyage *v)
 static lac_status skip_one(crewman *m)
 {
     snapshot before, after;
-    TRY(crewman_open(m));
-    TRY(reduce_round(m, 0));
-    TRY(take_snapshot(m, &before));
+    LAC_TRY(crewman_open(m));
+    LAC_TRY(reduce_round(m, 0));
+    LAC_TRY(take_snapshot(m, &before));
     infect(m);
     mark_result(m, SICK_ROUND);
-    TRY(reduce_given(m, SICK_ROUND));
+    LAC_TRY(reduce_given(m, SICK_ROUND));
     EXPECT(result_is(m, SICK_ROUND, 0));
-    TRY(take_snapshot(m, &after));
-    TRY(compare(m, &before, &after));
-    TRY(expect_rounds(m, SICK_ROUND + 1));
+    LAC_TRY(take_snapshot(m, &after));
+    LAC_TRY(compare(m, &before, &after));
+    LAC_TRY(expect_rounds(m, SICK_ROUND + 1));
     for (uint64_t round = SICK_ROUND + 1; round < ROUNDS; round++) {
-        TRY(reduce_round(m, round));
+        LAC_TRY(reduce_round(m, round));
     }
     return LAC_OK;
 }
@@ -195,13 +195,13 @@ static void skip_nonfinite(voyage *v)
 static lac_status send_raw(crewman *m)
 {
     snapshot before, after;
-    TRY(crewman_open(m));
-    TRY(reduce_round(m, 0));
-    TRY(take_snapshot(m, &before));
+    LAC_TRY(crewman_open(m));
+    LAC_TRY(reduce_round(m, 0));
+    LAC_TRY(take_snapshot(m, &before));
     infect(m);
-    TRY(reduce_given(m, SICK_ROUND));
-    TRY(take_snapshot(m, &after));
-    const laci_memory *const memory = &m->a->memory;
+    LAC_TRY(reduce_given(m, SICK_ROUND));
+    LAC_TRY(take_snapshot(m, &after));
+    const laci_field_table *const memory = &m->a->fields;
     for (size_t t = 0; t < TENSORS; t++) {
         for (size_t f = memory->first[t];
              is_sick(m->v, t) && f < memory->first[t + 1]; f++) {
@@ -213,9 +213,9 @@ static lac_status send_raw(crewman *m)
                     sizeof(after.values[t][i])) == 0);
         }
     }
-    TRY(expect_rounds(m, SICK_ROUND + 1));
+    LAC_TRY(expect_rounds(m, SICK_ROUND + 1));
     for (uint64_t round = SICK_ROUND + 1; round < ROUNDS; round++) {
-        TRY(reduce_round(m, round));
+        LAC_TRY(reduce_round(m, round));
     }
     return LAC_OK;
 }
@@ -279,9 +279,9 @@ static lac_status all_raw(crewman *m)
 {
     lac_slice slice = {
         BIAS, LAC_F32, m->gradient + offsets[BIAS], result_of(m, 0)};
-    TRY(crewman_open(m));
+    LAC_TRY(crewman_open(m));
     m->gradient[offsets[BIAS]] = m->rank == 0 ? NAN : 1;
-    TRY(lac_algorithm_reduce(m->a, 0, &slice, 1));
+    LAC_TRY(lac_algorithm_reduce(m->a, 0, &slice, 1));
     EXPECT(isnan(result_of(m, 0)[0]) && result_of(m, 0)[1] == 0);
     return reduce_round(m, 0) == LAC_ERR_INVALID ? LAC_OK : LAC_ERR_SPACE;
 }
@@ -301,23 +301,23 @@ static lac_status fail_one(crewman *m)
 {
     snapshot before, after;
     lac_slice slices[TENSORS];
-    TRY(crewman_open(m));
-    TRY(reduce_round(m, 0));
-    TRY(reduce_round(m, 1));
-    TRY(take_snapshot(m, &before));
+    LAC_TRY(crewman_open(m));
+    LAC_TRY(reduce_round(m, 0));
+    LAC_TRY(reduce_round(m, 1));
+    LAC_TRY(take_snapshot(m, &before));
     mark_result(m, 2);
     fill_gradient(m->rank, 2, m->gradient);
     make_slices(m, 2, slices);
     // A failure of this round must not meet a worker still in the last.
-    meet_workers(m->v->world);
+    workers_barrier(m->v->world);
     const size_t left_out = m->rank == m->v->world - 1;
     EXPECT(
         lac_algorithm_reduce(m->a, 2, slices + left_out, TENSORS - left_out) !=
         LAC_OK);
     EXPECT(result_is(m, 2, 77));
-    TRY(take_snapshot(m, &after));
-    TRY(compare(m, &before, &after));
-    TRY(expect_rounds(m, 2));
+    LAC_TRY(take_snapshot(m, &after));
+    LAC_TRY(compare(m, &before, &after));
+    LAC_TRY(expect_rounds(m, 2));
     EXPECT(lac_algorithm_reduce(m->a, 2, slices, TENSORS) != LAC_OK);
     return LAC_OK;
 }
@@ -332,7 +332,7 @@ static lac_status disagree(crewman *m)
 {
     lac_algorithm_options o = crewman_options(m);
     o.nonfinite = m->rank == 0 ? LAC_NONFINITE_SKIP : LAC_NONFINITE_STOP;
-    TRY(lac_algorithm_open(&m->a, &o));
+    LAC_TRY(lac_algorithm_open(&m->a, &o));
     return reduce_round(m, 0);
 }
 
@@ -363,5 +363,5 @@ int main(void)
         cmocka_unit_test(all_policies_must_be_equal),
     };
     return cmocka_run_group_tests_name(
-        "gradient_failures", tests, muster_workers, dismiss_workers);
+        "gradient_failures", tests, setup_workers, teardown_workers);
 }

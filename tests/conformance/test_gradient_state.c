@@ -9,16 +9,16 @@ enum { SAVED_ROUNDS = 2 };
 
 static lac_status save_after_two_rounds(crewman *m)
 {
-    TRY(crewman_open(m));
+    LAC_TRY(crewman_open(m));
     for (uint64_t round = 0; round < SAVED_ROUNDS; round++) {
-        TRY(reduce_round(m, round));
+        LAC_TRY(reduce_round(m, round));
     }
     return crewman_save(m);
 }
 
 static lac_status alter(crewman *m)
 {
-    TRY(save_after_two_rounds(m));
+    LAC_TRY(save_after_two_rounds(m));
     const holder h = holder_of(m->a, &m->v->saved, m->rank);
     return refuse_altered(&h);
 }
@@ -31,7 +31,7 @@ static void alterations_are_refused(voyage *v)
 
 static lac_status forge(crewman *m)
 {
-    TRY(save_after_two_rounds(m));
+    LAC_TRY(save_after_two_rounds(m));
     const holder h = holder_of(m->a, &m->v->saved, m->rank);
     return refuse_forged(&h, NAME_AT + strlen(m->v->algorithm));
 }
@@ -46,9 +46,9 @@ static void forgeries_are_refused(voyage *v)
 // look like one change something else.
 static lac_status refuse_poison(crewman *m)
 {
-    TRY(save_after_two_rounds(m));
+    LAC_TRY(save_after_two_rounds(m));
     const holder h = holder_of(m->a, &m->v->saved, m->rank);
-    const laci_memory *const memory = &m->a->memory;
+    const laci_field_table *const memory = &m->a->fields;
     uint8_t state[STATE_MAX];
     size_t floats = 0, refused = 0;
     EXPECT(h.len <= sizeof(state));
@@ -63,7 +63,7 @@ static lac_status refuse_poison(crewman *m)
         refused += status == LAC_ERR_CORRUPT &&
                    strstr(lac_error_message(), "that is not finite") != NULL;
         if (status == LAC_OK) { // a round number, say
-            TRY(lac_algorithm_load(m->a, h.saved, h.len));
+            LAC_TRY(lac_algorithm_load(m->a, h.saved, h.len));
         }
     }
     EXPECT(refused >= floats);
@@ -82,7 +82,7 @@ static lac_status load_elsewhere(crewman *m, const char *text)
     lac_algorithm_options o = crewman_options(m);
     lac_layout *layout;
     lac_algorithm *other;
-    TRY(lac_layout_parse(&layout, text, strlen(text)));
+    LAC_TRY(lac_layout_parse(&layout, text, strlen(text)));
     o.layout = layout;
     lac_status status = lac_algorithm_open(&other, &o);
     if (status == LAC_OK) {
@@ -96,9 +96,9 @@ static lac_status load_elsewhere(crewman *m, const char *text)
 
 static lac_status refuse_layouts(crewman *m)
 {
-    TRY(save_after_two_rounds(m));
+    LAC_TRY(save_after_two_rounds(m));
     for (size_t i = 0; i < OTHER_LAYOUTS; i++) {
-        const char *const sentence = other_layouts[i].sentence;
+        const char *const sentence = other_layouts[i].message;
         EXPECT(load_elsewhere(m, other_layouts[i].text) == LAC_ERR_INVALID);
         EXPECT(strcmp(lac_error_message(), sentence) == 0);
     }
@@ -114,7 +114,7 @@ static void other_layouts_are_refused(voyage *v)
 // Worker 1 of 3 loads what worker 0 of 2 saved.
 static lac_status load_a_strangers(crewman *m)
 {
-    TRY(crewman_open(m));
+    LAC_TRY(crewman_open(m));
     EXPECT(
         lac_algorithm_load(m->a, m->v->saved.states[0], m->v->saved.lens[0]) ==
         LAC_ERR_INVALID);
@@ -141,13 +141,13 @@ static void strangers_are_refused(voyage *v)
 static lac_status resume_in_another_order(crewman *m)
 {
     static const size_t order[TENSORS] = {ROW, BIAS, WEIGHT, ONE, EMPTY};
-    TRY(save_after_two_rounds(m));
+    LAC_TRY(save_after_two_rounds(m));
     lac_algorithm *const old = m->a;
     lac_layout *const old_layout = m->layout;
-    TRY(lac_layout_parse(
+    LAC_TRY(lac_layout_parse(
         &m->layout, reordered_layout, strlen(reordered_layout)));
-    TRY(crewman_open(m));
-    TRY(lac_algorithm_load(
+    LAC_TRY(crewman_open(m));
+    LAC_TRY(lac_algorithm_load(
         m->a, m->v->saved.states[m->rank], m->v->saved.lens[m->rank]));
     for (uint64_t round = SAVED_ROUNDS; round < ROUNDS; round++) {
         lac_slice slices[TENSORS], there[TENSORS];
@@ -157,7 +157,7 @@ static lac_status resume_in_another_order(crewman *m)
             there[i] = slices[order[i]];
             there[i].tensor = i;
         }
-        TRY(lac_algorithm_reduce(m->a, round, there, TENSORS));
+        LAC_TRY(lac_algorithm_reduce(m->a, round, there, TENSORS));
     }
     lac_algorithm_close(old);
     lac_layout_close(old_layout);
@@ -192,5 +192,5 @@ int main(void)
         cmocka_unit_test(all_order_does_not_matter),
     };
     return cmocka_run_group_tests_name(
-        "gradient states", tests, muster_workers, dismiss_workers);
+        "gradient states", tests, setup_workers, teardown_workers);
 }

@@ -104,6 +104,47 @@ static void are_unchanged_by_failure(subject *s)
     lac_memory_close(m);
 }
 
+// Values near the largest float are encoded or refused. Nothing that was
+// refused stays behind, and later values of ordinary size find a memory that
+// is finite.
+static void stay_finite(subject *s)
+{
+    lac_memory *m;
+    float e[VALUES_MAX], before[VALUES_MAX], x[VALUES_MAX];
+    uint8_t payload[BYTES_MAX];
+    const size_t n = values_of(shape);
+    if (s->form == LAC_FORM_UNBIASED) {
+        return; // no contraction: the memory may grow without limit
+    }
+    assert_ok(lac_memory_open(&m, s->c, shape));
+    for (uint64_t round = 0; round < 103; round++) {
+        const float size = round < 3 ? 3e38f : 1;
+        const lac_key key = test_key(round, lac_scope_worker(0));
+        size_t len = 0;
+        for (size_t i = 0; i < n; i++) {
+            x[i] = size * sinf((float)(i + 7 * round));
+        }
+        lac_memory_read(m, before);
+        const lac_status status =
+            lac_memory_encode(m, &key, x, payload, BYTES_MAX, &len);
+        if (status == LAC_OK) {
+            assert_ok(lac_memory_settle(m, &key, payload, len));
+        } else {
+            assert_status(status, LAC_ERR_INVALID);
+            assert_true(round > 0 && round < 3);
+            assert_non_null(strstr(lac_error_message(), "overflows"));
+        }
+        lac_memory_read(m, e);
+        for (size_t i = 0; i < n; i++) {
+            assert_true(isfinite(e[i]));
+        }
+        if (status != LAC_OK) {
+            assert_memory_equal(e, before, n * sizeof(*e));
+        }
+    }
+    lac_memory_close(m);
+}
+
 #define TEST(run)                                                              \
     static void memories_##run(void **state)                                   \
     {                                                                          \
@@ -113,6 +154,7 @@ static void are_unchanged_by_failure(subject *s)
 TEST(telescope)
 TEST(resume)
 TEST(are_unchanged_by_failure)
+TEST(stay_finite)
 #undef TEST
 
 int main(void)
@@ -122,6 +164,7 @@ int main(void)
         TEST(telescope),
         TEST(resume),
         TEST(are_unchanged_by_failure),
+        TEST(stay_finite),
     };
     return cmocka_run_group_tests_name("memories", tests, NULL, NULL);
 }

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Follow docs/adding-a-compressor.md: add its file and its line to a copy of
-the tree, then build that and run what must have picked the compressor up.
+the tree, build it, and run the tests that must now include the compressor.
 
-The tree may be one where somebody follows the document: what is there of its
-compressor is dropped first, and the line gets the next free wire id.
+The tree may already contain the compressor, when somebody is following the
+document: its line is then removed first. The new line gets the next free wire
+id.
 
 usage: add_compressor.py ROOT WORK CC
 """
@@ -58,7 +59,7 @@ def apply_document(root, tree, document):
 
 def add_line(path, line):
     given = LINE.fullmatch(line)
-    if not given:  # of a kind that has no wire ids
+    if not given:  # not a compressor: no wire id
         path.write_text(path.read_text().replace(line, "") + line)
         return
     name = given[2]
@@ -79,18 +80,18 @@ def main():
         "-DCMAKE_C_FLAGS=-O1", "-DLAC_MPI=OFF")
     run("ninja", "-C", build, "laconic_cli", "fuzz_seeds", "fuzz_decode",
         "fuzz_spec", *(f"test_conformance_{duty}" for duty in DUTIES))
-    # The others have been through the suite elsewhere.
+    # Other runs of the suite test the other compressors.
     os.environ["LAC_TEST_COMPRESSOR"] = "ternary-mean"
     print(run("ctest", "--test-dir", build, "-R", TESTS,
               "--output-on-failure"))
     seeds = [path.read_text() for path in
              (build / "fuzz" / "seeds" / "spec").iterdir()]
     if not any("ternary-mean" in seed for seed in seeds):
-        sys.exit("the fuzzer has not picked the compressor up")
+        sys.exit("the seeds of the fuzzer do not contain the compressor")
     listed = run(build / "laconic", "list")
     if "ternary-mean" not in listed or "threshold" not in listed:
         sys.exit("laconic list does not show the compressor")
-    for lint in ("layers", "banned", "sizes"):
+    for lint in ("layers", "banned", "sizes", "static_names", "words"):
         run(sys.executable, tree / "tools" / f"check_{lint}.py", tree)
     run(sys.executable, tree / "tools" / "check_wire_ids.py",
         tree / "src/compress/compressors.def",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Fail unless every code block of docs/using-the-library.md stands in one of
-the examples, apart from its indentation."""
+"""Fail unless every code block of docs/using-the-library.md is part of one of
+the examples. Indentation is ignored."""
 import pathlib
 import re
 import sys
@@ -10,7 +10,7 @@ SOURCES = {"c": "logistic.c", "fortran": "average.f90"}
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
 
 
-def stands_in(block, lines):
+def is_part_of(block, lines):
     wanted = block.splitlines()
     return any(
         textwrap.dedent("\n".join(lines[i:i + len(wanted)])).splitlines()
@@ -23,7 +23,7 @@ blocks = FENCE.findall(document.read_text())
 failed = len(blocks) == 0
 for language, block in blocks:
     source = root / "examples" / SOURCES[language]
-    if not stands_in(block, source.read_text().splitlines()):
+    if not is_part_of(block, source.read_text().splitlines()):
         print(f"{document.name}: not in {source.name}:\n{block}")
         failed = True
 sys.exit(1 if failed else 0)

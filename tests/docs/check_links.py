@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Fail when a document links to a file that is not there."""
+"""Fail when a document links to a file that does not exist."""
 import pathlib
 import re
 import sys
@@ -11,6 +11,6 @@ for document in [*root.glob("*.md"), *root.glob("docs/**/*.md")]:
         if "://" in target or target.startswith("mailto:"):
             continue
         if not (document.parent / target).exists():
-            print(f"{document.relative_to(root)}: there is no {target}")
+            print(f"{document.relative_to(root)}: {target} does not exist")
             failed = True
 sys.exit(1 if failed else 0)

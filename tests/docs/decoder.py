@@ -34,7 +34,7 @@ XXHASH.XXH3_128bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
 
 
 def f32(x):
-    """Rounds to float, once."""
+    """Round to float, once."""
     return struct.unpack("<f", struct.pack("<f", x))[0]
 
 
@@ -140,7 +140,7 @@ def kept(p, n, rows, cols):
 
 
 def top_k_indices(data, n, k):
-    """The indices, and how many bytes told them."""
+    """Return the indices, and how many bytes encode them."""
     if k == n:
         return list(range(n)), 0
     if data[0] == 0:
@@ -298,7 +298,7 @@ SHAPES = [(1,), (37,), (12, 31), (5, 6, 7)]
 
 
 def replace_payload(data, payload):
-    """The same file with another payload."""
+    """Return the same file with another payload."""
     (head,) = struct.unpack("<I", data[12:16])
     data = (data[:40] + struct.pack("<Q", len(payload)) + data[48:head]
             + payload)
@@ -306,8 +306,8 @@ def replace_payload(data, payload):
 
 
 def check_other_encoders(laconic, folder):
-    """Indices may be written in any of the three ways, not only as laconic
-    would: 1 and 2 of 4 as a list, as gaps and as a bitmap."""
+    """An encoder may write indices in any of the three ways, not only the one
+    that laconic selects: 1 and 2 of 4 as a list, as gaps and as a bitmap."""
     source, packed, unpacked = (
         os.path.join(folder, name) for name in ("o.npy", "o.lac", "p.npy"))
     write_npy(source, (4,), [0.0, 3.0, -2.0, 0.0])
@@ -330,8 +330,8 @@ def check_other_encoders(laconic, folder):
 
 
 def check_defaults(laconic):
-    """What a spec leaves out must mean the same for ever. A compressor that
-    is being added may be none of docs/format.md yet."""
+    """The defaults of settings must never change. A compressor that is being
+    added may be missing from docs/format.md."""
     listed = json.loads(subprocess.run(
         [laconic, "list", "--json"], check=True, capture_output=True).stdout)
     names = {plugin["name"] for plugin in listed["compressors"]}
@@ -342,7 +342,8 @@ def check_defaults(laconic):
         name, params = plugin["name"], plugin["params"]
         alias, preset = ALIASES.get(name, (name, {}))
         if alias not in DEFAULTS:
-            print(f"{name}: not decoded, its payload is new to this decoder")
+            print(f"{name}: not decoded, this decoder does not know its "
+                  "payload")
             continue
         expected = {**dict(DEFAULTS[alias]), **preset}
         for param in params:
@@ -380,7 +381,7 @@ def main():
                     if array.array("f", mine).tobytes() != theirs:
                         sys.exit(f"{spec}, {form}, {shape}: values differ")
                     passed += 1
-    print(f"{passed} files decoded alike")
+    print(f"{passed} files decoded to the same bits")
 
 
 if __name__ == "__main__":

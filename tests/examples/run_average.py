@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The Fortran example under mpirun: every worker must end with the mean.
+"""Run the Fortran example under mpirun: every worker must print the mean.
 
-usage: run_average.py LIBRARY [PROGRAM], without the latter if it was not built
+usage: run_average.py LIBRARY [PROGRAM]; PROGRAM is absent if it was not built
 """
 import pathlib
 import subprocess
@@ -18,7 +18,7 @@ def run(library, program, *words):
     return subprocess.run(
         [*launch.launcher(library, WORKERS), program, *words],
         env=launch.environment(), text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, timeout=100, check=False)
+        stderr=subprocess.STDOUT, timeout=500, check=False)
 
 
 def main(library, program=""):
@@ -34,7 +34,7 @@ def main(library, program=""):
             for rank in range(WORKERS))
     wrong = run(library, program, "nothing")
     print(wrong.stdout)
-    # A launcher that ends a job may drop what its last words were.
+    # A launcher that ends a job may drop its last output.
     good = good and wrong.returncode != 0
     return 0 if good else 1
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A program outside the tree, as plain as possible.
+// A minimal C program outside the tree: a round trip through identity.
 #include <laconic/laconic.h>
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The same from C++: an error with its sentence, then a round trip.
+// The same in C++: an error with its message, then a round trip.
 #include <laconic/laconic.h>
 
 #include <cstdio>

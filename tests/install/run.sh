@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Installs a build into an empty folder and uses it as a stranger would: in C
-# through pkg-config, shared and static; in C++ through find_package; every
-# header alone in both languages; and the command, if there is one.
+# Installs a build into an empty folder and uses it as other projects do: in C
+# through pkg-config, shared and static; in C++ through find_package. Compiles
+# every header alone in both languages, and runs the command if it was built.
 # usage: run.sh SOURCE BUILD CC CXX CMAKE
 set -eu
 
@@ -17,7 +17,7 @@ prefix=$work/moved
 rm -rf "$work"
 mkdir -p "$work"
 "$cmake" --install "$build" --prefix "$work/first" >"$work/install.log"
-# Nothing in the tree may remember where it was installed.
+# The installed tree must work after it is moved.
 mv "$work/first" "$prefix"
 
 pc=$(find "$prefix" -name laconic.pc)
@@ -29,9 +29,9 @@ pkg_config() {
 }
 
 # `make install` runs ldconfig, so that programs find the library in /usr/local.
-# The loader does not look into this folder, hence the rpath.
+# The loader does not search this folder, so the program needs an rpath.
 echo "C, shared, through pkg-config"
-# shellcheck disable=SC2046 # flags are words
+# shellcheck disable=SC2046 # the flags are separate words
 "$cc" -std=c17 -Wall -Wextra -pedantic -Werror "$here/program.c" \
     -o "$work/shared" $(pkg_config --cflags --libs) -Wl,-rpath,"$libdir"
 "$work/shared"
@@ -74,6 +74,6 @@ fi
 [ -L "$libdir/liblaconic.so" ] && [ -L "$libdir/liblaconic.so.0" ] ||
     { echo "liblaconic.so and liblaconic.so.0 are not links"; exit 1; }
 if grep -rlF "$build" "$prefix" --include=*.pc --include=*.cmake; then
-    echo "the files above name the build folder"
+    echo "the files above contain the path of the build folder"
     exit 1
 fi

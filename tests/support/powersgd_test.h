@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "algorithm/handle.h"
+#include "algorithm/framework/handle.h"
 
 enum {
     ROWS = 24,
@@ -75,17 +75,16 @@ static inline void solo_close(solo *s)
 // The saved state, to be freed.
 static inline uint8_t *state_of(const lac_algorithm *a)
 {
-    uint8_t *const bytes = malloc(lac_algorithm_state_size(a));
-    if (bytes != NULL) {
-        lac_algorithm_save(a, bytes);
-    }
+    const size_t len = lac_algorithm_state_size(a);
+    uint8_t *const bytes = malloc(len);
+    assert_ok(lac_algorithm_save(a, bytes, len));
     return bytes;
 }
 
 // The error memory of the matrix.
 static inline void read_error(const lac_algorithm *a, size_t rank, double *out)
 {
-    const laci_field *const f = &a->memory.fields[a->memory.first[0]];
+    const laci_field *const f = &a->fields.fields[a->fields.first[0]];
     for (size_t i = 0; i < N; i++) {
         out[i] = (double)f[0].values[i];
         for (size_t c = 0; c < rank; c++) {

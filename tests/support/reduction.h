@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "algorithm/handle.h"
+#include "algorithm/framework/handle.h"
 
 enum { REDUCTION_WORKERS = 4, REDUCTION_VALUES = 60 };
 
@@ -47,8 +47,8 @@ static inline lac_status reduction_rounds(
     if (rank == 0) {
         r->traffic = lac_algorithm_traffic(a);
     }
-    const laci_field *const field = &a->memory.fields[0];
-    if (a->memory.count > 0 && strcmp(field->name, "error") == 0) {
+    const laci_field *const field = &a->fields.fields[0];
+    if (a->fields.count > 0 && strcmp(field->name, "error") == 0) {
         laci_field_read(field, r->errors[rank]);
     }
     return LAC_OK;

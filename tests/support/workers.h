@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Workers, for tests of what they do together: every body runs in a thread of
-// its own that has joined one local group. A test that is compiled with
-// LACI_TEST_MPI is run by several processes of an MPI job instead, see
+// The worker harness of all tests: runs a function as every worker of a group.
+// Workers are threads that join one local hub. A test that is compiled with
+// LACI_TEST_MPI is run by the processes of an MPI job instead, see
 // workers_mpi.h; it then asserts in all of them, on the same values.
+//
+// cmocka's asserts do not work outside the main thread. A body returns a status
+// and uses LAC_TRY and EXPECT; the caller of run_workers asserts.
 #ifndef LACONIC_TESTS_WORKERS_H
 #define LACONIC_TESTS_WORKERS_H
 
@@ -18,13 +21,25 @@ typedef struct test_worker {
     uint32_t rank;
     uint32_t world;
     lac_transport *transport;
-    void *context;      // the same for all
-    lac_status status;  // what the body returned
-    char sentence[512]; // and had to say
+    void *context;            // the same for all
+    lac_status status;        // the result of the body
+    char message[512];        // its error message, empty after success
+    struct laci_group *group; // in tests that use groups.h
     lac_status (*body)(struct test_worker *w);
     lac_hub *hub;
     pthread_t thread;
 } test_worker;
+
+typedef lac_status worker_body(test_worker *w);
+
+// Returns from a body with a failure that names the condition and its line.
+#define EXPECT(condition)                                                      \
+    do {                                                                       \
+        if (!(condition)) {                                                    \
+            return lac_fail(                                                   \
+                LAC_ERR_SPACE, "%s:%d: %s", __FILE__, __LINE__, #condition);   \
+        }                                                                      \
+    } while (0)
 
 static inline void join_and_run(test_worker *w, const char *transport)
 {
@@ -34,7 +49,7 @@ static inline void join_and_run(test_worker *w, const char *transport)
         w->status = w->body(w);
     }
     (void)snprintf(
-        w->sentence, sizeof(w->sentence), "%s",
+        w->message, sizeof(w->message), "%s",
         w->status == LAC_OK ? "" : lac_error_message());
     lac_transport_leave(w->transport);
 }
@@ -43,8 +58,8 @@ static inline void join_and_run(test_worker *w, const char *transport)
 #include "workers_mpi.h"
 #else
 
-// What does not depend on how messages travel is left to threads: processes
-// take long to meet.
+// Duties that do not depend on the transport skip their work between processes,
+// which are slow to start and to synchronise.
 enum { WORKERS_ARE_THREADS = true };
 
 static inline void *run_test_worker(void *argument)
@@ -53,12 +68,10 @@ static inline void *run_test_worker(void *argument)
     return NULL;
 }
 
-// Runs `body` in `world` threads and waits for all of them. cmocka's asserts
-// do not work in other threads: bodies return a status, the caller looks at
-// workers_out[0..world).
+// Runs `body` in `world` threads, waits for all of them and writes their
+// results to workers_out[0..world).
 static inline void run_workers(
-    uint32_t world, lac_status (*body)(test_worker *w), void *context,
-    test_worker *workers_out)
+    uint32_t world, worker_body *body, void *context, test_worker *workers_out)
 {
     lac_hub *hub;
     assert_ok(lac_hub_open(&hub, world));
@@ -82,8 +95,8 @@ static inline void run_workers(
     lac_hub_close(hub);
 }
 
-// Makes rows[0..world), of which each worker wrote its own, known to all.
-// Threads have one memory.
+// Gives all workers rows[0..world), of which each has written its own. Threads
+// share their memory.
 static inline void share_rows(void *rows, size_t size, uint32_t world)
 {
     (void)rows;
@@ -91,8 +104,8 @@ static inline void share_rows(void *rows, size_t size, uint32_t world)
     (void)world;
 }
 
-// Waits in a body until all workers are there.
-static inline void meet_workers(uint32_t world)
+// A barrier for bodies.
+static inline void workers_barrier(uint32_t world)
 {
     static _Atomic uint32_t arrived;
     const uint32_t before = arrived++;
@@ -101,14 +114,14 @@ static inline void meet_workers(uint32_t world)
     }
 }
 
-// Before and after all tests.
-static inline int muster_workers(void **state)
+// The setup and the teardown of a group of tests.
+static inline int setup_workers(void **state)
 {
     (void)state;
     return 0;
 }
 
-static inline int dismiss_workers(void **state)
+static inline int teardown_workers(void **state)
 {
     (void)state;
     return 0;
@@ -116,14 +129,18 @@ static inline int dismiss_workers(void **state)
 
 #endif
 
+// Prints the messages of all workers that failed: the first may only report
+// that another one is gone.
 static inline void assert_all_ok(const test_worker *workers, uint32_t world)
 {
+    bool ok = true;
     for (uint32_t rank = 0; rank < world; rank++) {
         if (workers[rank].status != LAC_OK) {
-            print_error("worker %u: %s\n", rank, workers[rank].sentence);
-            fail();
+            print_error("worker %u: %s\n", rank, workers[rank].message);
+            ok = false;
         }
     }
+    assert_true(ok);
 }
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The workers of a test as the processes of an MPI job. All of them run the
-// whole test; in a world smaller than the job the last ones have no part and
-// wait. What workers return is shared, so that all processes assert the same.
+// The workers of a test as the processes of an MPI job; part of workers.h.
+// Every process runs the whole test. In a world smaller than the job the last
+// processes only wait. Results are shared, so that all processes assert the
+// same.
 #ifndef LACONIC_TESTS_WORKERS_MPI_H
 #define LACONIC_TESTS_WORKERS_MPI_H
 
@@ -10,11 +11,13 @@
 
 enum { WORKERS_ARE_THREADS = false, TEST_PROCESSES = 8 };
 
-// The first 1, 2, ... processes; none where this process is not among them.
+// test_comms[n] holds the first n processes, and is MPI_COMM_NULL in the
+// others.
 static MPI_Comm test_comms[TEST_PROCESSES + 1];
 static uint32_t test_rank;
 
-// MPIs wait by polling, and processes may be more than cores.
+// MPI_Wait polls without a pause, which starves the others when there are more
+// processes than cores.
 static inline void wait_for_request(MPI_Request *request)
 {
     const struct timespec nap = {.tv_nsec = 50000};
@@ -47,7 +50,7 @@ static inline void share_rows(void *rows, size_t size, uint32_t world)
     free(own);
 }
 
-static inline void meet_workers(uint32_t world)
+static inline void workers_barrier(uint32_t world)
 {
     MPI_Request request;
     assert_int_equal(MPI_Ibarrier(test_comms[world], &request), MPI_SUCCESS);
@@ -55,12 +58,11 @@ static inline void meet_workers(uint32_t world)
 }
 
 static inline void run_workers(
-    uint32_t world, lac_status (*body)(test_worker *w), void *context,
-    test_worker *workers_out)
+    uint32_t world, worker_body *body, void *context, test_worker *workers_out)
 {
     struct {
         lac_status status;
-        char sentence[sizeof(workers_out->sentence)];
+        char message[sizeof(workers_out->message)];
     } reports[TEST_PROCESSES] = {0};
     char spec[64];
     if (test_rank < world) {
@@ -71,19 +73,19 @@ static inline void run_workers(
             (int)MPI_Comm_c2f(test_comms[world]));
         join_and_run(&w, spec);
         reports[test_rank].status = w.status;
-        memcpy(reports[test_rank].sentence, w.sentence, sizeof(w.sentence));
+        memcpy(reports[test_rank].message, w.message, sizeof(w.message));
     }
     share_rows(reports, sizeof(*reports), world);
     for (uint32_t rank = 0; rank < world; rank++) {
         test_worker *const w = &workers_out[rank];
         *w = (test_worker){.rank = rank, .world = world, .context = context};
         w->status = reports[rank].status;
-        memcpy(w->sentence, reports[rank].sentence, sizeof(w->sentence));
+        memcpy(w->message, reports[rank].message, sizeof(w->message));
     }
 }
 
-// One process speaks for all.
-static inline int muster_workers(void **state)
+// Only process 0 prints.
+static inline int setup_workers(void **state)
 {
     int rank = 0, size = 0;
     (void)state;
@@ -104,7 +106,7 @@ static inline int muster_workers(void **state)
     return rank == 0 || freopen("/dev/null", "w", stdout) != NULL ? 0 : -1;
 }
 
-static inline int dismiss_workers(void **state)
+static inline int teardown_workers(void **state)
 {
     (void)state;
     for (int world = 1; world <= TEST_PROCESSES; world++) {

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "algorithm/handle.h"
+#include "algorithm/framework/handle.h"
 
 enum { WORKERS = RING_WORKERS, VALUES = 200, ROUNDS = 50, XHAT = 0, AWAY = 1 };
 
@@ -64,7 +64,7 @@ static void keep_fields(
     const float *values)
 {
     (void)values;
-    const laci_field *const fields = laci_fields(&a->worker, 0);
+    const laci_field *const fields = laci_fields_of(&a->fields, 0);
     if (round == c->rounds) {
         memcpy(copies[rank], fields[XHAT].values, sizeof(copies[rank]));
         memcpy(aways[rank], fields[AWAY].values, sizeof(aways[rank]));
@@ -96,7 +96,7 @@ static void keep_distances(
     const float *values)
 {
     (void)c;
-    const float *const copy = laci_fields(&a->worker, 0)[XHAT].values;
+    const float *const copy = laci_fields_of(&a->fields, 0)[XHAT].values;
     double sum = 0;
     for (size_t j = 0; j < VALUES; j++) {
         const double away = (double)values[j] - mean[j];

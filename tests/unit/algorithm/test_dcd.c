@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "algorithm/handle.h"
+#include "algorithm/framework/handle.h"
 
 enum { WORKERS = RING_WORKERS, VALUES = 1000, SEEDS = 60 };
 
@@ -46,7 +46,7 @@ static void keep_replicas(
     const float *values)
 {
     (void)values;
-    const laci_field *const fields = laci_fields(&a->worker, 0);
+    const laci_field *const fields = laci_fields_of(&a->fields, 0);
     for (size_t k = 0; round == c->rounds && k < 2; k++) {
         memcpy(replicas[rank][k], fields[k].values, sizeof(replicas[rank][k]));
     }

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "algorithm/handle.h"
+#include "algorithm/framework/handle.h"
 
 enum {
     WORKERS = RING_WORKERS,
@@ -68,7 +68,7 @@ static lac_status stand_still(test_worker *w)
         status = lac_algorithm_start(a, &slice, 1);
     }
     for (uint64_t round = 0; status == LAC_OK && round < LAST; round++) {
-        const float *const own = laci_fields(&a->worker, 0)[0].values;
+        const float *const own = laci_fields_of(&a->fields, 0)[0].values;
         for (size_t i = 0; i < LAW_VALUES; i++) {
             update[i] = still[i] - own[i];
         }
@@ -112,7 +112,7 @@ static void keep_estimates(
     const float *values)
 {
     (void)values;
-    const laci_field *const fields = laci_fields(&a->worker, 0);
+    const laci_field *const fields = laci_fields_of(&a->fields, 0);
     for (size_t k = 0; round == c->rounds && k < 3; k++) {
         memcpy(
             estimates[rank][k], fields[k].values, sizeof(estimates[rank][k]));

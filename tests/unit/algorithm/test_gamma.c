@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
-// gamma=auto: rehearsals are true to life, all workers get the same value and
-// keep it. test_gamma_best.c looks at how good it is.
+// gamma=auto: a trial on a small copy predicts a real run, and all workers get
+// the same value, which is saved with the state. test_gamma_best.c tests how
+// good the value is.
 #include "consensus.h"
 
 #include <math.h>
 
-#include "algorithm/rehearsal.h"
+#include "algorithm/shared/gamma_trial.h"
+
+static const double TARGET = 1e-4;
 
 static float x[8 * 500];
 
 static double errors[400][8], mean[500];
 
-static void keep_errors(
+static void record_error(
     const consensus *c, uint32_t rank, uint32_t round, const lac_algorithm *a,
     const float *values)
 {
@@ -33,10 +36,11 @@ static double error_of(uint32_t round)
     return sum;
 }
 
-// The two start from other normal values. The crossing depends on sums over
-// 4000 of them, whose deviation of 2 % moves it by less than 1 % of its 9.2
-// units of the exponent; looks are 3 % apart.
-static void rehearsals_are_like_the_real_thing(void **state)
+// The trial and the real run start from different normal values. The round in
+// which the error reaches 1e-4 depends on sums of 4000 squares. Their deviation
+// of 2 % moves it by less than 1 %, since ln(1e4) is 9.2; the error is measured
+// every 3 % of the rounds.
+static void a_trial_predicts_the_real_rounds(void **state)
 {
     (void)state;
     static const struct {
@@ -52,8 +56,7 @@ static void rehearsals_are_like_the_real_thing(void **state)
     lac_topology *t;
     assert_ok(lac_topology_open(&t, "ring", 8, 1));
     for (size_t i = 0; i < 2; i++) {
-        laci_rehearsal *r;
-        double done;
+        laci_gamma_trial *trial;
         uint32_t round = 0;
         consensus c = {
             .algorithm = cases[i].spec,
@@ -64,22 +67,24 @@ static void rehearsals_are_like_the_real_thing(void **state)
             .rounds = 399,
             .seed = 2,
             .x = x,
-            .after = keep_errors,
+            .after = record_error,
         };
         consensus_fill_normal(&c, 3);
         consensus_mean(&c, mean);
         consensus_run(&c);
-        while (error_of(round) > LACI_REHEARSAL_RATIO * error_of(0)) {
+        while (error_of(round) > TARGET * error_of(0)) {
             round++;
             assert_true(round < 400);
         }
-        assert_ok(laci_rehearsal_open(
-            &r, cases[i].kind, cases[i].compressor, t, (lac_shape){500, 1}));
-        const double rounds =
-            laci_rehearsal_rounds(r, cases[i].gamma, 1000, &done);
-        print_message("%u rounds, %.1f rehearsed\n", round, rounds);
-        assert_true(fabs(rounds / round - 1) < 0.05);
-        laci_rehearsal_close(r);
+        assert_ok(laci_gamma_trial_open(
+            &trial, cases[i].kind, cases[i].compressor, t,
+            (lac_shape){500, 1}));
+        const laci_gamma_result result =
+            laci_gamma_trial_run(trial, cases[i].gamma, TARGET, 1000);
+        print_message("%u rounds, %.1f in the trial\n", round, result.rounds);
+        assert_true(fabs(result.rounds / round - 1) < 0.05);
+        assert_true(result.error <= TARGET);
+        laci_gamma_trial_close(trial);
     }
     lac_topology_close(t);
 }
@@ -89,8 +94,8 @@ typedef struct found {
     bool refused;
 } found;
 
-// A first handle searches, a second one takes the value from its state, a
-// third one is for training, a fourth has another gamma.
+// The first handle searches, the second loads the state of the first, the third
+// searches for training, and the fourth has another gamma.
 static lac_status search_and_load(test_worker *w)
 {
     found *const f = w->context;
@@ -124,8 +129,9 @@ static lac_status search_and_load(test_worker *w)
     }
     if (status == LAC_OK) {
         const size_t len = lac_algorithm_state_size(a[0]);
-        lac_algorithm_save(a[0], bytes);
-        status = lac_algorithm_load(a[1], bytes, len);
+        status = lac_algorithm_save(a[0], bytes, len);
+        status =
+            status == LAC_OK ? lac_algorithm_load(a[1], bytes, len) : status;
         f->refused |= lac_algorithm_load(a[3], bytes, len) == LAC_ERR_INVALID;
         f->gamma[w->rank] = lac_algorithm_gamma(a[0]);
         f->loaded[w->rank] = lac_algorithm_gamma(a[1]);
@@ -141,7 +147,7 @@ static lac_status search_and_load(test_worker *w)
     return status;
 }
 
-static void all_have_the_same_and_keep_it(void **state)
+static void all_workers_share_and_save_the_value(void **state)
 {
     (void)state;
     found f = {0};
@@ -155,8 +161,8 @@ static void all_have_the_same_and_keep_it(void **state)
     assert_true(f.refused);
 }
 
-// What a compressor keeps of a tensor counts at its real size: dithering of
-// 300,000 values with 7 levels keeps an eightieth, of the copy a quarter.
+// The search accounts for the real size of the tensor: dithering with 7 levels
+// preserves 1/80 of 300,000 values, but 1/4 of the copy.
 static void large_tensors_get_a_small_gamma(void **state)
 {
     (void)state;
@@ -195,13 +201,52 @@ static void one_worker_needs_no_search(void **state)
     assert_true(c.gamma == 1);
 }
 
+static lac_status search_ring(
+    const char *compressor, bool training, double *gamma_out)
+{
+    const lac_tensor tensor = {.name = "x", .shape = {2000, 1}};
+    lac_layout *layout;
+    lac_topology *t;
+    assert_ok(lac_layout_open(&layout, &tensor, 1));
+    assert_ok(lac_topology_open(&t, "ring", 8, 1));
+    const lac_status status = laci_gamma_search(
+        laci_gamma_deepsqueeze, compressor, t, layout, training, gamma_out);
+    lac_topology_close(t);
+    lac_layout_close(layout);
+    return status;
+}
+
+// In training, speed matters more than the floor: half of the gamma that
+// reaches 1e-4 first, which for natural is nearly 1.
+static void training_gets_a_fast_gamma(void **state)
+{
+    (void)state;
+    double gossip, training;
+    assert_ok(search_ring("natural", false, &gossip));
+    assert_ok(search_ring("natural", true, &training));
+    print_message("gossip %g, training %g\n", gossip, training);
+    assert_true(gossip < 0.05);
+    assert_true(training > 0.3 && training < 0.7);
+}
+
+// Without loss there is no floor, and the fastest gamma is the best.
+static void an_exact_compressor_gets_a_fast_gamma(void **state)
+{
+    (void)state;
+    double gamma;
+    assert_ok(search_ring("identity", false, &gamma));
+    assert_true(gamma > 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rehearsals_are_like_the_real_thing),
-        cmocka_unit_test(all_have_the_same_and_keep_it),
+        cmocka_unit_test(a_trial_predicts_the_real_rounds),
+        cmocka_unit_test(all_workers_share_and_save_the_value),
         cmocka_unit_test(large_tensors_get_a_small_gamma),
         cmocka_unit_test(one_worker_needs_no_search),
+        cmocka_unit_test(training_gets_a_fast_gamma),
+        cmocka_unit_test(an_exact_compressor_gets_a_fast_gamma),
     };
     return cmocka_run_group_tests_name("gamma", tests, NULL, NULL);
 }

@@ -43,6 +43,80 @@ static void options_that_were_not_filled_are_refused(void **state)
     assert_status(lac_algorithm_cost(&o, &cost), LAC_ERR_INVALID);
 }
 
+static void wrong_options_are_refused(void **state)
+{
+    (void)state;
+    lac_layout *const layout = open_layout();
+    lac_cost cost;
+    lac_algorithm *a = (void *)layout;
+    assert_fails(
+        lac_algorithm_cost(NULL, &cost), LAC_ERR_INVALID,
+        "algorithm: the options are NULL");
+    assert_fails(
+        lac_algorithm_open(&a, NULL), LAC_ERR_INVALID,
+        "algorithm: the options are NULL");
+    assert_null(a);
+    lac_algorithm_options o = lac_algorithm_options_default();
+    assert_string_equal(o.spec, "allreduce");
+    o.layout = layout;
+    o.spec = NULL;
+    assert_fails(
+        lac_algorithm_cost(&o, &cost), LAC_ERR_INVALID,
+        "algorithm: the spec is NULL");
+    o.spec = "allreduce";
+    o.nonfinite = (lac_nonfinite)7;
+    assert_fails(
+        lac_algorithm_cost(&o, &cost), LAC_ERR_INVALID,
+        "algorithm: nonfinite is 7, expected 0 to 2");
+    o.nonfinite = LAC_NONFINITE_RAW;
+    assert_ok(lac_algorithm_cost(&o, &cost));
+    lac_layout_close(layout);
+}
+
+// in and out are one array or two; an update is never out.
+static lac_status overlap(test_worker *w)
+{
+    const lac_tensor tensor = {.name = "x", .shape = {VALUES, 1}};
+    float x[2 * VALUES] = {0};
+    const lac_slice good = {0, LAC_F32, x, x + VALUES};
+    const lac_slice bad[] = {
+        {0, LAC_F32, x, x + 1},
+        {0, LAC_F32, x + VALUES, x + 1},
+    };
+    const float *const updates[] = {x + VALUES + 1};
+    lac_layout *layout = NULL;
+    lac_topology *topology = NULL;
+    lac_algorithm *a = NULL;
+    LAC_TRY(lac_layout_open(&layout, &tensor, 1));
+    LAC_TRY(lac_topology_open(&topology, "complete", w->world, 1));
+    lac_algorithm_options o = lac_algorithm_options_default();
+    o.spec = "dpsgd";
+    o.layout = layout;
+    o.topology = topology;
+    o.transport = w->transport;
+    LAC_TRY(lac_algorithm_open(&a, &o));
+    LAC_TRY(lac_algorithm_start(a, &good, 1));
+    for (size_t i = 0; i < 2; i++) {
+        EXPECT(lac_algorithm_mix(a, 0, &bad[i], NULL, 1) == LAC_ERR_INVALID);
+        EXPECT(strstr(lac_error_message(), "in and out of x overlap in part"));
+    }
+    EXPECT(lac_algorithm_mix(a, 0, &good, updates, 1) == LAC_ERR_INVALID);
+    EXPECT(strstr(lac_error_message(), "the update of x overlaps its out"));
+    LAC_TRY(lac_algorithm_mix(a, 0, &good, NULL, 1));
+    lac_algorithm_close(a);
+    lac_topology_close(topology);
+    lac_layout_close(layout);
+    return LAC_OK;
+}
+
+static void arrays_that_overlap_in_part_are_refused(void **state)
+{
+    (void)state;
+    test_worker workers[1];
+    run_workers(1, overlap, NULL, workers);
+    assert_all_ok(workers, 1);
+}
+
 static lac_status reduce(test_worker *w)
 {
     double *const waited = w->context;
@@ -90,6 +164,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_of_the_first_version_are_enough),
         cmocka_unit_test(options_that_were_not_filled_are_refused),
+        cmocka_unit_test(wrong_options_are_refused),
+        cmocka_unit_test(arrays_that_overlap_in_part_are_refused),
         cmocka_unit_test(waiting_is_measured_where_that_was_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "algorithm/handle.h"
+#include "algorithm/framework/handle.h"
 
 enum {
     WORKERS = 8,
@@ -231,7 +231,7 @@ static void keep_norm(
     (void)values;
     if (rank == 0 && round == 1) {
         const float zeros[2 * ROWS] = {0};
-        *norm = difference(a->memory.fields[0].values, zeros, 2 * ROWS);
+        *norm = difference(a->fields.fields[0].values, zeros, 2 * ROWS);
     }
 }
 

@@ -215,7 +215,7 @@ static void other_names_are_taken(void **state)
         for (uint64_t round = 0; round < 3; round++) {
             assert_ok(reduce_both(s.a, round, g, results[i]));
         }
-        assert_int_equal(s.a->memory.count, 0);
+        assert_int_equal(s.a->fields.count, 0);
         solo_close(&s);
     }
     assert_memory_equal(results[0], results[1], sizeof(results[0]));

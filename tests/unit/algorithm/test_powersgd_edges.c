@@ -13,10 +13,10 @@ enum { SPECS = sizeof(specs) / sizeof(*specs) };
 
 static void assert_finite_state(const lac_algorithm *a)
 {
-    for (size_t i = 0; i < a->memory.count; i++) {
-        if (a->memory.fields[i].name != NULL) {
+    for (size_t i = 0; i < a->fields.count; i++) {
+        if (a->fields.fields[i].name != NULL) {
             assert_finite(
-                a->memory.fields[i].values, a->memory.fields[i].count);
+                a->fields.fields[i].values, a->fields.fields[i].count);
         }
     }
 }

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "algorithm/subspace.h"
+#include "algorithm/shared/subspace.h"
 
 enum { N = 50, RANK = 6 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// .lac files: they come back as they were made, and nothing else is accepted.
+// .lac files: whole files are read back, and everything else is rejected.
 #include <stdlib.h>
 #include <string.h>
 
 #include <xxhash.h>
 
-#include "cli/lac_file.h"
+#include "cli/files/lac_file.h"
 #include "lac_test.h"
 
 enum { FILE_MAX = 2048, VALUES = 6 };
@@ -40,8 +40,7 @@ static file make(void)
     return f;
 }
 
-// Puts a number in place and makes the checksum right again: what somebody
-// would do who wants to be believed.
+// Changes a number and corrects the checksum, as an attacker would.
 static void forge(file *f, size_t at, uint64_t value, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++) {
@@ -53,8 +52,8 @@ static void forge(file *f, size_t at, uint64_t value, size_t bytes)
     }
 }
 
-// Parses a copy that ends where the file ends, so that a sanitizer sees any
-// byte read beyond it; and opens what was parsed.
+// Parses and opens a copy of the exact length, so that a sanitizer detects a
+// read past its end.
 static lac_status parse(const file *f)
 {
     cli_lac lac;
@@ -71,7 +70,7 @@ static lac_status parse(const file *f)
     return status;
 }
 
-static void a_file_comes_back_as_it_was_made(void **state)
+static void a_file_is_read_back_unchanged(void **state)
 {
     (void)state;
     const file f = make();
@@ -95,7 +94,7 @@ static void a_file_comes_back_as_it_was_made(void **state)
     lac_compressor_close(c);
 }
 
-// The layout is a promise to other decoders.
+// Other decoders rely on the layout.
 static void the_layout_is_the_documented_one(void **state)
 {
     (void)state;
@@ -112,7 +111,7 @@ static void the_layout_is_the_documented_one(void **state)
     assert_memory_equal(f.bytes + 40, middle, sizeof(middle));
 }
 
-static void every_altered_byte_is_noticed(void **state)
+static void every_altered_byte_is_detected(void **state)
 {
     (void)state;
     file f = make();
@@ -127,7 +126,7 @@ static void every_altered_byte_is_noticed(void **state)
     assert_ok(parse(&f));
 }
 
-static void every_truncation_and_extension_is_noticed(void **state)
+static void every_truncation_and_extension_is_detected(void **state)
 {
     (void)state;
     file f = make();
@@ -138,20 +137,20 @@ static void every_truncation_and_extension_is_noticed(void **state)
 }
 
 static void assert_forged(
-    size_t at, uint64_t value, size_t bytes, const char *sentence)
+    size_t at, uint64_t value, size_t bytes, const char *message)
 {
     file f = make();
     forge(&f, at, value, bytes);
     assert_true(parse(&f) != LAC_OK);
-    assert_string_equal(lac_error_message(), sentence);
+    assert_string_equal(lac_error_message(), message);
 }
 
-static void a_right_checksum_does_not_make_a_file_right(void **state)
+static void a_wrong_field_with_a_correct_checksum_is_rejected(void **state)
 {
     (void)state;
     assert_forged(8, 2, 4, "x.lac: has .lac version 2, expected 1");
     assert_forged(
-        16, 9, 4, "x.lac: has payload format 9, but \"identity\" is format 1");
+        16, 9, 4, "x.lac: has payload format 9, but \"identity\" has format 1");
     assert_forged(20, 3, 4, "x.lac: has form 3, expected 0, 1 or 2");
     assert_forged(48, 33, 4, "x.lac: has 33 dimensions, expected at most 32");
     assert_forged(48, 1, 4, "x.lac: has a header of 80 bytes, expected 72");
@@ -165,8 +164,8 @@ static void a_right_checksum_does_not_make_a_file_right(void **state)
         "x.lac: byte 1 of its spec is 0x00, expected printable ASCII");
     assert_forged(
         12, 0x7fffffff, 4,
-        "x.lac: has 112 bytes, which is not the length its header tells; it "
-        "is truncated or altered");
+        "x.lac: has 112 bytes, which contradicts its header; it is truncated "
+        "or altered");
 }
 
 // Nothing is allocated for values that the payload cannot hold.
@@ -187,7 +186,7 @@ static void a_small_file_cannot_claim_many_values(void **state)
         "expected 0");
 }
 
-static void seeds_make_keys_of_their_own(void **state)
+static void different_seeds_make_different_keys(void **state)
 {
     (void)state;
     assert_true(cli_lac_key(1).low != cli_lac_key(2).low);
@@ -196,13 +195,13 @@ static void seeds_make_keys_of_their_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_file_comes_back_as_it_was_made),
+        cmocka_unit_test(a_file_is_read_back_unchanged),
         cmocka_unit_test(the_layout_is_the_documented_one),
-        cmocka_unit_test(every_altered_byte_is_noticed),
-        cmocka_unit_test(every_truncation_and_extension_is_noticed),
-        cmocka_unit_test(a_right_checksum_does_not_make_a_file_right),
+        cmocka_unit_test(every_altered_byte_is_detected),
+        cmocka_unit_test(every_truncation_and_extension_is_detected),
+        cmocka_unit_test(a_wrong_field_with_a_correct_checksum_is_rejected),
         cmocka_unit_test(a_small_file_cannot_claim_many_values),
-        cmocka_unit_test(seeds_make_keys_of_their_own),
+        cmocka_unit_test(different_seeds_make_different_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
-// Crews as threads: everybody works once, and a failure is told by the one who
-// knows it while nobody waits for the timeout.
+// Workers as threads: each works once, and a failure is reported with the
+// message of the worker that failed, without waiting for the timeout.
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "cli/command.h"
-#include "cli/crew_threads.h"
+#include "cli/launch/threads.h"
+#include "cli/options/command.h"
 #include "lac_test.h"
 
 enum { WORLD = 6 };
 
 typedef struct record {
     _Atomic(uint32_t) worked, released;
-    uint32_t failing; // who fails, or WORLD
-    bool last;        // after all others have failed because of it
+    uint32_t failing; // the rank that fails, or WORLD for none
+    bool last;        // it fails after all others have failed because of it
 } record;
 
 static int prepare(void *context, uint32_t world)
@@ -23,8 +23,8 @@ static int prepare(void *context, uint32_t world)
     return world == WORLD ? CLI_GOOD : CLI_USAGE;
 }
 
-// Worker 0 hears from everybody, who hear from nobody. The message outlives
-// the call: it is borrowed until the worker has left.
+// Worker 0 receives from all others, which receive nothing. The message
+// outlives the call: the transport borrows it until the worker has left.
 static lac_status work(void *context, lac_transport *t)
 {
     static const char hello[] = "hello";
@@ -59,18 +59,18 @@ static void release(void *context, uint32_t rank)
     (void)atomic_fetch_add(&r->released, 1);
 }
 
-static const cli_crew crew = {prepare, work, release, 0};
+static const cli_workers workers = {prepare, work, release, 0};
 
-static void everybody_works_and_is_released_once(void **state)
+static void every_worker_works_and_is_released_once(void **state)
 {
     (void)state;
     record r = {.failing = WORLD};
-    assert_ok(cli_crew_threads(&crew, &r, "local", WORLD));
+    assert_ok(cli_run_threads(&workers, &r, "local", WORLD));
     assert_int_equal(r.worked, WORLD);
     assert_int_equal(r.released, WORLD);
 }
 
-static void the_sentence_is_that_of_the_worker_that_failed(void **state)
+static void the_message_is_that_of_the_worker_that_failed(void **state)
 {
     (void)state;
     for (uint32_t failing = 0; failing < WORLD; failing++) {
@@ -79,18 +79,18 @@ static void the_sentence_is_that_of_the_worker_that_failed(void **state)
         (void)snprintf(
             expected, sizeof(expected), "worker %u stumbled", failing);
         assert_int_equal(
-            cli_crew_threads(&crew, &r, "local", WORLD), LAC_ERR_INVALID);
+            cli_run_threads(&workers, &r, "local", WORLD), LAC_ERR_INVALID);
         assert_string_equal(lac_error_message(), expected);
         assert_int_equal(r.released, WORLD);
     }
 }
 
-static void those_who_only_waited_do_not_get_the_word(void **state)
+static void a_worker_that_only_waited_is_not_reported(void **state)
 {
     (void)state;
     record r = {.failing = WORLD - 1, .last = true};
     assert_int_equal(
-        cli_crew_threads(&crew, &r, "local", WORLD), LAC_ERR_INVALID);
+        cli_run_threads(&workers, &r, "local", WORLD), LAC_ERR_INVALID);
     assert_string_equal(lac_error_message(), "worker 5 stumbled");
 }
 
@@ -99,28 +99,28 @@ static void a_transport_that_does_not_exist_fails(void **state)
     (void)state;
     record r = {.failing = WORLD};
     assert_int_equal(
-        cli_crew_threads(&crew, &r, "smoke", WORLD), LAC_ERR_NOTFOUND);
+        cli_run_threads(&workers, &r, "smoke", WORLD), LAC_ERR_NOTFOUND);
     assert_int_equal(r.worked, 0);
     assert_int_equal(r.released, 0);
 }
 
-static void a_crew_that_is_not_prepared_does_not_work(void **state)
+static void workers_that_are_not_prepared_do_not_start(void **state)
 {
     (void)state;
     record r = {.failing = WORLD};
     const cli_launch_options options = {WORLD + 1, "local", 60};
-    assert_int_equal(cli_launch("try", &options, &crew, &r), CLI_USAGE);
+    assert_int_equal(cli_launch("try", &options, &workers, &r), CLI_USAGE);
     assert_int_equal(r.worked, 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everybody_works_and_is_released_once),
-        cmocka_unit_test(the_sentence_is_that_of_the_worker_that_failed),
-        cmocka_unit_test(those_who_only_waited_do_not_get_the_word),
+        cmocka_unit_test(every_worker_works_and_is_released_once),
+        cmocka_unit_test(the_message_is_that_of_the_worker_that_failed),
+        cmocka_unit_test(a_worker_that_only_waited_is_not_reported),
         cmocka_unit_test(a_transport_that_does_not_exist_fails),
-        cmocka_unit_test(a_crew_that_is_not_prepared_does_not_work),
+        cmocka_unit_test(workers_that_are_not_prepared_do_not_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

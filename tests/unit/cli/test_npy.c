@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// .npy files: what is accepted, and a sentence for everything else.
+// .npy files: what is accepted, and the message for everything else.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/npy.h"
+#include "cli/files/npy.h"
 #include "lac_test.h"
 
 enum { FILE_MAX = 4096 };
@@ -27,8 +27,8 @@ static file make(unsigned major, const char *dictionary, size_t values)
     return f;
 }
 
-// Parses a copy that ends where the file ends, so that a sanitizer sees any
-// byte read beyond it.
+// Parses a copy of the exact length, so that a sanitizer detects a read past
+// its end.
 static lac_status parse(const file *f, cli_npy *out)
 {
     uint8_t *const copy = malloc(f->len == 0 ? 1 : f->len);
@@ -87,7 +87,7 @@ static void versions_two_and_three_have_longer_lengths(void **state)
     }
 }
 
-static void what_is_written_is_what_is_read(void **state)
+static void written_headers_are_read_back(void **state)
 {
     (void)state;
     const cli_dimensions cases[] = {
@@ -97,7 +97,7 @@ static void what_is_written_is_what_is_read(void **state)
         cli_npy npy;
         lac_shape shape;
         assert_ok(cli_dimensions_shape("x", &cases[i], &shape));
-        const size_t offset = cli_npy_header(&cases[i], f.bytes);
+        const size_t offset = cli_npy_header(CLI_NPY_F32, &cases[i], f.bytes);
         assert_int_equal(offset % 64, 0);
         assert_int_equal(f.bytes[offset - 1], '\n');
         f.len = offset + 4 * shape.rows * shape.cols;
@@ -107,7 +107,7 @@ static void what_is_written_is_what_is_read(void **state)
     }
 }
 
-static void the_longest_shape_has_room_in_a_header(void **state)
+static void the_longest_shape_fits_into_a_header(void **state)
 {
     (void)state;
     uint8_t header[CLI_NPY_HEADER_MAX];
@@ -115,16 +115,16 @@ static void the_longest_shape_has_room_in_a_header(void **state)
     for (size_t i = 0; i < d.count; i++) {
         d.size[i] = UINT64_MAX;
     }
-    const size_t len = cli_npy_header(&d, header);
+    const size_t len = cli_npy_header(CLI_NPY_F32, &d, header);
     assert_true(len <= CLI_NPY_HEADER_MAX);
     assert_int_equal(header[len - 1], '\n');
 }
 
-static void assert_refused(const file *f, const char *sentence)
+static void assert_rejected(const file *f, const char *message)
 {
     cli_npy npy = {.offset = 77};
     assert_true(parse(f, &npy) != LAC_OK);
-    assert_string_equal(lac_error_message(), sentence);
+    assert_string_equal(lac_error_message(), message);
     assert_int_equal(npy.offset, 77);
 }
 
@@ -133,17 +133,17 @@ static void other_types_and_orders_are_named(void **state)
     (void)state;
     file f =
         make(1, "{'descr': '<f8', 'fortran_order': False, 'shape': ()}", 8);
-    assert_refused(&f, "x.npy: holds float64, expected float32 (<f4)");
+    assert_rejected(&f, "x.npy: holds float64, expected float32 (<f4)");
     f = make(1, "{'descr': '>f4', 'fortran_order': False, 'shape': ()}", 4);
-    assert_refused(
+    assert_rejected(
         &f, "x.npy: holds big-endian float32 (>f4), expected float32 (<f4)");
     f = make(1, "{'descr': '|V7', 'fortran_order': False, 'shape': ()}", 4);
-    assert_refused(
+    assert_rejected(
         &f, "x.npy: holds values of type \"|V7\", expected float32 (<f4)");
     f = make(1, "{'descr': [('a', '<f4')], 'fortran_order': False}", 4);
-    assert_refused(&f, "x.npy: holds records, expected float32 (<f4)");
+    assert_rejected(&f, "x.npy: holds records, expected float32 (<f4)");
     f = make(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2)}", 16);
-    assert_refused(
+    assert_rejected(
         &f, "x.npy: holds values in Fortran order, expected C order");
 }
 
@@ -151,33 +151,33 @@ static void lengths_must_agree(void **state)
 {
     (void)state;
     file f = make(1, HEADER("(2,)"), 7);
-    assert_refused(
+    assert_rejected(
         &f, "x.npy: has 7 bytes of values, expected 8 for its shape");
     f = make(1, HEADER("(2,)"), 9);
-    assert_refused(
+    assert_rejected(
         &f, "x.npy: has 9 bytes of values, expected 8 for its shape");
     f = make(4, HEADER("(2,)"), 8);
-    assert_refused(
+    assert_rejected(
         &f, "x.npy: has .npy format version 4.0, expected 1.0, 2.0 or 3.0");
     f = make(2, HEADER("(2,)"), 8);
     f.bytes[11] = 1;
-    assert_refused(
+    assert_rejected(
         &f, "x.npy: has a header of 16777273 bytes, expected at most 65536");
 }
 
-static void shapes_that_overflow_are_refused(void **state)
+static void shapes_that_overflow_are_rejected(void **state)
 {
     (void)state;
     file f = make(1, HEADER("(4294967296, 4294967296)"), 0);
-    assert_refused(
+    assert_rejected(
         &f, "x.npy: the shape has too many values, at most "
             "288230376151711743 fit");
     f = make(1, HEADER("(0, 4294967296, 4294967296)"), 0);
-    assert_refused(
+    assert_rejected(
         &f, "x.npy: the shape has too many values, at most "
             "288230376151711743 fit");
     f = make(1, HEADER("(18446744073709551616,)"), 0);
-    assert_refused(
+    assert_rejected(
         &f,
         "x.npy: the .npy header is malformed, expected dimensions below 2^64");
     f = make(
@@ -185,10 +185,10 @@ static void shapes_that_overflow_are_refused(void **state)
         HEADER("(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,"
                "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)"),
         4);
-    assert_refused(&f, "x.npy: has more than 32 dimensions");
+    assert_rejected(&f, "x.npy: has more than 32 dimensions");
 }
 
-static void malformed_dictionaries_are_refused(void **state)
+static void malformed_dictionaries_are_rejected(void **state)
 {
     (void)state;
     static const char *const texts[] = {
@@ -223,7 +223,7 @@ static void malformed_dictionaries_are_refused(void **state)
     }
 }
 
-static void every_truncation_is_refused(void **state)
+static void every_truncation_is_rejected(void **state)
 {
     (void)state;
     file f = make(1, HEADER("(2, 2)"), 16);
@@ -234,8 +234,8 @@ static void every_truncation_is_refused(void **state)
     }
 }
 
-// No byte may lead the parser beyond the file, whatever it accepts.
-static void every_altered_byte_is_survived(void **state)
+// The parser never reads past the end of the file, whatever it accepts.
+static void no_altered_byte_causes_a_read_past_the_end(void **state)
 {
     (void)state;
     file f = make(2, HEADER("(2, 2)"), 16);
@@ -253,7 +253,7 @@ static void every_altered_byte_is_survived(void **state)
     }
 }
 
-static void long_shapes_are_cut_when_shown(void **state)
+static void long_shapes_are_truncated_as_text(void **state)
 {
     (void)state;
     char text[CLI_DIMENSIONS_SIZE];
@@ -270,15 +270,15 @@ int main(void)
         cmocka_unit_test(a_tensor_is_its_first_dimension_by_the_others),
         cmocka_unit_test(keys_come_in_any_order_and_quotes_of_either_kind),
         cmocka_unit_test(versions_two_and_three_have_longer_lengths),
-        cmocka_unit_test(what_is_written_is_what_is_read),
-        cmocka_unit_test(the_longest_shape_has_room_in_a_header),
+        cmocka_unit_test(written_headers_are_read_back),
+        cmocka_unit_test(the_longest_shape_fits_into_a_header),
         cmocka_unit_test(other_types_and_orders_are_named),
         cmocka_unit_test(lengths_must_agree),
-        cmocka_unit_test(shapes_that_overflow_are_refused),
-        cmocka_unit_test(malformed_dictionaries_are_refused),
-        cmocka_unit_test(every_truncation_is_refused),
-        cmocka_unit_test(every_altered_byte_is_survived),
-        cmocka_unit_test(long_shapes_are_cut_when_shown),
+        cmocka_unit_test(shapes_that_overflow_are_rejected),
+        cmocka_unit_test(malformed_dictionaries_are_rejected),
+        cmocka_unit_test(every_truncation_is_rejected),
+        cmocka_unit_test(no_altered_byte_causes_a_read_past_the_end),
+        cmocka_unit_test(long_shapes_are_truncated_as_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

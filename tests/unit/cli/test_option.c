@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The command line of a subcommand: what is understood, and the sentence for
-// what is not.
+// The command line of a subcommand: what is accepted, and the error messages.
 #include <string.h>
 
-#include "cli/command.h"
+#include "cli/options/command.h"
 #include "lac_test.h"
 
 typedef struct settings {
@@ -20,7 +19,7 @@ static const cli_option options[] = {
      .type = CLI_OPTION_TEXT,
      .offset = offsetof(settings, text),
      .value = "SPEC",
-     .help = "must be given"},
+     .help = "required"},
     {.name = "number",
      .type = CLI_OPTION_U64,
      .offset = offsetof(settings, number),
@@ -78,7 +77,7 @@ typedef struct outcome {
 
 static char line[256];
 
-// Splits a line at blanks and parses it.
+// Splits a line at spaces and parses it.
 static lac_status parse(const char *text, outcome *o)
 {
     int argc = 0;
@@ -94,7 +93,7 @@ static lac_status parse(const char *text, outcome *o)
     return cli_parse(&command, argc, o->words, &o->settings, &o->count);
 }
 
-static void what_is_not_given_has_its_default(void **state)
+static void missing_options_have_their_defaults(void **state)
 {
     (void)state;
     outcome o;
@@ -126,7 +125,7 @@ static void options_and_arguments_come_in_any_order(void **state)
     assert_string_equal(o.words[1], "out");
 }
 
-static void the_last_of_an_option_counts(void **state)
+static void the_last_of_repeated_options_wins(void **state)
 {
     (void)state;
     outcome o;
@@ -144,26 +143,27 @@ static void two_dashes_end_the_options(void **state)
     assert_string_equal(o.words[0], "--flag");
 }
 
-static void assert_refused(const char *text, const char *sentence)
+static void assert_rejected(const char *text, const char *message)
 {
     outcome o;
-    assert_fails(parse(text, &o), LAC_ERR_INVALID, sentence);
+    assert_fails(parse(text, &o), LAC_ERR_INVALID, message);
 }
 
 static void mistakes_are_named(void **state)
 {
     (void)state;
-    assert_refused("in", "try: --text SPEC is missing");
-    assert_refused("--text t", "try: 0 arguments are given, expected IN [OUT]");
-    assert_refused(
-        "--text t a b c", "try: cannot use \"c\", expected IN [OUT]");
-    assert_refused("--text", "try: --text has no value, expected --text SPEC");
-    assert_refused(
+    assert_rejected("in", "try: --text SPEC is missing");
+    assert_rejected(
+        "--text t", "try: 0 arguments are given, expected IN [OUT]");
+    assert_rejected(
+        "--text t a b c", "try: unexpected argument \"c\", expected IN [OUT]");
+    assert_rejected("--text", "try: --text has no value, expected --text SPEC");
+    assert_rejected(
         "--text --flag in", "try: --text has no value, expected --text SPEC");
-    assert_refused("--flag=yes", "try: --flag takes no value, found \"yes\"");
-    assert_refused(
-        "--nmber 3", "try: there is no option --nmber; did you mean --number?");
-    assert_refused("--elsewhere", "try: there is no option --elsewhere");
+    assert_rejected("--flag=yes", "try: --flag takes no value, found \"yes\"");
+    assert_rejected(
+        "--nmber 3", "try: unknown option --nmber; did you mean --number?");
+    assert_rejected("--elsewhere", "try: unknown option --elsewhere");
 }
 
 static void values_must_be_of_their_type(void **state)
@@ -179,18 +179,18 @@ static void values_must_be_of_their_type(void **state)
         outcome o;
         assert_status(parse(numbers[i], &o), LAC_ERR_INVALID);
     }
-    assert_refused(
+    assert_rejected(
         "--number 1", "--number is \"1\", expected a whole number from 2 to "
                       "18446744073709551615");
-    assert_refused(
+    assert_rejected(
         "--real 1.5", "--real is \"1.5\", expected a number from 0 to 1");
-    assert_refused(
+    assert_rejected(
         "--real nan", "--real is \"nan\", expected a number from 0 to 1");
-    assert_refused("--choice s", "--choice is \"s\", expected one of a|b|see");
-    assert_refused("--choice=", "--choice is \"\", expected one of a|b|see");
+    assert_rejected("--choice s", "--choice is \"s\", expected one of a|b|see");
+    assert_rejected("--choice=", "--choice is \"\", expected one of a|b|see");
 }
 
-static void near_names_are_found(void **state)
+static void close_names_are_found(void **state)
 {
     (void)state;
     size_t distance = CLI_CLOSE + 1;
@@ -207,13 +207,13 @@ static void near_names_are_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_not_given_has_its_default),
+        cmocka_unit_test(missing_options_have_their_defaults),
         cmocka_unit_test(options_and_arguments_come_in_any_order),
-        cmocka_unit_test(the_last_of_an_option_counts),
+        cmocka_unit_test(the_last_of_repeated_options_wins),
         cmocka_unit_test(two_dashes_end_the_options),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(values_must_be_of_their_type),
-        cmocka_unit_test(near_names_are_found),
+        cmocka_unit_test(close_names_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Progress: a bar for people, few lines for a log, nothing for a short run.
+// Progress: a bar on a terminal, few lines in a log, nothing for a short run.
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/progress.h"
+#include "cli/report/progress.h"
 #include "lac_test.h"
 
-// Runs all steps into a file and compares what was shown. `age` is how many
-// seconds ago the run began.
+// Runs all steps and compares the output. The run began `age` seconds ago.
 static void assert_shown(
     size_t total, bool terminal, double age, const char *expected)
 {
@@ -27,7 +26,7 @@ static void assert_shown(
     assert_string_equal(text, expected);
 }
 
-static void a_terminal_sees_a_bar_that_goes_away(void **state)
+static void a_terminal_shows_a_bar_that_is_removed(void **state)
 {
     (void)state;
     assert_shown(
@@ -37,7 +36,7 @@ static void a_terminal_sees_a_bar_that_goes_away(void **state)
     assert_shown(0, true, 0, "");
 }
 
-// A second, at most, passes in this test.
+// The run is one second old, and lines begin after two.
 static void a_short_run_has_no_lines(void **state)
 {
     (void)state;
@@ -50,7 +49,7 @@ static void a_long_run_has_a_line_for_each_step(void **state)
     assert_shown(3, false, 3, "1/3 thing\n2/3 thing\n3/3 thing\n");
 }
 
-static void of_many_steps_few_have_lines(void **state)
+static void many_steps_have_few_lines(void **state)
 {
     (void)state;
     char expected[4096] = "";
@@ -62,8 +61,8 @@ static void of_many_steps_few_have_lines(void **state)
     assert_shown(500, false, 3, expected);
 }
 
-// What is printed between them does not bring back what was shown.
-static void lines_stay_few_when_something_else_is_printed(void **state)
+// Other output between the steps does not cause more lines.
+static void other_output_adds_no_lines(void **state)
 {
     (void)state;
     char text[512];
@@ -102,11 +101,11 @@ static void a_long_name_does_not_wrap(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_terminal_sees_a_bar_that_goes_away),
+        cmocka_unit_test(a_terminal_shows_a_bar_that_is_removed),
         cmocka_unit_test(a_short_run_has_no_lines),
         cmocka_unit_test(a_long_run_has_a_line_for_each_step),
-        cmocka_unit_test(of_many_steps_few_have_lines),
-        cmocka_unit_test(lines_stay_few_when_something_else_is_printed),
+        cmocka_unit_test(many_steps_have_few_lines),
+        cmocka_unit_test(other_output_adds_no_lines),
         cmocka_unit_test(a_long_name_does_not_wrap),
     };
     return cmocka_run_group_tests_name("cli.progress", tests, NULL, NULL);

@@ -136,10 +136,10 @@ static void every_truncation_is_refused(void **state)
         "frame from worker 3: 12 bytes, the header has 64");
     assert_fails(
         check_bytes(message, MESSAGE - 1), LAC_ERR_CORRUPT,
-        "frame from worker 3: body has 36 bytes, its header says 37");
+        "frame from worker 3: body has 36 bytes, its header states 37");
     assert_fails(
         check_bytes(message, MESSAGE + 1), LAC_ERR_CORRUPT,
-        "frame from worker 3: body has 38 bytes, its header says 37");
+        "frame from worker 3: body has 38 bytes, its header states 37");
 }
 
 static void damage_is_told_by_place(void **state)

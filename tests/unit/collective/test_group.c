@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Messages between threads: with neighbours, with everybody, from one to all.
-#include "workers.h"
+#include "groups.h"
 
 #include <stdlib.h>
 
@@ -26,40 +26,40 @@ static void write_payload(
 }
 
 static lac_status expect_payload(
-    worker *w, laci_reader *r, uint32_t from, uint32_t to, uint64_t round)
+    laci_reader *r, uint32_t from, uint32_t to, uint64_t round)
 {
     uint8_t expected[500];
     const size_t len = fill(from, to, round, expected);
     const uint8_t *payload;
     size_t found;
-    TRY(laci_reader_next(r, &payload, &found));
-    EXPECT(w, found == len);
-    EXPECT(w, found == len && memcmp(payload, expected, len) == 0);
-    EXPECT(w, r->peer == from);
+    LAC_TRY(laci_reader_next(r, &payload, &found));
+    EXPECT(found == len);
+    EXPECT(found == len && memcmp(payload, expected, len) == 0);
+    EXPECT(r->peer == from);
     return LAC_OK;
 }
 
 // The message of tell_the_ring.
-static lac_status expect_news(worker *w, laci_reader *r, uint64_t round)
+static lac_status expect_news(laci_reader *r, uint64_t round)
 {
     const uint8_t *bytes;
     size_t len;
-    TRY(expect_payload(w, r, r->peer, 0, round));
-    TRY(laci_reader_next(r, &bytes, &len));
-    EXPECT(w, len == 1 && bytes[0] == 5);
-    TRY(laci_reader_next(r, &bytes, &len));
-    EXPECT(w, len == 0);
+    LAC_TRY(expect_payload(r, r->peer, 0, round));
+    LAC_TRY(laci_reader_next(r, &bytes, &len));
+    EXPECT(len == 1 && bytes[0] == 5);
+    LAC_TRY(laci_reader_next(r, &bytes, &len));
+    EXPECT(len == 0);
     return laci_reader_done(r);
 }
 
-static lac_status expect_pair(worker *w, laci_reader *r, uint64_t round)
+static lac_status expect_pair(laci_reader *r, uint64_t round)
 {
-    TRY(expect_payload(w, r, r->peer, 0, round));
-    TRY(expect_payload(w, r, r->peer, 1, round));
+    LAC_TRY(expect_payload(r, r->peer, 0, round));
+    LAC_TRY(expect_payload(r, r->peer, 1, round));
     return laci_reader_done(r);
 }
 
-static lac_status tell_the_ring(worker *w)
+static lac_status tell_the_ring(test_worker *w)
 {
     lac_edge peers[2];
     laci_reader readers[2];
@@ -72,20 +72,20 @@ static lac_status tell_the_ring(worker *w)
         write_payload(m, w->rank, 0, round);
         laci_writer_note(m, "\x05", 1);
         laci_writer_commit(m, 0);
-        TRY(laci_group_exchange(
+        LAC_TRY(laci_group_exchange(
             w->group, round, 3, peers, count, true, readers));
         for (uint32_t i = 0; i < count; i++) {
-            EXPECT(w, readers[i].peer == peers[i].peer);
-            EXPECT(w, expect_news(w, &readers[i], round) == LAC_OK);
+            EXPECT(readers[i].peer == peers[i].peer);
+            EXPECT(expect_news(&readers[i], round) == LAC_OK);
         }
         const size_t len = fill(w->rank, 0, round, unused);
         payload += count * len;
         wire += count * (LACI_FRAME_SIZE + 3 * LENGTH + len + 1);
     }
     const laci_counts *const counts = laci_group_counts(w->group);
-    EXPECT(w, counts->payload == payload);
-    EXPECT(w, counts->wire == wire);
-    EXPECT(w, counts->messages == (uint64_t)ROUNDS * count);
+    EXPECT(counts->payload == payload);
+    EXPECT(counts->wire == wire);
+    EXPECT(counts->messages == (uint64_t)ROUNDS * count);
     return LAC_OK;
 }
 
@@ -97,7 +97,7 @@ static void neighbours_hear_the_same_message(void **state)
     }
 }
 
-static lac_status tell_each(worker *w)
+static lac_status tell_each(test_worker *w)
 {
     lac_edge peers[2];
     laci_reader readers[2];
@@ -110,18 +110,17 @@ static lac_status tell_each(worker *w)
             write_payload(m, w->rank, peers[i].peer, round);
             payload += fill(w->rank, peers[i].peer, round, unused);
         }
-        TRY(laci_group_exchange(
+        LAC_TRY(laci_group_exchange(
             w->group, round, 0, peers, count, false, readers));
         for (uint32_t i = 0; i < count; i++) {
             laci_reader *const r = &readers[i];
             const uint32_t from = peers[i].peer;
-            EXPECT(w, expect_payload(w, r, from, w->rank, round) == LAC_OK);
-            EXPECT(w, laci_reader_done(r) == LAC_OK);
+            EXPECT(expect_payload(r, from, w->rank, round) == LAC_OK);
+            EXPECT(laci_reader_done(r) == LAC_OK);
         }
     }
-    EXPECT(w, laci_group_counts(w->group)->payload == payload);
-    EXPECT(
-        w, laci_group_counts(w->group)->messages == (uint64_t)ROUNDS * count);
+    EXPECT(laci_group_counts(w->group)->payload == payload);
+    EXPECT(laci_group_counts(w->group)->messages == (uint64_t)ROUNDS * count);
     return LAC_OK;
 }
 
@@ -134,7 +133,7 @@ static void each_neighbour_hears_its_own_message(void **state)
 }
 
 // What is still to be read must survive the writing of the next message.
-static lac_status read_late(worker *w)
+static lac_status read_late(test_worker *w)
 {
     lac_edge peers[2];
     laci_reader readers[2];
@@ -143,12 +142,12 @@ static lac_status read_late(worker *w)
         if (round == 0) {
             write_payload(laci_group_message(w->group, 0), w->rank, 0, 0);
         }
-        TRY(laci_group_exchange(
+        LAC_TRY(laci_group_exchange(
             w->group, round, 0, peers, count, true, readers));
         write_payload(laci_group_message(w->group, 0), w->rank, 0, round + 1);
         for (uint32_t i = 0; i < count; i++) {
             const uint32_t from = peers[i].peer;
-            EXPECT(w, expect_payload(w, &readers[i], from, 0, round) == LAC_OK);
+            EXPECT(expect_payload(&readers[i], from, 0, round) == LAC_OK);
         }
     }
     return LAC_OK;
@@ -162,26 +161,26 @@ static void the_next_message_does_not_touch_the_last(void **state)
     }
 }
 
-static lac_status tell_nothing(worker *w)
+static lac_status tell_nothing(test_worker *w)
 {
     lac_edge peers[2];
     laci_reader readers[WORKERS_MAX];
     const uint32_t count = ring_peers(w, peers);
     write_payload(laci_group_message(w->group, 0), w->rank, 0, 0);
     (void)laci_group_message(w->group, 0); // begun again, so empty
-    TRY(laci_group_exchange(w->group, 0, 0, peers, count, true, readers));
+    LAC_TRY(laci_group_exchange(w->group, 0, 0, peers, count, true, readers));
     for (uint32_t i = 0; i < count; i++) {
-        TRY(laci_reader_done(&readers[i]));
+        LAC_TRY(laci_reader_done(&readers[i]));
     }
-    TRY(laci_group_exchange(w->group, 0, 1, peers, 0, true, readers));
-    TRY(laci_group_gather(w->group, 0, 2, readers)); // never asked for
+    LAC_TRY(laci_group_exchange(w->group, 0, 1, peers, 0, true, readers));
+    LAC_TRY(laci_group_gather(w->group, 0, 2, readers)); // never asked for
     for (uint32_t i = 0; i < w->world; i++) {
-        TRY(laci_reader_done(&readers[i]));
+        LAC_TRY(laci_reader_done(&readers[i]));
     }
     const laci_counts *const counts = laci_group_counts(w->group);
-    EXPECT(w, counts->payload == 0);
-    EXPECT(w, counts->messages == count + (w->world > 1));
-    EXPECT(w, counts->wire == counts->messages * LACI_FRAME_SIZE);
+    EXPECT(counts->payload == 0);
+    EXPECT(counts->messages == count + (w->world > 1));
+    EXPECT(counts->wire == counts->messages * LACI_FRAME_SIZE);
     return LAC_OK;
 }
 
@@ -193,7 +192,7 @@ static void messages_may_be_empty(void **state)
     }
 }
 
-static lac_status gather_payloads(worker *w)
+static lac_status gather_payloads(test_worker *w)
 {
     laci_reader readers[WORKERS_MAX];
     uint64_t payload = 0;
@@ -202,22 +201,22 @@ static lac_status gather_payloads(worker *w)
         laci_writer *const m = laci_group_message(w->group, 0);
         write_payload(m, w->rank, 0, round);
         write_payload(m, w->rank, 1, round);
-        TRY(laci_group_gather(w->group, round, 0, readers));
+        LAC_TRY(laci_group_gather(w->group, round, 0, readers));
         (void)laci_group_message(w->group, 0); // the own one is still there
         for (uint32_t i = 0; i < w->world; i++) {
-            EXPECT(w, readers[i].peer == i);
-            EXPECT(w, expect_pair(w, &readers[i], round) == LAC_OK);
+            EXPECT(readers[i].peer == i);
+            EXPECT(expect_pair(&readers[i], round) == LAC_OK);
         }
         payload += fill(w->rank, 0, round, unused);
         payload += fill(w->rank, 1, round, unused);
     }
     const laci_counts *const counts = laci_group_counts(w->group);
     const uint64_t times = w->world > 1 ? ROUNDS : 0;
-    EXPECT(w, counts->payload == (times > 0 ? payload : 0));
-    EXPECT(w, counts->messages == times);
+    EXPECT(counts->payload == (times > 0 ? payload : 0));
+    EXPECT(counts->messages == times);
     EXPECT(
-        w, counts->wire ==
-               counts->payload + times * (LACI_FRAME_SIZE + 2 * LENGTH));
+        counts->wire ==
+        counts->payload + times * (LACI_FRAME_SIZE + 2 * LENGTH));
     return LAC_OK;
 }
 
@@ -230,7 +229,7 @@ static void all_hear_all_and_it_counts_once(void **state)
 }
 
 // Longer than what goes down the tree at once, too.
-static lac_status broadcast_lengths(worker *w)
+static lac_status broadcast_lengths(test_worker *w)
 {
     static const size_t lengths[] = {0, 1, 1000, 3 * 1024 * 1024 + 5};
     uint8_t *const bytes = malloc(lengths[3]);
@@ -242,15 +241,15 @@ static lac_status broadcast_lengths(worker *w)
             memset(bytes, w->rank == root ? (int)(root + 1) : 0, lengths[3]);
             status = laci_group_broadcast(
                 w->group, root, k, root, len == 0 ? NULL : bytes, len);
-            EXPECT(w, len == 0 || bytes[0] == root + 1);
-            EXPECT(w, len == 0 || bytes[len / 2] == root + 1);
-            EXPECT(w, len == 0 || bytes[len - 1] == root + 1);
+            EXPECT(len == 0 || bytes[0] == root + 1);
+            EXPECT(len == 0 || bytes[len / 2] == root + 1);
+            EXPECT(len == 0 || bytes[len - 1] == root + 1);
             wire += w->rank == root ? LACI_FRAME_SIZE + len : 0;
         }
     }
     free(bytes);
-    EXPECT(w, laci_group_counts(w->group)->payload == 0);
-    EXPECT(w, laci_group_counts(w->group)->wire == (w->world == 1 ? 0 : wire));
+    EXPECT(laci_group_counts(w->group)->payload == 0);
+    EXPECT(laci_group_counts(w->group)->wire == (w->world == 1 ? 0 : wire));
     return status;
 }
 
@@ -283,20 +282,21 @@ lac_status __wrap_lac_transport_exchange(
     return status;
 }
 
-static lac_status a_bit_of_everything(worker *w)
+static lac_status a_bit_of_everything(test_worker *w)
 {
     static _Thread_local float x[6000];
     double y[2] = {0};
     laci_reader readers[WORKERS_MAX];
-    TRY(tell_the_ring(w));
+    const size_t before = test_thread_allocations;
+    LAC_TRY(tell_the_ring(w));
     for (uint64_t round = 10; round < 20; round++) {
         write_payload(laci_group_message(w->group, 0), w->rank, 0, round);
-        TRY(laci_group_gather(w->group, round, 0, readers));
-        TRY(laci_group_sum(w->group, round, 1, x, 6000));
-        TRY(laci_group_sum_f64(w->group, round, 2, y, 2));
-        TRY(laci_group_broadcast(w->group, round, 3, 1, x, sizeof(x)));
+        LAC_TRY(laci_group_gather(w->group, round, 0, readers));
+        LAC_TRY(laci_group_sum(w->group, round, 1, x, 6000, 0));
+        LAC_TRY(laci_group_sum_f64(w->group, round, 2, y, 2));
+        LAC_TRY(laci_group_broadcast(w->group, round, 3, 1, x, sizeof(x)));
     }
-    EXPECT(w, test_thread_allocations == transport_allocations);
+    EXPECT(test_thread_allocations - before == transport_allocations);
     return LAC_OK;
 }
 

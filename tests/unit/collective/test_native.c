@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Groups over a transport that sums by itself. The linker puts this one's sum,
 // with a table and barriers, in the place of the transport's.
-#include "workers.h"
+#include "groups.h"
 
 #include "collective/frame.h"
 #include "transport/transport.h"
@@ -41,24 +41,24 @@ lac_status __wrap_laci_transport_allreduce(
     return LAC_OK;
 }
 
-static lac_status sum_both(worker *w)
+static lac_status sum_both(test_worker *w)
 {
     static _Thread_local float x[MANY];
     for (size_t n = FEW; n <= MANY; n += MANY - FEW) {
         for (size_t i = 0; i < n; i++) {
             x[i] = (float)(w->rank + i);
         }
-        TRY(laci_group_sum(w->group, n, 0, x, n));
+        LAC_TRY(laci_group_sum(w->group, n, 0, x, n, 0));
         for (size_t i = 0; i < n; i++) {
-            EXPECT(w, x[i] == (float)((size_t)WORLD * i + 10));
+            EXPECT(x[i] == (float)((size_t)WORLD * i + 10));
         }
     }
     const laci_counts *const counts = laci_group_counts(w->group);
-    EXPECT(w, counts->payload == (uint64_t)4 * (FEW + MANY));
+    EXPECT(counts->payload == (uint64_t)4 * (FEW + MANY));
     EXPECT(
-        w, counts->wire ==
-               (uint64_t)4 * (FEW + MANY) + (uint64_t)2 * LACI_FRAME_SIZE);
-    EXPECT(w, counts->messages == 2);
+        counts->wire ==
+        (uint64_t)4 * (FEW + MANY) + (uint64_t)2 * LACI_FRAME_SIZE);
+    EXPECT(counts->messages == 2);
     return LAC_OK;
 }
 
@@ -73,29 +73,32 @@ static void large_sums_are_left_to_the_transport(void **state)
 }
 
 // Worker 3 sums one value less, or is in another round.
-static lac_status sum_oddly(worker *w)
+static lac_status sum_oddly(test_worker *w)
 {
     static _Thread_local float x[MANY];
-    const size_t *const odd = w->shared;
+    const size_t *const odd = w->context;
     const size_t fewer = w->rank == 3 ? odd[0] : 0;
     const uint64_t round = w->rank == 3 ? odd[1] : 0;
-    return laci_group_sum(w->group, round, 0, x, MANY - fewer);
+    return laci_group_sum(w->group, round, 0, x, MANY - fewer, 0);
 }
 
-static void expect_refusal(const size_t odd[2], const char *sentence)
+static void expect_refusal(const size_t odd[2], const char *message)
 {
-    workers all;
-    workers_init(&all, WORLD);
-    for (uint32_t i = 0; i < WORLD; i++) {
-        workers_open(&all, i, &default_options);
-    }
-    size_t shared[] = {odd[0], odd[1]};
+    test_worker workers[WORLD];
+    size_t context[] = {odd[0], odd[1]};
+    group_run run = {
+        .world = WORLD,
+        .options = &default_options,
+        .odd = LAC_RANK_ANY,
+        .body = sum_oddly,
+        .context = context,
+    };
     native_calls = 0;
-    workers_run(&all, sum_oddly, shared);
+    run_groups(&run, workers);
     assert_int_equal(native_calls, 0);
     for (uint32_t i = 0; i < WORLD; i++) {
-        assert_int_not_equal(all.each[i].status, LAC_OK);
-        assert_non_null(strstr(all.each[i].sentence, sentence));
+        assert_int_not_equal(workers[i].status, LAC_OK);
+        assert_non_null(strstr(workers[i].message, message));
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // When one worker is elsewhere, sends rubbish or does not come, every worker
-// fails with a sentence that says so, and long before the timeout if it can.
-#include "workers.h"
+// fails with a message that says so, and long before the timeout if it can.
+#include "groups.h"
 
 #include "collective/frame.h"
 
@@ -14,16 +14,16 @@ typedef struct oddity {
     size_t more; // values in its sums, bytes in its broadcasts
     uint32_t odd;
     worker_body *call;
-    const char *sentence; // what every sentence contains
+    const char *message; // a part of every error message
 } oddity;
 
-static uint64_t round_of(const worker *w, uint64_t round)
+static uint64_t round_of(const test_worker *w, uint64_t round)
 {
-    const oddity *const o = w->shared;
+    const oddity *const o = w->context;
     return round + (w->rank == o->odd ? o->round_offset : 0);
 }
 
-static lac_status talk_to_neighbours(worker *w)
+static lac_status talk_to_neighbours(test_worker *w)
 {
     lac_edge peers[2];
     laci_reader readers[2];
@@ -32,34 +32,35 @@ static lac_status talk_to_neighbours(worker *w)
         w->group, round_of(w, 6), 0, peers, count, true, readers);
 }
 
-static lac_status talk_to_all(worker *w)
+static lac_status talk_to_all(test_worker *w)
 {
     laci_reader readers[WORKERS_MAX];
     return laci_group_gather(w->group, round_of(w, 6), 0, readers);
 }
 
-static lac_status sum(worker *w, size_t n)
+static lac_status sum(test_worker *w, size_t n)
 {
     static _Thread_local float x[LARGE + 1];
-    const oddity *const o = w->shared;
+    const oddity *const o = w->context;
     return laci_group_sum(
-        w->group, round_of(w, 6), 0, x, n + (w->rank == o->odd ? o->more : 0));
+        w->group, round_of(w, 6), 0, x, n + (w->rank == o->odd ? o->more : 0),
+        0);
 }
 
-static lac_status sum_few(worker *w)
+static lac_status sum_few(test_worker *w)
 {
     return sum(w, SMALL);
 }
 
-static lac_status sum_many(worker *w)
+static lac_status sum_many(test_worker *w)
 {
     return sum(w, LARGE);
 }
 
-static lac_status hear_from_one(worker *w)
+static lac_status hear_from_one(test_worker *w)
 {
     char bytes[101] = {0};
-    const oddity *const o = w->shared;
+    const oddity *const o = w->context;
     const size_t len = 100 + (w->rank == o->odd ? o->more : 0);
     return laci_group_broadcast(w->group, round_of(w, 6), 0, 1, bytes, len);
 }
@@ -71,27 +72,37 @@ enum { CALL_COUNT = sizeof(calls) / sizeof(calls[0]) };
 
 // A worker that is far from the odd one may get through a call; the news
 // reaches it in the next, for which all have to come.
-static lac_status call_until_it_fails(worker *w)
+static lac_status call_until_it_fails(test_worker *w)
 {
-    const oddity *const o = w->shared;
-    TRY(o->call(w));
+    const oddity *const o = w->context;
+    LAC_TRY(o->call(w));
     return talk_to_all(w);
+}
+
+// Runs `body` by workers of which the odd one has options of its own.
+static void run_with_odd(oddity *o, worker_body *body, test_worker *workers_out)
+{
+    group_run run = {
+        .world = WORLD,
+        .options = &default_options,
+        .odd = o->odd,
+        .odd_options = &o->options,
+        .body = body,
+        .context = o,
+    };
+    run_groups(&run, workers_out);
 }
 
 static void run_oddity(oddity *o)
 {
-    workers all;
-    workers_init(&all, WORLD);
+    test_worker workers[WORLD];
+    run_with_odd(o, call_until_it_fails, workers);
     for (uint32_t i = 0; i < WORLD; i++) {
-        workers_open(&all, i, i == o->odd ? &o->options : &default_options);
-    }
-    workers_run(&all, call_until_it_fails, o);
-    for (uint32_t i = 0; i < WORLD; i++) {
-        const worker *const w = &all.each[i];
-        if (w->status == LAC_OK || strstr(w->sentence, o->sentence) == NULL) {
+        const test_worker *const w = &workers[i];
+        if (w->status == LAC_OK || strstr(w->message, o->message) == NULL) {
             print_error(
                 "worker %u: %d, \"%s\", expected \"%s\"\n", i, w->status,
-                w->sentence, o->sentence);
+                w->message, o->message);
             fail();
         }
     }
@@ -105,7 +116,7 @@ static void another_algorithm_fails_on_every_worker(void **state)
             .options = default_options,
             .odd = 1,
             .call = calls[i],
-            .sentence =
+            .message =
                 "runs another layout, topology, algorithm, compressor or "
                 "seed",
         };
@@ -122,7 +133,7 @@ static void another_session_fails_on_every_worker(void **state)
             .options = default_options,
             .odd = 4,
             .call = calls[i],
-            .sentence = ": session is 00000000000000",
+            .message = ": session is 00000000000000",
         };
         o.options.session++;
         run_oddity(&o);
@@ -138,7 +149,7 @@ static void another_round_fails_on_every_worker(void **state)
             .round_offset = 1,
             .odd = 3,
             .call = calls[i],
-            .sentence = ": round is ",
+            .message = ": round is ",
         };
         run_oddity(&o);
     }
@@ -154,14 +165,14 @@ static void another_length_fails_on_every_worker(void **state)
             .more = 1,
             .odd = 2,
             .call = calls[i],
-            .sentence = ": body has ",
+            .message = ": body has ",
         };
         run_oddity(&o);
     }
 }
 
 // A payload that only the algorithm can judge.
-static lac_status judge(worker *w)
+static lac_status judge(test_worker *w)
 {
     if (w->rank == 1) {
         return laci_group_abort_on_failure(
@@ -177,13 +188,13 @@ static void what_one_cannot_use_all_refuse(void **state)
     oddity o = {
         .options = default_options,
         .call = judge,
-        .sentence = "sign: payload has 4 bytes, expected 9",
+        .message = "sign: payload has 4 bytes, expected 9",
     };
     run_oddity(&o);
 }
 
 // Worker 0 frames by hand and alters, or cuts off, the last byte.
-static lac_status send_damaged(worker *w, uint8_t change, size_t missing)
+static lac_status send_damaged(test_worker *w, uint8_t change, size_t missing)
 {
     lac_edge peers[] = {{.peer = 1 - w->rank}};
     laci_reader reader;
@@ -203,32 +214,36 @@ static lac_status send_damaged(worker *w, uint8_t change, size_t missing)
         .peer = 1, .data = message, .len = sizeof(message) - missing};
     lac_receive receive = {.peer = 1};
     const double deadline = lac_transport_now(w->transport) + 60;
-    TRY(lac_transport_exchange(w->transport, &send, 1, &receive, 1, deadline));
+    LAC_TRY(
+        lac_transport_exchange(w->transport, &send, 1, &receive, 1, deadline));
     receive = (lac_receive){.peer = 1}; // worker 1 has nothing more to say
     return lac_transport_exchange(w->transport, NULL, 0, &receive, 1, deadline);
 }
 
-static lac_status send_altered(worker *w)
+static lac_status send_altered(test_worker *w)
 {
     return send_damaged(w, 4, 0);
 }
 
-static lac_status send_cut(worker *w)
+static lac_status send_cut(test_worker *w)
 {
     return send_damaged(w, 0, 1);
 }
 
-static void expect_both(worker_body *body, const char *sentence)
+static void expect_both(worker_body *body, const char *message)
 {
-    workers all;
-    workers_init(&all, 2);
-    workers_open(&all, 0, &default_options);
-    workers_open(&all, 1, &default_options);
-    workers_run(&all, body, NULL);
-    assert_int_equal(all.each[1].status, LAC_ERR_CORRUPT);
-    assert_string_equal(all.each[1].sentence, sentence);
-    assert_int_not_equal(all.each[0].status, LAC_OK);
-    assert_non_null(strstr(all.each[0].sentence, sentence));
+    test_worker workers[2];
+    group_run run = {
+        .world = 2,
+        .options = &default_options,
+        .odd = LAC_RANK_ANY,
+        .body = body,
+    };
+    run_groups(&run, workers);
+    assert_int_equal(workers[1].status, LAC_ERR_CORRUPT);
+    assert_string_equal(workers[1].message, message);
+    assert_int_not_equal(workers[0].status, LAC_OK);
+    assert_non_null(strstr(workers[0].message, message));
 }
 
 static void a_damaged_body_fails_at_both_ends(void **state)
@@ -238,7 +253,7 @@ static void a_damaged_body_fails_at_both_ends(void **state)
         send_altered, "frame from worker 0: the body was altered on the way");
     expect_both(
         send_cut,
-        "frame from worker 0: body has 99 bytes, its header says 100");
+        "frame from worker 0: body has 99 bytes, its header states 100");
 }
 
 // Worker 2 neither comes nor leaves before the others have given up.
@@ -247,9 +262,9 @@ typedef struct absence {
     pthread_barrier_t end;
 } absence;
 
-static lac_status be_absent(worker *w)
+static lac_status be_absent(test_worker *w)
 {
-    absence *const a = w->shared;
+    absence *const a = w->context;
     const lac_status status = w->rank == 2 ? LAC_OK : call_until_it_fails(w);
     (void)pthread_barrier_wait(&a->end);
     return status;
@@ -263,42 +278,46 @@ static void who_does_not_come_fails_the_others(void **state)
     for (size_t k = 0; k < CALL_COUNT; k++) {
         absence a = {.o = {.call = calls[k], .odd = WORLD}};
         assert_int_equal(pthread_barrier_init(&a.end, NULL, WORLD), 0);
-        workers all;
-        workers_init(&all, WORLD);
-        for (uint32_t i = 0; i < WORLD; i++) {
-            workers_open(&all, i, &options);
-        }
-        workers_run(&all, be_absent, &a);
+        test_worker workers[WORLD];
+        group_run run = {
+            .world = WORLD,
+            .options = &options,
+            .odd = LAC_RANK_ANY,
+            .body = be_absent,
+            .context = &a,
+        };
+        run_groups(&run, workers);
         (void)pthread_barrier_destroy(&a.end);
         for (uint32_t i = 0; i < WORLD; i++) {
-            const worker *const w = &all.each[i];
+            const test_worker *const w = &workers[i];
             assert_int_equal(w->status, i == 2 ? LAC_OK : LAC_ERR_PEER);
             // Who does not wait for worker 2 itself may name another.
             assert_true(
-                i == 2 || strstr(w->sentence, " was silent for ") != NULL ||
-                strstr(w->sentence, " did not come back for ") != NULL);
+                i == 2 || strstr(w->message, " was silent for ") != NULL ||
+                strstr(w->message, " did not come back for ") != NULL);
         }
     }
 }
 
 // After a failure nothing counts and nothing works, and what is written does
 // not disturb a peer that still reads.
-static lac_status go_on(worker *w)
+static lac_status go_on(test_worker *w)
 {
     const lac_status first = call_until_it_fails(w);
-    char sentence[SENTENCE_SIZE];
-    (void)snprintf(sentence, sizeof(sentence), "%s", lac_error_message());
+    char message[sizeof(w->message)];
+    EXPECT(first != LAC_OK);
+    (void)snprintf(message, sizeof(message), "%s", lac_error_message());
     const laci_counts before = *laci_group_counts(w->group);
     for (size_t i = 0; i < CALL_COUNT; i++) {
         laci_writer *const m = laci_group_message(w->group, 0);
         memset(laci_writer_room(m, 1000), 0xff, 1000);
         laci_writer_commit(m, 1000);
-        EXPECT(w, calls[i](w) != LAC_OK);
-        EXPECT(w, strcmp(lac_error_message(), sentence) == 0);
+        EXPECT(calls[i](w) != LAC_OK);
+        EXPECT(strcmp(lac_error_message(), message) == 0);
     }
     const laci_counts *const after = laci_group_counts(w->group);
-    EXPECT(w, memcmp(&before, after, sizeof(before)) == 0);
-    return first;
+    EXPECT(memcmp(&before, after, sizeof(before)) == 0);
+    return LAC_OK;
 }
 
 static void a_group_that_failed_stays_closed(void **state)
@@ -307,12 +326,9 @@ static void a_group_that_failed_stays_closed(void **state)
     oddity o = {
         .options = default_options, .call = talk_to_neighbours, .odd = 0};
     o.options.identity++;
-    workers all;
-    workers_init(&all, WORLD);
-    for (uint32_t i = 0; i < WORLD; i++) {
-        workers_open(&all, i, i == 0 ? &o.options : &default_options);
-    }
-    workers_run(&all, go_on, &o);
+    test_worker workers[WORLD];
+    run_with_odd(&o, go_on, workers);
+    assert_all_ok(workers, WORLD);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Sums over threads: right, and the same bits on every worker.
-#include "workers.h"
+#include "groups.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -34,19 +34,19 @@ static void table_fini(const table *t)
     }
 }
 
-static lac_status sum_row(worker *w)
+static lac_status sum_row(test_worker *w)
 {
-    const table *const t = w->shared;
+    const table *const t = w->context;
     float *const x = t->rows[w->rank];
     for (size_t i = 0; i < t->n; i++) {
         x[i] = t->value(w->rank, i);
     }
-    TRY(laci_group_sum(w->group, 4, 1, t->n == 0 ? NULL : x, t->n));
+    LAC_TRY(laci_group_sum(w->group, 4, 1, t->n == 0 ? NULL : x, t->n, 0));
     const laci_counts *const counts = laci_group_counts(w->group);
     const uint64_t once = w->world > 1;
-    EXPECT(w, counts->messages == once);
-    EXPECT(w, counts->payload == once * 4 * t->n);
-    EXPECT(w, counts->wire == once * (LACI_FRAME_SIZE + 4 * t->n));
+    EXPECT(counts->messages == once);
+    EXPECT(counts->payload == once * 4 * t->n);
+    EXPECT(counts->wire == once * (LACI_FRAME_SIZE + 4 * t->n));
     return LAC_OK;
 }
 
@@ -153,21 +153,21 @@ static void divergence_looks_the_same_to_all(void **state)
     table_fini(&t);
 }
 
-static lac_status sum_doubles(worker *w)
+static lac_status sum_doubles(test_worker *w)
 {
     double x[3000];
     for (size_t n = 0; n <= 3000; n += 1500) {
         for (size_t i = 0; i < n; i++) {
             x[i] = 0x1p40 + (double)(3000 * (size_t)w->rank + i);
         }
-        TRY(laci_group_sum_f64(w->group, n, 0, x, n));
+        LAC_TRY(laci_group_sum_f64(w->group, n, 0, x, n));
         const uint32_t ranks = w->world * (w->world - 1) / 2;
         for (size_t i = 0; i < n; i++) {
-            EXPECT(w, x[i] == w->world * (0x1p40 + (double)i) + ranks * 3000.0);
+            EXPECT(x[i] == w->world * (0x1p40 + (double)i) + ranks * 3000.0);
         }
     }
-    EXPECT(w, laci_group_counts(w->group)->wire == 0);
-    EXPECT(w, laci_group_counts(w->group)->messages == 0);
+    EXPECT(laci_group_counts(w->group)->wire == 0);
+    EXPECT(laci_group_counts(w->group)->messages == 0);
     return LAC_OK;
 }
 
@@ -187,33 +187,36 @@ static void sums_larger_than_planned_are_right(void **state)
     table_init(&t);
     t.value = whole;
     t.n = 30000;
-    workers all;
-    workers_init(&all, 5);
+    test_worker workers[5];
     laci_group_options options = default_options;
     options.sum_max = 0;
+    group_run run = {
+        .world = 5,
+        .options = &options,
+        .odd = LAC_RANK_ANY,
+        .body = sum_row,
+        .context = &t,
+    };
+    run_groups(&run, workers);
+    assert_all_ok(workers, 5);
     for (uint32_t i = 0; i < 5; i++) {
-        workers_open(&all, i, &options);
-    }
-    workers_run(&all, sum_row, &t);
-    for (uint32_t i = 0; i < 5; i++) {
-        assert_int_equal(all.each[i].status, LAC_OK);
         assert_true(t.rows[i][29999] == 5 * 499 + 10000);
     }
     table_fini(&t);
 }
 
-static lac_status sum_twice(worker *w)
+static lac_status sum_twice(test_worker *w)
 {
-    const table *const t = w->shared;
+    const table *const t = w->context;
     float *const x = t->rows[w->rank];
     float few[100];
     for (size_t i = 0; i < t->n; i++) {
         x[i] = rough(w->rank, i);
     }
     memcpy(few, x, sizeof(few));
-    TRY(laci_group_sum(w->group, 4, 1, x, t->n));
-    TRY(laci_group_sum(w->group, 5, 1, few, 100));
-    EXPECT(w, memcmp(few, x, sizeof(few)) == 0);
+    LAC_TRY(laci_group_sum(w->group, 4, 1, x, t->n, 0));
+    LAC_TRY(laci_group_sum(w->group, 5, 1, few, 100, 0));
+    EXPECT(memcmp(few, x, sizeof(few)) == 0);
     return LAC_OK;
 }
 

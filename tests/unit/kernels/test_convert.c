@@ -26,21 +26,21 @@ static float from_half(uint32_t half)
 {
     const uint8_t bytes[2] = {(uint8_t)half, (uint8_t)(half >> 8)};
     float x;
-    laci_convert_portable.from_half(bytes, &x, 1);
+    laci_convert_portable.half.decode(bytes, &x, 1);
     return x;
 }
 
 static uint32_t to_half(float x)
 {
     uint8_t bytes[2];
-    laci_convert_portable.to_half(&x, bytes, 1);
+    laci_convert_portable.half.encode(&x, bytes, 1);
     return bytes[0] | (uint32_t)bytes[1] << 8;
 }
 
 static uint32_t to_bfloat16(float x)
 {
     uint8_t bytes[2];
-    laci_convert_portable.to_bfloat16(&x, bytes, 1);
+    laci_convert_portable.bfloat16.encode(&x, bytes, 1);
     return bytes[0] | (uint32_t)bytes[1] << 8;
 }
 
@@ -150,15 +150,15 @@ static void try_one(
     for (size_t k = 0; k < 2; k++) {
         uint8_t *const half = bytes[k][0] + shift;
         uint8_t *const upper = bytes[k][1] + shift;
-        both[k]->to_half(x + at, half, n);
-        both[k]->to_bfloat16(x + at, upper, n);
+        both[k]->half.encode(x + at, half, n);
+        both[k]->bfloat16.encode(x + at, upper, n);
         for (size_t j = 0; j < 4; j++) {
             fill(0, values[k][j], ROOM);
         }
-        both[k]->from_half(half, values[k][0] + at, n);
-        both[k]->add_half(half, -0.3f, values[k][1] + at, n);
-        both[k]->from_bfloat16(upper, values[k][2] + at, n);
-        both[k]->add_bfloat16(upper, -0.3f, values[k][3] + at, n);
+        both[k]->half.decode(half, values[k][0] + at, n);
+        both[k]->half.decode_add(half, -0.3f, values[k][1] + at, n);
+        both[k]->bfloat16.decode(upper, values[k][2] + at, n);
+        both[k]->bfloat16.decode_add(upper, -0.3f, values[k][3] + at, n);
     }
     assert_memory_equal(bytes[0], bytes[1], sizeof(bytes[0]));
     assert_memory_equal(values[0], values[1], sizeof(values[0]));
@@ -187,11 +187,11 @@ static void avx2_decodes_every_pattern_alike(void **state)
         in[2 * i] = (uint8_t)i;
         in[2 * i + 1] = (uint8_t)(i >> 8);
     }
-    laci_convert_portable.from_half(in, x[0], HALVES);
-    kernels->from_half(in, x[1], HALVES);
+    laci_convert_portable.half.decode(in, x[0], HALVES);
+    kernels->half.decode(in, x[1], HALVES);
     assert_memory_equal(x[0], x[1], sizeof(x[0]));
-    laci_convert_portable.from_bfloat16(in, x[0], HALVES);
-    kernels->from_bfloat16(in, x[1], HALVES);
+    laci_convert_portable.bfloat16.decode(in, x[0], HALVES);
+    kernels->bfloat16.decode(in, x[1], HALVES);
     assert_memory_equal(x[0], x[1], sizeof(x[0]));
 }
 

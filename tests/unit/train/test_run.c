@@ -138,7 +138,7 @@ static void what_another_run_did_meanwhile_is_not_undone(void **state)
     run_workers(WORKERS, work, &s, workers);
     assert_int_equal(workers[0].status, LAC_ERR_INVALID);
     assert_string_equal(
-        workers[0].sentence,
+        workers[0].message,
         ".: another run has written step 9 there since this one loaded step "
         "0; resume again");
     assert_int_equal(s.readied, 0);
@@ -186,7 +186,7 @@ static void a_run_fails_if_its_folder_is_removed(void **state)
         run_workers(WORKERS, work, &s, workers);
         assert_int_equal(workers[0].status, LAC_ERR_INVALID);
         assert_string_equal(
-            workers[0].sentence,
+            workers[0].message,
             every == 0
                 ? "out: the folder of the run is missing, expected it to exist "
                   "until the run ends"
@@ -217,7 +217,7 @@ static void a_checkpoint_that_fails_names_the_one_before(void **state)
     run_workers(WORKERS, work, &s, workers);
     assert_int_equal(workers[0].status, LAC_ERR_INVALID);
     assert_string_equal(
-        workers[0].sentence,
+        workers[0].message,
         "./step-2: is not a folder; the run ends, its last complete checkpoint "
         "is that of step 1");
     close_scene(&s);

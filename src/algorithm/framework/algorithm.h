@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// The interface between an algorithm and the framework. The framework reads
+// the spec, opens the compressor in the form the algorithm asks for, allocates
+// its fields, checks every slice, finds non-finite values, and saves and
+// loads. The algorithm does the arithmetic of a round: round.h.
+#ifndef LACONIC_ALGORITHM_FRAMEWORK_ALGORITHM_H
+#define LACONIC_ALGORITHM_FRAMEWORK_ALGORITHM_H
+
+#include <laconic/algorithm.h>
+#include <laconic/compress.h>
+
+#include "kernels/kernels.h"
+
+typedef struct laci_round laci_round;
+
+// One worker, constant from open to close.
+typedef struct laci_worker {
+    const char *algorithm; // its name, for messages
+    const char *spec;      // of the algorithm
+    const lac_layout *layout;
+    const lac_topology *topology; // NULL in the gradient family
+    lac_compressor *compressor;   // NULL where there is none
+    const char *compressor_spec;  // "" where there is none
+    lac_compressor *server;       // for the way back, where there is one
+    lac_compressor *identity;     // sends values as they are
+    const laci_kernels *kernels;
+    uint32_t rank;
+    uint32_t world;
+    uint64_t seed;
+    bool training;
+    const uint32_t *peers; // the neighbours of all rounds, in order of rank
+    uint32_t peer_count;
+} laci_worker;
+
+// One array of an algorithm's memory. It belongs to a tensor and, if it is
+// kept for a neighbour, to that neighbour.
+typedef struct laci_field {
+    const char *name; // under which it is saved; NULL for working memory
+    uint32_t peer;    // LAC_RANK_ANY if it belongs to no neighbour
+    size_t count;
+    float *values;      // NULL where `errors` holds them
+    lac_memory *errors; // of a field requested with laci_plan_errors
+    bool is_errors;
+    lac_shape shape; // of the tensor
+} laci_field;
+
+// The fields that a plan collects, tensor by tensor.
+typedef struct laci_plan laci_plan;
+
+// laci_plan_field requests `count` floats. They are saved under `name`, or are
+// working memory if it is NULL. They are zero at open.
+void laci_plan_field(
+    laci_plan *plan, const char *name, uint32_t peer, size_t count);
+
+// laci_plan_errors requests the error memory of the tensor for the worker's
+// compressor. It is saved under `name` as plain values.
+void laci_plan_errors(
+    laci_plan *plan, const char *name, const laci_worker *w, size_t tensor);
+
+static inline lac_shape laci_tensor_shape(const laci_worker *w, size_t tensor)
+{
+    return lac_layout_tensor(w->layout, tensor)->shape;
+}
+
+static inline size_t laci_tensor_values(const laci_worker *w, size_t tensor)
+{
+    return lac_shape_values(laci_tensor_shape(w, tensor));
+}
+
+// laci_tensor_bound returns the most bytes of a payload of `c` for a tensor.
+static inline size_t laci_tensor_bound(
+    const laci_worker *w, const lac_compressor *c, size_t tensor,
+    lac_scope_kind scope)
+{
+    return lac_compressor_bound(c, laci_tensor_shape(w, tensor), scope);
+}
+
+// laci_owner returns the worker that serves a tensor in sharded algorithms.
+static inline uint32_t laci_owner(const laci_worker *w, size_t tensor)
+{
+    return (uint32_t)(tensor % w->world);
+}
+
+// A step size: a setting, or searched at the start. It is saved.
+typedef struct laci_step_size {
+    lac_number_or_word setting; // a number, or a word such as auto
+    double value;               // in use; 0 until it is known
+} laci_step_size;
+
+// The operations of one algorithm. `state` holds the settings and what
+// `configure` computes from them. A failed operation leaves fields and slices
+// unchanged. Members that a family does not use are NULL.
+typedef struct laci_algorithm_ops {
+    lac_plugin plugin; // must be first
+    lac_family family;
+    bool takes_compressor;
+    lac_form form;         // of the compressor
+    bool fixed_graph;      // refuses topologies that vary
+    bool takes_update;     // the local step must go through end
+    bool begin_saves;      // begin writes saved fields: a round that was begun
+                           // must be ended
+    bool message_per_peer; // model family: each neighbour gets its own message
+    bool scratch;          // uses round->scratch
+    bool native_sums;      // gradient family: see laci_group_options
+    bool sharded;          // gradient family: every tensor has an owner, and
+                           // messages go to owners: laci_group_scatter
+
+    // Gradient family: `reduce` detects non-finite values itself, in its first
+    // message, and then returns LACI_SCAN before it sends anything. The
+    // framework scans all values and calls it again. No field changes before
+    // the first exchange has succeeded.
+    bool finds_nonfinite;
+
+    // Optional: the spec of a second compressor, for the way back. The
+    // framework opens it like the first; "" means the same.
+    const char *(*server)(const void *state);
+
+    // Optional: checks the settings together with the worker.
+    lac_status (*configure)(void *state, const laci_worker *w);
+
+    // Requests the fields of one tensor.
+    void (*plan)(
+        const void *state, const laci_worker *w, size_t tensor,
+        laci_plan *plan);
+
+    // The most payload bytes of a tensor in a message of a round, and of the
+    // start. NULL where nothing is sent in messages.
+    size_t (*message_bound)(
+        const void *state, const laci_worker *w, size_t tensor);
+    size_t (*start_bound)(
+        const void *state, const laci_worker *w, size_t tensor);
+
+    // Gradient family: the most floats of a tensor in round->sums. NULL where
+    // nothing is summed.
+    size_t (*sum_bound)(const void *state, const laci_worker *w, size_t tensor);
+
+    // Optional: starts from the values of all tensors.
+    lac_status (*start)(void *state, laci_round *round);
+
+    // Model family. `begin` writes only fields, and only those that are not
+    // saved unless begin_saves is set.
+    lac_status (*begin)(void *state, laci_round *round);
+    lac_status (*end)(void *state, laci_round *round);
+
+    // Gradient family. Its first exchange uses the laci_nonfinite_* calls. When
+    // it fails there, fields are unchanged, but error memories may have had the
+    // values added: what was not delivered stays in them.
+    lac_status (*reduce)(void *state, laci_round *round);
+
+    // The cost of a round. The framework adds the memory.
+    void (*cost)(const void *state, const laci_worker *w, lac_cost *out);
+
+    // Optional: the step size of the algorithm.
+    laci_step_size *(*step)(void *state);
+} laci_algorithm_ops;
+
+#endif

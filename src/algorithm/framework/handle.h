@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// The handle of an algorithm, which the files of the framework share.
+#ifndef LACONIC_ALGORITHM_FRAMEWORK_HANDLE_H
+#define LACONIC_ALGORITHM_FRAMEWORK_HANDLE_H
+
+#include "algorithm/framework/memory.h"
+#include "algorithm/framework/nonfinite.h"
+#include "algorithm/framework/round.h"
+
+enum { LACI_WARNING_SIZE = 256 };
+
+// The progress of a tensor.
+typedef struct laci_progress {
+    uint64_t next_round;
+    bool begun;  // next_round was begun and not ended
+    bool listed; // in the call or the state that is being read
+} laci_progress;
+
+struct lac_algorithm {
+    const laci_algorithm_ops *ops;
+    void *state; // settings, in the same block as this struct
+    laci_worker worker;
+    laci_round round; // its buffers are allocated once
+    laci_field_table fields;
+    laci_nonfinite nonfinite;
+    laci_item *items;        // room for the slices of a call
+    laci_progress *progress; // of each tensor
+    bool started;            // or loaded
+    char warning[LACI_WARNING_SIZE];
+};
+
+// laci_algorithm_use_kernels is for tests that compare sets of kernels: all
+// give the same bits. This machine must be able to run `kernels`.
+void laci_algorithm_use_kernels(lac_algorithm *a, const laci_kernels *kernels);
+
+#endif

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: MIT
+#include "algorithm/framework/nonfinite.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "algorithm/framework/handle.h"
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "kernels/gossip.h"
+#include "kernels/vector.h"
+
+enum {
+    COUNT_SIZE = 4,
+    MESSAGE_SIZE = 256,
+    // Algorithms number their phases from 0.
+    PHASE_FLAGS = 0xfffe,
+    PHASE_RAW = 0xffff,
+};
+
+// The flag of an item.
+enum { FINITE = 0, NOT_FINITE = 1, OVERFLOWS = 2 };
+
+// The algorithm's part: the count in the first exchange.
+
+lac_status laci_nonfinite_sum(const laci_round *round, float *x, size_t n)
+{
+    x[n] = (float)round->nonfinite;
+    LAC_TRY(
+        laci_group_sum(round->group, round->number, 0, x, n, LACI_SUM_NOTES));
+    return x[n] != 0 ? LACI_NONFINITE : LAC_OK;
+}
+
+laci_writer *laci_nonfinite_message(const laci_round *round, uint32_t slot)
+{
+    laci_writer *const message = laci_group_message(round->group, slot);
+    uint8_t count[COUNT_SIZE];
+    laci_put_u32(count, round->nonfinite);
+    laci_writer_note(message, count, sizeof(count));
+    return message;
+}
+
+static lac_status take_count(laci_reader *reader, uint32_t *out)
+{
+    const uint8_t *count;
+    size_t len;
+    LAC_TRY(laci_reader_next(reader, &count, &len));
+    if (len != COUNT_SIZE) {
+        return lac_fail(
+            LAC_ERR_CORRUPT,
+            "message from worker %" PRIu32
+            ": the count of tensors that are not finite has %zu bytes, "
+            "expected %d",
+            reader->peer, len, COUNT_SIZE);
+    }
+    *out = laci_get_u32(count);
+    return LAC_OK;
+}
+
+lac_status laci_nonfinite_counts(const laci_round *round)
+{
+    bool some = false;
+    for (uint32_t k = 0; k < round->worker->world; k++) {
+        uint32_t count = 0;
+        LAC_TRY(laci_group_abort_on_failure(
+            round->group, take_count(&round->readers[k], &count)));
+        some = some || count > 0;
+    }
+    return some ? LACI_NONFINITE : LAC_OK;
+}
+
+lac_status laci_nonfinite_gather(const laci_round *round)
+{
+    LAC_TRY(laci_group_gather(round->group, round->number, 0, round->readers));
+    return laci_nonfinite_counts(round);
+}
+
+// The framework's part.
+
+// An algorithm that finds non-finite values itself has not changed its state
+// by then.
+static bool saves_state(const lac_algorithm *a)
+{
+    return a->nonfinite.policy == LAC_NONFINITE_RAW && !a->ops->finds_nonfinite;
+}
+
+void laci_nonfinite_plan(lac_algorithm *a, lac_nonfinite policy)
+{
+    laci_nonfinite *const f = &a->nonfinite;
+    f->policy = policy;
+    for (size_t i = 0; saves_state(a) && i < a->fields.count; i++) {
+        const laci_field *const field = &a->fields.fields[i];
+        f->saved_n += field->name == NULL ? 0 : field->count;
+    }
+    f->raw_n =
+        policy == LAC_NONFINITE_RAW ? lac_layout_values(a->worker.layout) : 0;
+}
+
+lac_status laci_nonfinite_open(lac_algorithm *a)
+{
+    laci_nonfinite *const f = &a->nonfinite;
+    if (a->ops->family != LAC_FAMILY_GRADIENT) {
+        return LAC_OK;
+    }
+    f->flags = laci_zalloc(lac_layout_count(a->worker.layout) + 1);
+    f->saved = laci_zalloc_aligned(f->saved_n * sizeof(float));
+    f->zeros =
+        laci_zalloc_aligned(laci_largest_tensor(&a->worker) * sizeof(float));
+    if (f->flags == NULL || f->saved == NULL || f->zeros == NULL) {
+        return lac_fail(
+            LAC_ERR_NOMEM, "%s: no memory for values that are not finite",
+            a->worker.algorithm);
+    }
+    return LAC_OK;
+}
+
+void laci_nonfinite_fini(lac_algorithm *a)
+{
+    laci_free_aligned(a->nonfinite.zeros);
+    laci_free_aligned(a->nonfinite.saved);
+    laci_free(a->nonfinite.flags);
+}
+
+size_t laci_nonfinite_room(const lac_algorithm *a)
+{
+    const size_t tensors = lac_layout_count(a->worker.layout);
+    return tensors > COUNT_SIZE ? tensors : COUNT_SIZE;
+}
+
+// Copies the state of the round's items to `saved`, or back.
+static void copy_state(lac_algorithm *a, bool back)
+{
+    float *next = a->nonfinite.saved;
+    for (size_t i = 0; i < a->round.count; i++) {
+        const size_t tensor = a->items[i].tensor;
+        for (size_t f = a->fields.first[tensor];
+             f < a->fields.first[tensor + 1]; f++) {
+            laci_field *const field = &a->fields.fields[f];
+            if (field->name == NULL) {
+                continue;
+            }
+            if (back) {
+                laci_field_write(field, next);
+            } else {
+                laci_field_read(field, next);
+            }
+            next += field->count;
+        }
+    }
+}
+
+void laci_nonfinite_trust(lac_algorithm *a)
+{
+    memset(a->nonfinite.flags, 0, a->round.count);
+    a->round.nonfinite = 0;
+}
+
+// Returns why an item must not be reduced, or FINITE.
+static uint8_t judge_item(const lac_algorithm *a, laci_item *item)
+{
+    const uint32_t bits =
+        a->worker.kernels->vector->max_magnitude(item->in, item->n);
+    memcpy(&item->max_magnitude, &bits, sizeof(bits));
+    if (!isfinite(item->max_magnitude)) {
+        return NOT_FINITE;
+    }
+    const laci_field *const end = laci_fields_of(&a->fields, item->tensor + 1);
+    for (const laci_field *f = item->fields; f < end; f++) {
+        if (f->is_errors &&
+            !lac_memory_accepts(f->errors, item->in, item->max_magnitude)) {
+            return OVERFLOWS;
+        }
+    }
+    return FINITE;
+}
+
+void laci_nonfinite_scan(lac_algorithm *a)
+{
+    laci_nonfinite_trust(a);
+    for (size_t i = 0; i < a->round.count; i++) {
+        laci_item *const item = &a->items[i];
+        a->nonfinite.flags[i] = judge_item(a, item);
+        if (a->nonfinite.flags[i] != FINITE) {
+            item->in = a->nonfinite.zeros;
+            item->max_magnitude = 0;
+            a->round.nonfinite++;
+        }
+    }
+    if (saves_state(a)) {
+        copy_state(a, false);
+    }
+}
+
+// Reads which items of a worker are not finite.
+static lac_status read_flags(
+    laci_reader *reader, size_t count, const uint8_t **flags_out)
+{
+    size_t len;
+    LAC_TRY(laci_reader_next(reader, flags_out, &len));
+    if (len != count) {
+        return lac_fail(
+            LAC_ERR_CORRUPT,
+            "message from worker %" PRIu32
+            ": has finite flags of %zu tensors, expected %zu",
+            reader->peer, len, count);
+    }
+    return laci_reader_done(reader);
+}
+
+// Where the first flag is.
+typedef struct found {
+    uint32_t worker;
+    size_t item;
+    uint8_t flag;
+} found;
+
+// Finds the first worker that flagged an item. All items that some worker has
+// flagged are then flagged here.
+static lac_status gather_flags(lac_algorithm *a, found *out)
+{
+    const laci_round *const round = &a->round;
+    const uint32_t world = a->worker.world;
+    uint8_t *const own = a->nonfinite.flags;
+    laci_writer_note(laci_group_message(round->group, 0), own, round->count);
+    LAC_TRY(laci_group_gather(
+        round->group, round->number, PHASE_FLAGS, round->readers));
+    out->worker = world;
+    for (uint32_t k = 0; k < world; k++) {
+        const uint8_t *flags;
+        LAC_TRY(laci_group_abort_on_failure(
+            round->group,
+            read_flags(&round->readers[k], round->count, &flags)));
+        for (size_t i = 0; i < round->count; i++) {
+            if (flags[i] != FINITE && out->worker == world) {
+                *out = (found){k, i, flags[i]};
+            }
+            own[i] = own[i] != FINITE ? own[i] : flags[i];
+        }
+    }
+    if (out->worker < world) {
+        return LAC_OK;
+    }
+    return laci_group_abort_on_failure(
+        round->group,
+        lac_fail(
+            LAC_ERR_CORRUPT,
+            "%s: a worker counted values that are not finite, but no worker "
+            "has any",
+            a->worker.algorithm));
+}
+
+static lac_status sum_raw(lac_algorithm *a, const lac_slice *slices)
+{
+    const laci_round *const round = &a->round;
+    float *const raw = a->nonfinite.raw;
+    size_t n = 0;
+    for (size_t i = 0; i < round->count; i++) {
+        if (a->nonfinite.flags[i]) {
+            const size_t values = round->items[i].n;
+            memcpy(raw + n, slices[i].in, values * sizeof(float));
+            n += values;
+        }
+    }
+    LAC_TRY(laci_group_sum(round->group, round->number, PHASE_RAW, raw, n, 0));
+    a->worker.kernels->gossip->scale(
+        (float)(1.0 / a->worker.world), raw, raw, n);
+    return LAC_OK;
+}
+
+static void copy_raw(lac_algorithm *a, const lac_slice *slices, size_t count)
+{
+    const float *next = a->nonfinite.raw;
+    for (size_t i = 0; i < count; i++) {
+        if (a->nonfinite.flags[i]) {
+            const size_t values =
+                laci_tensor_values(&a->worker, slices[i].tensor);
+            memcpy(slices[i].out, next, values * sizeof(float));
+            next += values;
+        }
+    }
+}
+
+// Moves the items that are finite on all workers to the front and returns how
+// many these are.
+static size_t partition_items(lac_algorithm *a)
+{
+    size_t finite = 0;
+    for (size_t i = 0; i < a->round.count; i++) {
+        if (!a->nonfinite.flags[i]) {
+            const laci_item item = a->items[i];
+            a->items[i] = a->items[finite];
+            a->items[finite++] = item;
+        }
+    }
+    return finite;
+}
+
+static lac_status resolve_raw(lac_algorithm *a, const lac_slice *slices)
+{
+    const size_t count = a->round.count;
+    if (saves_state(a)) {
+        copy_state(a, true);
+    }
+    LAC_TRY(sum_raw(a, slices));
+    a->round.nonfinite = 0;
+    a->round.count = partition_items(a);
+    lac_status status = LAC_OK;
+    if (a->round.count > 0) {
+        status = a->ops->reduce(a->state, &a->round);
+    }
+    a->round.count = count;
+    LAC_TRY(status);
+    copy_raw(a, slices, count);
+    return LAC_OK;
+}
+
+lac_status laci_nonfinite_resolve(lac_algorithm *a, const lac_slice *slices)
+{
+    found first = {0};
+    LAC_TRY(gather_flags(a, &first));
+    if (a->nonfinite.policy == LAC_NONFINITE_RAW) {
+        return resolve_raw(a, slices);
+    }
+    if (a->nonfinite.policy == LAC_NONFINITE_SKIP) {
+        for (size_t i = 0; i < a->round.count; i++) {
+            memset(slices[i].out, 0, a->items[i].n * sizeof(float));
+        }
+        return LAC_OK;
+    }
+    return lac_fail(
+        LAC_ERR_INVALID,
+        first.flag == OVERFLOWS
+            ? "%s: worker %u has values in %s that overflow its error memory"
+            : "%s: worker %u has a value in %s that is not finite",
+        a->worker.algorithm, first.worker, a->items[first.item].name);
+}
+
+// Gossip has no first exchange with everybody. A worker whose values are not
+// finite aborts the group, and all workers stop.
+lac_status laci_nonfinite_stop(lac_algorithm *a)
+{
+    const laci_kernels *const kernels = a->worker.kernels;
+    for (size_t i = 0; i < a->round.count; i++) {
+        const laci_item *const item = &a->items[i];
+        if (!laci_all_finite(kernels, item->in, item->n) ||
+            (item->update != NULL &&
+             !laci_all_finite(kernels, item->update, item->n))) {
+            char why[MESSAGE_SIZE];
+            (void)snprintf(
+                why, sizeof(why),
+                "%s: worker %u has a value in %s that is not finite",
+                a->worker.algorithm, a->worker.rank, item->name);
+            laci_group_abort(a->round.group, why);
+            return lac_fail(LAC_ERR_INVALID, "%s", why);
+        }
+    }
+    return LAC_OK;
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// The way of a payload: encoded into a message, checked once when it arrives,
+// and applied.
+#include <stdio.h>
+
+#include "algorithm/framework/round.h"
+#include "base/fail.h"
+#include "compress/compressor.h"
+
+enum { MESSAGE_SIZE = 256 };
+
+laci_view laci_view_make(
+    const laci_round *round, const lac_compressor *c, size_t i, lac_scope scope)
+{
+    const lac_key key = laci_item_key(round, i, scope);
+    return (laci_view){
+        .compressor = c,
+        .call = laci_call_make(c, &key, round->items[i].shape),
+    };
+}
+
+void laci_put(
+    laci_round *round, const lac_compressor *c, lac_scope scope, size_t i,
+    const float *values, laci_writer *message)
+{
+    laci_view view = laci_view_make(round, c, i, scope);
+    const lac_shape shape = view.call.shape;
+    const size_t bound = lac_compressor_bound(c, shape, scope.kind);
+    uint8_t *const out = laci_writer_room(message, bound);
+    view.bytes = out;
+    if (lac_shape_values(shape) > 0) {
+        view.len = laci_payload_encode(c, &view.call, values, out);
+    }
+    laci_writer_commit(message, view.len);
+    round->sent[i] = view;
+}
+
+static lac_status check_view(const laci_view *view)
+{
+    if (lac_shape_values(view->call.shape) > 0) {
+        return laci_payload_check(
+            view->compressor, &view->call, view->bytes, view->len);
+    }
+    return laci_check_length(view->compressor->name, view->len, 0);
+}
+
+lac_status laci_view_take(
+    const laci_round *round, laci_view *view, uint32_t k, size_t i)
+{
+    laci_reader *const reader = &round->readers[k];
+    LAC_TRY(laci_reader_next(reader, &view->bytes, &view->len));
+    const lac_status status = check_view(view);
+    if (status != LAC_OK) {
+        char why[MESSAGE_SIZE];
+        (void)snprintf(why, sizeof(why), "%s", lac_error_message());
+        return lac_fail(
+            status, "%s: worker %u sent for %s: %s", round->worker->algorithm,
+            reader->peer, round->items[i].name, why);
+    }
+    if (!laci_view_finite(view)) {
+        return lac_fail(
+            LAC_ERR_CORRUPT,
+            "%s: worker %u sent a value for %s that is not finite",
+            round->worker->algorithm, reader->peer, round->items[i].name);
+    }
+    return LAC_OK;
+}
+
+lac_status laci_take(
+    laci_round *round, const lac_compressor *c, lac_scope scope, uint32_t k,
+    size_t i)
+{
+    laci_view *const view = laci_received(round, k, i);
+    *view = laci_view_make(round, c, i, scope);
+    return laci_view_take(round, view, k, i);
+}
+
+static lac_status take_messages(
+    laci_round *round, const lac_compressor *c, bool shared)
+{
+    for (uint32_t k = 0; k < round->worker->world; k++) {
+        const lac_scope scope =
+            shared ? lac_scope_shared() : lac_scope_worker(k);
+        for (size_t i = 0; i < round->count; i++) {
+            LAC_TRY(laci_take(round, c, scope, k, i));
+        }
+        LAC_TRY(laci_reader_done(&round->readers[k]));
+    }
+    return LAC_OK;
+}
+
+lac_status laci_take_all(
+    laci_round *round, const lac_compressor *c, bool shared)
+{
+    return laci_group_abort_on_failure(
+        round->group, take_messages(round, c, shared));
+}
+
+void laci_view_read(const laci_view *view, float *x)
+{
+    if (lac_shape_values(view->call.shape) > 0) {
+        laci_payload_decode(
+            view->compressor, &view->call, view->bytes, view->len, x);
+    }
+}
+
+void laci_view_add(const laci_view *view, float a, float *y)
+{
+    if (lac_shape_values(view->call.shape) > 0) {
+        laci_payload_decode_add(
+            view->compressor, &view->call, view->bytes, view->len, a, y);
+    }
+}
+
+bool laci_view_finite(const laci_view *view)
+{
+    return lac_shape_values(view->call.shape) == 0 ||
+           laci_payload_finite(
+               view->compressor, &view->call, view->bytes, view->len);
+}

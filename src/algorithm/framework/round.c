@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: MIT
+// The calls of a round: they check the slices and look for non-finite values
+// before these touch any memory, then they call the algorithm.
+#include <stdalign.h>
+#include <stdint.h>
+
+#include <xxhash.h>
+
+#include "algorithm/framework/handle.h"
+#include "base/bytes.h"
+#include "base/fail.h"
+
+static const char *name_of(const lac_algorithm *a, size_t tensor)
+{
+    return lac_layout_tensor(a->worker.layout, tensor)->name;
+}
+
+static bool overlap(const void *x, const void *y, size_t size)
+{
+    const uintptr_t a = (uintptr_t)x, b = (uintptr_t)y;
+    return x != NULL && y != NULL && (a < b ? b - a : a - b) < size;
+}
+
+static lac_status check_addresses(
+    const lac_algorithm *a, const lac_slice *slice, const float *update)
+{
+    const char *const algorithm = a->worker.algorithm;
+    const char *const tensor = name_of(a, slice->tensor);
+    const size_t n = laci_tensor_values(&a->worker, slice->tensor);
+    if (n > 0 && (slice->in == NULL || slice->out == NULL)) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: the values of %s are NULL", algorithm,
+            tensor);
+    }
+    const uintptr_t addresses =
+        (uintptr_t)slice->in | (uintptr_t)slice->out | (uintptr_t)update;
+    if (addresses % alignof(float) != 0) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: the values of %s, or its update, are at an address that is "
+            "no multiple of %zu, as floats need",
+            algorithm, tensor, alignof(float));
+    }
+    const size_t size = n * sizeof(float);
+    if (slice->in != slice->out && overlap(slice->in, slice->out, size)) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: in and out of %s overlap in part, expected the same array or "
+            "two",
+            algorithm, tensor);
+    }
+    if (overlap(update, slice->out, size)) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: the update of %s overlaps its out", algorithm,
+            tensor);
+    }
+    return LAC_OK;
+}
+
+static lac_status check_slice(
+    const lac_algorithm *a, const lac_slice *slice, const float *update,
+    size_t index, uint64_t round)
+{
+    const char *const algorithm = a->worker.algorithm;
+    const size_t tensors = lac_layout_count(a->worker.layout);
+    if (slice->tensor >= tensors) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: slice %zu is of tensor %zu, there are %zu",
+            algorithm, index, slice->tensor, tensors);
+    }
+    const laci_progress *const progress = &a->progress[slice->tensor];
+    const char *const tensor = name_of(a, slice->tensor);
+    if (progress->listed) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: %s was given twice", algorithm, tensor);
+    }
+    if (slice->dtype != LAC_F32) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: %s has dtype %d, expected float32", algorithm,
+            tensor, (int)slice->dtype);
+    }
+    LAC_TRY(check_addresses(a, slice, update));
+    if (progress->next_round != round) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: round of %s is %llu, expected %llu",
+            algorithm, tensor, (unsigned long long)round,
+            (unsigned long long)progress->next_round);
+    }
+    return LAC_OK;
+}
+
+static laci_item item_of(
+    const lac_algorithm *a, const lac_slice *slice, const float *update)
+{
+    const lac_tensor *const tensor =
+        lac_layout_tensor(a->worker.layout, slice->tensor);
+    return (laci_item){
+        .tensor = slice->tensor,
+        .name = tensor->name,
+        .name_hash = tensor->name_hash,
+        .shape = tensor->shape,
+        .n = lac_shape_values(tensor->shape),
+        .in = slice->in,
+        .out = slice->out,
+        .update = update,
+        .fields = laci_fields_of(&a->fields, slice->tensor),
+    };
+}
+
+// Fills a->items from the slices. `*taken_out` is the number of slices before
+// the first that is refused.
+static lac_status fill_items(
+    lac_algorithm *a, uint64_t round, const lac_slice *slices,
+    const float *const *updates, size_t count, size_t *taken_out)
+{
+    for (size_t i = 0; i < count; i++) {
+        const float *const update = updates == NULL ? NULL : updates[i];
+        *taken_out = i;
+        LAC_TRY(check_slice(a, &slices[i], update, i, round));
+        a->progress[slices[i].tensor].listed = true;
+        a->items[i] = item_of(a, &slices[i], update);
+    }
+    *taken_out = count;
+    return LAC_OK;
+}
+
+// Hashes the tensors of a call in their order.
+static uint64_t subject_of(const lac_algorithm *a, size_t count)
+{
+    uint64_t hash = count;
+    for (size_t i = 0; i < count; i++) {
+        uint8_t item[16];
+        laci_put_u64(item, hash);
+        laci_put_u64(item + 8, a->items[i].name_hash);
+        hash = XXH3_64bits(item, sizeof(item));
+    }
+    return hash;
+}
+
+// Sets up a->round for the slices. A tensor may be in a call once.
+static lac_status set_round(
+    lac_algorithm *a, uint64_t number, const lac_slice *slices,
+    const float *const *updates, size_t count)
+{
+    const laci_worker *const w = &a->worker;
+    if (count > lac_layout_count(w->layout)) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: %zu slices were given of %zu tensors",
+            w->algorithm, count, lac_layout_count(w->layout));
+    }
+    size_t taken = 0;
+    const lac_status status =
+        fill_items(a, number, slices, updates, count, &taken);
+    for (size_t i = 0; i < taken; i++) {
+        a->progress[a->items[i].tensor].listed = false;
+    }
+    LAC_TRY(status);
+    laci_round *const round = &a->round;
+    round->number = number;
+    round->count = count;
+    round->nonfinite = 0;
+    if (w->topology != NULL) {
+        round->edge_count =
+            lac_topology_edges(w->topology, w->rank, number, &round->edges);
+        round->self_weight =
+            lac_topology_self_weight(w->topology, w->rank, number);
+    }
+    laci_group_subject(round->group, subject_of(a, count));
+    return LAC_OK;
+}
+
+static lac_status expect_family(const lac_algorithm *a, lac_family family)
+{
+    if (a->ops->family != family) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: is a %s algorithm, expected a %s one",
+            a->worker.algorithm,
+            family == LAC_FAMILY_MODEL ? "gradient" : "model",
+            family == LAC_FAMILY_MODEL ? "model" : "gradient");
+    }
+    return LAC_OK;
+}
+
+// A round of a tensor is begun once and then ended once.
+static lac_status expect_begun(const lac_algorithm *a, bool expected)
+{
+    for (size_t i = 0; i < a->round.count; i++) {
+        const laci_progress *const p = &a->progress[a->items[i].tensor];
+        if (p->begun != expected) {
+            return lac_fail(
+                LAC_ERR_INVALID, "%s: round %llu of %s was %s",
+                a->worker.algorithm, (unsigned long long)p->next_round,
+                a->items[i].name,
+                expected ? "ended before it was begun" : "begun twice");
+        }
+    }
+    return LAC_OK;
+}
+
+static void set_begun(lac_algorithm *a, bool begun)
+{
+    for (size_t i = 0; i < a->round.count; i++) {
+        a->progress[a->items[i].tensor].begun = begun;
+    }
+}
+
+static void advance(lac_algorithm *a)
+{
+    set_begun(a, false);
+    for (size_t i = 0; i < a->round.count; i++) {
+        a->progress[a->items[i].tensor].next_round++;
+    }
+}
+
+lac_status lac_algorithm_start(
+    lac_algorithm *a, const lac_slice *slices, size_t count)
+{
+    LAC_TRY(set_round(a, 0, slices, NULL, count));
+    if (count != lac_layout_count(a->worker.layout)) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: starts from all %zu tensors, %zu were given",
+            a->worker.algorithm, lac_layout_count(a->worker.layout), count);
+    }
+    LAC_TRY(laci_nonfinite_stop(a));
+    if (a->ops->start != NULL) {
+        LAC_TRY(a->ops->start(a->state, &a->round));
+    }
+    a->started = true;
+    return LAC_OK;
+}
+
+static lac_status begin_round(lac_algorithm *a)
+{
+    if (!a->started) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: rounds come after start or load",
+            a->worker.algorithm);
+    }
+    LAC_TRY(expect_begun(a, false));
+    LAC_TRY(laci_nonfinite_stop(a));
+    if (a->ops->begin != NULL) {
+        LAC_TRY(a->ops->begin(a->state, &a->round));
+    }
+    set_begun(a, true);
+    return LAC_OK;
+}
+
+// A round whose end fails counts as not begun. If begin has written saved
+// fields, it stays begun and can be ended again.
+static lac_status end_round(lac_algorithm *a, bool scanned)
+{
+    lac_status status = scanned ? LAC_OK : laci_nonfinite_stop(a);
+    if (status == LAC_OK) {
+        status = a->ops->end(a->state, &a->round);
+    }
+    if (status == LAC_OK) {
+        advance(a);
+    } else if (!a->ops->begin_saves) {
+        set_begun(a, false);
+    }
+    return status;
+}
+
+lac_status lac_algorithm_begin(
+    lac_algorithm *a, uint64_t number, const lac_slice *slices, size_t count)
+{
+    LAC_TRY(expect_family(a, LAC_FAMILY_MODEL));
+    LAC_TRY(set_round(a, number, slices, NULL, count));
+    return begin_round(a);
+}
+
+lac_status lac_algorithm_end(
+    lac_algorithm *a, uint64_t number, const lac_slice *slices,
+    const float *const *updates, size_t count)
+{
+    LAC_TRY(expect_family(a, LAC_FAMILY_MODEL));
+    LAC_TRY(set_round(a, number, slices, updates, count));
+    LAC_TRY(expect_begun(a, true));
+    const bool must_scan = updates != NULL || a->ops->takes_update;
+    return end_round(a, !must_scan);
+}
+
+// Unlike begin, mix knows the updates before anything is sent, and scans them
+// first.
+lac_status lac_algorithm_mix(
+    lac_algorithm *a, uint64_t number, const lac_slice *slices,
+    const float *const *updates, size_t count)
+{
+    LAC_TRY(expect_family(a, LAC_FAMILY_MODEL));
+    LAC_TRY(set_round(a, number, slices, updates, count));
+    LAC_TRY(begin_round(a));
+    return end_round(a, true);
+}
+
+lac_status lac_algorithm_reduce(
+    lac_algorithm *a, uint64_t number, const lac_slice *slices, size_t count)
+{
+    LAC_TRY(expect_family(a, LAC_FAMILY_GRADIENT));
+    LAC_TRY(set_round(a, number, slices, NULL, count));
+    lac_status status = LACI_SCAN;
+    if (a->ops->finds_nonfinite) {
+        laci_nonfinite_trust(a);
+        status = a->ops->reduce(a->state, &a->round);
+    }
+    if (status == LACI_SCAN) {
+        laci_nonfinite_scan(a);
+        status = a->ops->reduce(a->state, &a->round);
+    }
+    if (status == LACI_NONFINITE) {
+        status = laci_nonfinite_resolve(a, slices);
+    }
+    LAC_TRY(status);
+    advance(a);
+    return LAC_OK;
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// A round, as an algorithm sees it: the tensors of the call, the payloads that
+// it sends and receives, and working memory. Gradient and gossip algorithms
+// send payloads in the same way:
+//
+//     laci_put(round, c, scope, i, values, message)    encode into a message
+//     ... exchange, gather or scatter of the group ...
+//     laci_take(round, c, scope, k, i)                 check what arrived
+//     laci_view_add(laci_received(round, k, i), a, y)  y += a * C(x)
+//
+// A payload is checked once, by laci_take. All payloads of a round are taken
+// before any is applied, and applying cannot fail.
+#ifndef LACONIC_ALGORITHM_FRAMEWORK_ROUND_H
+#define LACONIC_ALGORITHM_FRAMEWORK_ROUND_H
+
+#include "algorithm/framework/algorithm.h"
+#include "collective/group.h"
+
+// One tensor of a call.
+typedef struct laci_item {
+    size_t tensor; // its index in the layout
+    const char *name;
+    uint64_t name_hash;
+    lac_shape shape;
+    size_t n;
+    const float *in;
+    float *out;
+    const float *update; // or NULL
+    float max_magnitude; // gradient family: of `in`, unless finds_nonfinite
+    laci_field *fields;  // in the order of the plan
+} laci_item;
+
+// A valid payload in a message, with all that decoding needs.
+typedef struct laci_view {
+    const lac_compressor *compressor;
+    lac_call call;
+    const uint8_t *bytes;
+    size_t len;
+} laci_view;
+
+struct laci_round {
+    const laci_worker *worker;
+    laci_group *group;
+    uint64_t number;
+    const laci_item *items;
+    size_t count;
+
+    // Model family: the neighbours of this round.
+    const lac_edge *edges;
+    uint32_t edge_count;
+    double self_weight;
+
+    // Gradient family: how many items hold zeros in place of non-finite
+    // values.
+    uint32_t nonfinite;
+
+    laci_writer *message; // being written by laci_gossip_put
+    laci_reader *readers; // messages that arrived: of neighbours or of workers
+    laci_view *views;     // of payloads that arrived: see laci_received
+    laci_view *sent;      // of this worker's payloads: see laci_sent
+    float *scratch;       // room for the largest tensor, for ops with `scratch`
+    float *sums;          // room for sum_bound of all tensors and for
+                          // LACI_SUM_NOTES floats more
+};
+
+// laci_item_key returns the key of item `i` for a compressor.
+static inline lac_key laci_item_key(
+    const laci_round *round, size_t i, lac_scope scope)
+{
+    return lac_key_make(
+        round->worker->seed, LAC_PURPOSE_COMPRESS, round->number, scope,
+        round->items[i].name_hash);
+}
+
+// laci_received returns the payload for item `i` in the message of reader `k`,
+// laci_sent the one that this worker sent.
+static inline laci_view *laci_received(
+    const laci_round *round, uint32_t k, size_t i)
+{
+    return &round->views[k * round->count + i];
+}
+
+static inline laci_view *laci_sent(const laci_round *round, size_t i)
+{
+    return &round->sent[i];
+}
+
+// laci_view_make returns a view without bytes: of item `i`, compressed by `c`
+// with a key of this scope.
+laci_view laci_view_make(
+    const laci_round *round, const lac_compressor *c, size_t i,
+    lac_scope scope);
+
+// laci_put encodes `values` as the payload of item `i` into `message`.
+// Encoding cannot fail: open reserved every shape.
+void laci_put(
+    laci_round *round, const lac_compressor *c, lac_scope scope, size_t i,
+    const float *values, laci_writer *message);
+
+// laci_take points laci_received(round, k, i) at the next payload of reader
+// `k` and checks it, its values included: they must be finite.
+// Fails with LAC_ERR_CORRUPT; the message names the sender and the tensor.
+LACI_CHECKED lac_status laci_take(
+    laci_round *round, const lac_compressor *c, lac_scope scope, uint32_t k,
+    size_t i);
+
+// laci_view_take does the same for a view of the caller, which has all but its
+// bytes.
+LACI_CHECKED lac_status
+laci_view_take(const laci_round *round, laci_view *view, uint32_t k, size_t i);
+
+// laci_view_read writes the values of a payload to x, laci_view_add adds `a`
+// times them to y. laci_view_finite returns whether all of them are finite.
+void laci_view_read(const laci_view *view, float *x);
+void laci_view_add(const laci_view *view, float a, float *y);
+bool laci_view_finite(const laci_view *view);
+
+// laci_take_all takes the payloads of all items from all workers, in order,
+// with each worker's own scope or with the shared one, and insists that no
+// message has more. When it fails, all workers fail.
+LACI_CHECKED lac_status
+laci_take_all(laci_round *round, const lac_compressor *c, bool shared);
+
+// Non-finite values in the gradient family. Before `reduce` sees a round, the
+// framework replaces every tensor with such a value by zeros and counts them in
+// round->nonfinite. The first exchange of `reduce` carries the count, by one of
+// the calls below. If the sum over all workers is not zero, that call returns
+// LACI_NONFINITE on all of them and `reduce` forwards it. The framework then
+// acts by the user's policy (nonfinite.c).
+//
+// These results are greater than LAC_OK, so that LAC_TRY forwards them. They
+// never reach a caller of the library.
+#define LACI_NONFINITE ((lac_status)1)
+#define LACI_SCAN      ((lac_status)2) // see finds_nonfinite
+
+// Floats that the first sum carries after its payload.
+enum { LACI_SUM_NOTES = 1 };
+
+// laci_nonfinite_sum is laci_group_sum in phase 0. x has room for
+// LACI_SUM_NOTES floats after the n values.
+LACI_CHECKED lac_status
+laci_nonfinite_sum(const laci_round *round, float *x, size_t n);
+
+// laci_nonfinite_message empties and returns message number `slot`, which then
+// begins with the count. laci_nonfinite_gather is laci_group_gather in phase 0
+// into round->readers; it reads the counts.
+laci_writer *laci_nonfinite_message(const laci_round *round, uint32_t slot);
+LACI_CHECKED lac_status laci_nonfinite_gather(const laci_round *round);
+
+// laci_nonfinite_counts is for first exchanges of another pattern, with
+// messages from laci_nonfinite_message: it reads the counts from the readers of
+// all workers.
+LACI_CHECKED lac_status laci_nonfinite_counts(const laci_round *round);
+
+#endif

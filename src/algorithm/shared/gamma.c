@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: MIT
+// gamma=auto runs trials on a small copy of the problem: the same graph and
+// compressor, fewer values. The rounds until the workers agree, as a function
+// of gamma, fall like 1/gamma up to the best gamma, and rise steeply just above
+// it, where the steps are too large for the compressor. So the search
+//
+// 1. lowers gamma by factors of sqrt(2), from above all that work, until two
+//    consecutive results are worse (one may be an accident: sign runs into
+//    cycles with some gammas);
+// 2. walks from the best to both sides, in steps of 2^(1/12), while the result
+//    is not much worse. It takes the gamma whose worse neighbour is the best:
+//    this one is still good if the real problem's steep side begins at a
+//    slightly different gamma.
+//
+// deepsqueeze does not converge to the mean. Its error after t rounds is the
+// sum of a transient that decays like exp(-c gamma t) and a floor that grows
+// like gamma^2. The fastest gamma leaves a high floor, so the search compares
+// the errors after FLOOR_ROUNDS rounds. It begins with the least gamma whose
+// transient vanishes within these rounds, since a larger one only raises the
+// floor. In training the models move in every round, and speed matters more
+// than the floor: the search then compares rounds, as for choco.
+//
+// The best gamma is nearly proportional to the part of a tensor that the
+// compressor preserves, delta = 1 - |C(x) - x|^2 / |x|^2. The gamma of the copy
+// is therefore multiplied by `scale`, the delta of the layout's largest tensor
+// over the delta of the copy. The floor follows gamma / delta too, but the
+// transient does not depend on delta: it is measured without compression, with
+// the scaled gamma.
+//
+// Work is bounded by counts, not by clocks: the number of values of the copy,
+// the rounds of a trial (the rest is estimated) and the rounds of all trials.
+// With more than about 80 workers this leaves fewer than FLOOR_ROUNDS rounds
+// for a trial of deepsqueeze.
+#include "algorithm/shared/gamma.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "algorithm/shared/gamma_trial.h"
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "kernels/gossip.h"
+#include "kernels/vector.h"
+
+enum {
+    PHASE_GAMMA = 2, // of the broadcast; exchanges use 0 and 1
+    DESCENTS_MAX = 48,
+    STEPS_MAX = 7, // of the walk, to each side
+    VALUES = 500,  // of the copy's tensor
+    VALUES_MIN = 100,
+    ALL_VALUES = 1 << 17,  // of all workers of the copy
+    EDGE_VALUES = 1 << 22, // that all of them receive in a round
+    EXACT_VALUES = 16,     // of the trial without compression
+    MEASURED_MAX = 1 << 22,
+    MEASURED_MIN = 1 << 18,
+    CODEC_WORK = 16,    // passes over a tensor that compression costs
+    CODEC_VALUES = 500, // and its fixed cost, in values
+};
+
+#define TARGET         1e-4   // the relative error of agreement
+#define FLOOR_TARGET   1e-9   // with a floor: rounding of floats leaves more
+#define FLOOR_ROUNDS   2000.0 // of a trial
+#define FLOOR_TRIALS   16     // for which WORK_ALL suffices
+#define GAMMA_FIRST    1.4142135623730951 // of the descent
+#define GAMMA_STABLE   0.5
+#define GAMMA_MAX      2.0
+#define STEP_SPACING   1.0594630943592953 // 2^(1/12)
+#define SEARCH_TIMEOUT 600.0              // seconds that the other workers wait
+#define WORK           1.5e9 // of a trial, in values read and written
+#define WORK_MAX       6e9   // of a trial that needs it for ROUNDS_MIN
+#define WORK_ALL       3e10
+#define ROUNDS_MIN     6.0 // of a trial, in units of 1 / delta
+#define SAFE_PART      0.3 // of delta, where no trial is possible
+#define SAFE_MIN       1e-6
+#define RIGHT_SLACK    1.2
+#define LEFT_SLACK     1.1
+
+typedef struct search {
+    laci_gamma_trial *copy;
+    bool has_floor;          // compare errors, not only rounds
+    laci_gamma_trial *exact; // without compression, if there is a floor
+    double scale;            // delta of the tensor over delta of the copy
+    double target;           // the relative error of agreement
+    double limit;            // rounds of one trial
+    double left;             // rounds that are left for all further trials
+    double gamma;            // the best so far
+    double cost;             // of the best
+} search;
+
+// Returns a similar shape with at most `most` values.
+static lac_shape shrink(lac_shape shape, size_t most)
+{
+    if (lac_shape_values(shape) <= most) {
+        return shape;
+    }
+    const double scale = sqrt((double)most / (double)lac_shape_values(shape));
+    size_t cols = (size_t)((double)shape.cols * scale);
+    cols = cols == 0 ? 1 : cols < most ? cols : most;
+    return (lac_shape){most / cols, cols};
+}
+
+static lac_shape largest_shape(const lac_layout *layout)
+{
+    lac_shape largest = {0, 0};
+    for (size_t t = 0; t < lac_layout_count(layout); t++) {
+        const lac_shape shape = lac_layout_tensor(layout, t)->shape;
+        largest = lac_shape_values(shape) > lac_shape_values(largest) ? shape
+                                                                      : largest;
+    }
+    return largest;
+}
+
+// Returns the work of one round of a trial.
+static double round_work(const lac_topology *topology, size_t n)
+{
+    const double edges = 2 * (double)lac_topology_edge_count(topology);
+    const double workers = (double)lac_topology_workers(topology);
+    return CODEC_WORK * workers * (double)(n + CODEC_VALUES) +
+           edges * (double)n;
+}
+
+// Returns the number of values with which FLOOR_TRIALS trials fit into
+// WORK_ALL. The work of a round is linear in it.
+static size_t floor_values(const lac_topology *topology)
+{
+    const double fixed = round_work(topology, 0);
+    const double each = round_work(topology, 1) - fixed;
+    const double work = WORK_ALL / FLOOR_TRIALS / FLOOR_ROUNDS;
+    return (size_t)fmax((work - fixed) / each, 0);
+}
+
+static lac_shape copy_shape(
+    lac_shape shape, const lac_topology *topology, bool has_floor)
+{
+    const size_t received =
+        EDGE_VALUES / (2 * lac_topology_edge_count(topology) + 1);
+    const size_t floor = has_floor ? floor_values(topology) : VALUES;
+    size_t most = ALL_VALUES / lac_topology_workers(topology);
+    most = most > received ? received : most;
+    most = most > floor ? floor : most;
+    most = most > VALUES ? VALUES : most < VALUES_MIN ? VALUES_MIN : most;
+    return shrink(shape, most);
+}
+
+// Returns the mean delta of tensors of normal values. x, y and payload are
+// working memory.
+static double mean_delta(
+    lac_compressor *c, lac_shape shape, float *x, float *y, uint8_t *payload)
+{
+    const size_t n = lac_shape_values(shape);
+    const size_t bound = lac_compressor_bound(c, shape, LAC_SCOPE_WORKER);
+    const laci_kernels *const kernels = laci_kernels_best();
+    double kept = 0, all = 0;
+    for (uint32_t k = 0; k == 0 || k * n < MEASURED_MIN; k++) {
+        const lac_key key =
+            lac_key_make(0, LAC_PURPOSE_DATA, k, lac_scope_worker(0), 0);
+        size_t len = 0;
+        for (size_t i = 0; i < n; i++) {
+            x[i] = lac_key_normal(&key, (uint32_t)i);
+        }
+        // The shape is reserved, so neither call can fail.
+        (void)!lac_compressor_encode(c, &key, shape, x, payload, bound, &len);
+        (void)!lac_compressor_decode(c, &key, shape, payload, len, y);
+        const double square = kernels->vector->sum_squares(x, n);
+        kernels->gossip->subtract(x, y, y, n);
+        all += square;
+        kept += square - kernels->vector->sum_squares(y, n);
+    }
+    return kept / all;
+}
+
+static lac_status measure_delta(
+    const char *compressor, lac_shape shape, double *delta_out)
+{
+    const size_t n = lac_shape_values(shape);
+    lac_compressor *c = NULL;
+    uint8_t *payload = NULL;
+    float *x = NULL;
+    lac_status status =
+        lac_compressor_open(&c, compressor, LAC_FORM_CONTRACTIVE);
+    if (status == LAC_OK) {
+        status = lac_compressor_reserve(c, shape);
+    }
+    if (status == LAC_OK) {
+        payload =
+            laci_zalloc(lac_compressor_bound(c, shape, LAC_SCOPE_WORKER) + 1);
+        x = laci_zalloc_aligned(2 * n * sizeof(*x));
+        status = payload != NULL && x != NULL
+                     ? LAC_OK
+                     : lac_fail(
+                           LAC_ERR_NOMEM,
+                           "gamma: no memory for a tensor of %zu values", n);
+    }
+    if (status == LAC_OK) {
+        *delta_out = mean_delta(c, shape, x, x + n, payload);
+    }
+    laci_free_aligned(x);
+    laci_free(payload);
+    lac_compressor_close(c);
+    return status;
+}
+
+// Returns the error that is left after a trial without compression.
+static double transient(const search *s, double gamma)
+{
+    return laci_gamma_trial_run(s->exact, gamma, s->target, s->limit).error;
+}
+
+// Runs one trial, for at most `slack` times the rounds of the best, and returns
+// its cost: the rounds until the target, or, if a floor prevents it, a number
+// above the limit that is proportional to the error.
+static double try_gamma(search *s, double gamma, double slack)
+{
+    if (gamma > GAMMA_MAX || s->left < s->limit) {
+        return (double)INFINITY;
+    }
+    const laci_gamma_result result = laci_gamma_trial_run(
+        s->copy, gamma, s->target, fmin(s->limit, s->cost * slack));
+    double cost = result.rounds;
+    if (s->has_floor && result.error > s->target) {
+        const double slow = s->scale < 1 ? transient(s, gamma * s->scale) : 0;
+        cost = s->limit * fmax(result.error, slow) / s->target;
+    }
+    s->left -= result.done;
+    if (cost < s->cost) {
+        s->gamma = gamma;
+        s->cost = cost;
+    }
+    return cost;
+}
+
+static void descend(search *s, double gamma)
+{
+    int worse = 0;
+    s->cost = (double)INFINITY;
+    for (int i = 0; i < DESCENTS_MAX && worse < 2; i++, gamma /= sqrt(2)) {
+        const double before = s->cost;
+        const double cost = try_gamma(s, gamma, RIGHT_SLACK);
+        worse = isfinite(before) && cost > before ? worse + 1 : 0;
+    }
+}
+
+// Walks from the middle to one side until the cost is more than `slack` times
+// the best. The middle is at costs[STEPS_MAX + 1].
+static void gamma_walk(
+    search *s, double middle, int side, double slack, double *costs)
+{
+    for (int i = 1; i <= STEPS_MAX; i++) {
+        const double gamma = middle * pow(STEP_SPACING, side * i);
+        const int at = STEPS_MAX + 1 + side * i;
+        costs[at] = try_gamma(s, gamma, RIGHT_SLACK);
+        if (costs[at] > s->cost * slack) {
+            return;
+        }
+    }
+}
+
+// Returns the gamma near the best whose worse neighbour is the best.
+static double refine(search *s)
+{
+    enum { MIDDLE = STEPS_MAX + 1, COUNT = 2 * MIDDLE + 1 };
+    const double middle = s->gamma;
+    double costs[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        costs[i] = (double)INFINITY;
+    }
+    costs[MIDDLE] = s->cost;
+    gamma_walk(s, middle, 1, RIGHT_SLACK, costs);
+    gamma_walk(s, middle, -1, LEFT_SLACK, costs);
+    double best = (double)INFINITY, gamma = s->gamma;
+    for (int i = 1; i + 1 < COUNT; i++) {
+        const double worst = fmax(costs[i], fmax(costs[i - 1], costs[i + 1]));
+        if (worst < best) {
+            best = worst;
+            gamma = middle * pow(STEP_SPACING, i - MIDDLE);
+        }
+    }
+    return gamma;
+}
+
+// Returns the least gamma of the descent whose transient vanishes within a
+// trial, or GAMMA_FIRST if there is none. Above GAMMA_STABLE gossip may
+// diverge; below it a smaller gamma is always slower.
+static double least_sufficient(const search *s)
+{
+    double least = GAMMA_FIRST;
+    bool found = false;
+    for (double gamma = least; found || gamma > GAMMA_STABLE;
+         gamma /= sqrt(2)) {
+        if (transient(s, gamma) <= s->target) {
+            least = gamma;
+            found = true;
+        } else if (found) {
+            break;
+        }
+    }
+    return least;
+}
+
+// Returns the gamma that the descent starts from. If the floor of the least
+// sufficient gamma is below the target, a larger gamma may be faster.
+static double first_gamma(search *s)
+{
+    if (!s->has_floor) {
+        return GAMMA_FIRST;
+    }
+    const double gamma = fmin(least_sufficient(s) / s->scale, GAMMA_FIRST);
+    return try_gamma(s, gamma, 1) <= s->limit ? GAMMA_FIRST : gamma;
+}
+
+// Returns the gamma of the copy, or 0 if the workers agree with none.
+static double search_copy(search *s)
+{
+    descend(s, first_gamma(s));
+    return isfinite(s->cost) ? refine(s) : 0;
+}
+
+// Opens the trials, searches, and writes the gamma of the real tensor.
+static lac_status search_trials(
+    search *s, laci_gamma_kind kind, const char *compressor,
+    const lac_topology *topology, lac_shape shape, double *gamma_out)
+{
+    lac_status status =
+        laci_gamma_trial_open(&s->copy, kind, compressor, topology, shape);
+    if (status == LAC_OK && s->has_floor) {
+        status = laci_gamma_trial_open(
+            &s->exact, kind, "identity", topology,
+            (lac_shape){EXACT_VALUES, 1});
+    }
+    if (status == LAC_OK) {
+        const double found = search_copy(s) * s->scale;
+        *gamma_out = found > 0 ? found : *gamma_out;
+    }
+    laci_gamma_trial_close(s->exact);
+    laci_gamma_trial_close(s->copy);
+    return status;
+}
+
+// Returns the rounds of one trial whose rounds take `work` each.
+static double trial_rounds(double work, double least, bool has_floor)
+{
+    if (!has_floor) {
+        return fmax(WORK / work, least);
+    }
+    return fmin(FLOOR_ROUNDS, fmax(WORK_ALL / work / FLOOR_TRIALS, least));
+}
+
+static lac_status search_gossip(
+    laci_gamma_kind kind, const char *compressor, const lac_topology *topology,
+    const lac_layout *layout, bool has_floor, double *gamma_out)
+{
+    const lac_shape whole = shrink(largest_shape(layout), MEASURED_MAX);
+    if (lac_topology_workers(topology) == 1 || lac_shape_values(whole) == 0) {
+        *gamma_out = 1;
+        return LAC_OK;
+    }
+    const lac_shape shape = copy_shape(whole, topology, has_floor);
+    double delta, small_delta;
+    LAC_TRY(measure_delta(compressor, whole, &delta));
+    LAC_TRY(measure_delta(compressor, shape, &small_delta));
+    *gamma_out = fmax(fmin(SAFE_PART * delta, 1), SAFE_MIN);
+    const double work = round_work(topology, lac_shape_values(shape));
+    const double least = ROUNDS_MIN / small_delta;
+    if (!(delta > 0 && least <= WORK_MAX / work)) {
+        return LAC_OK;
+    }
+    search s = {
+        .has_floor = has_floor,
+        .scale = fmin(delta / small_delta, 1),
+        .target = has_floor ? FLOOR_TARGET : TARGET,
+        .limit = trial_rounds(work, least, has_floor),
+        .left = WORK_ALL / work,
+        .cost = (double)INFINITY,
+    };
+    return search_trials(&s, kind, compressor, topology, shape, gamma_out);
+}
+
+lac_status laci_gamma_search(
+    laci_gamma_kind kind, const char *compressor, const lac_topology *topology,
+    const lac_layout *layout, bool training, double *gamma_out)
+{
+    const bool has_floor = kind == laci_gamma_deepsqueeze && !training;
+    double gamma;
+    LAC_TRY(
+        search_gossip(kind, compressor, topology, layout, has_floor, &gamma));
+    *gamma_out = training ? gamma / 2 : gamma;
+    return LAC_OK;
+}
+
+lac_status laci_gamma_configure(void *state, const laci_worker *w)
+{
+    laci_step_size *const gamma = state;
+    (void)w;
+    gamma->value = gamma->setting.word < 0 ? gamma->setting.value : 0;
+    return LAC_OK;
+}
+
+laci_step_size *laci_gamma_step(void *state)
+{
+    return state;
+}
+
+static lac_status search_and_broadcast(
+    const laci_round *round, laci_gamma_kind kind, double *gamma_out)
+{
+    const laci_worker *const w = round->worker;
+    double gamma = 0;
+    if (w->rank == 0) {
+        LAC_TRY(laci_group_abort_on_failure(
+            round->group, laci_gamma_search(
+                              kind, w->compressor_spec, w->topology, w->layout,
+                              w->training, &gamma)));
+    }
+    uint64_t bits;
+    uint8_t bytes[sizeof(bits)];
+    memcpy(&bits, &gamma, sizeof(bits));
+    laci_put_u64(bytes, bits);
+    // The search may take longer than a round may.
+    const double timeout = laci_group_set_timeout(round->group, SEARCH_TIMEOUT);
+    const lac_status status = laci_group_broadcast(
+        round->group, 0, PHASE_GAMMA, 0, bytes, sizeof(bytes));
+    (void)laci_group_set_timeout(round->group, timeout);
+    LAC_TRY(status);
+    bits = laci_get_u64(bytes);
+    memcpy(gamma_out, &bits, sizeof(bits));
+    return LAC_OK;
+}
+
+lac_status laci_gamma_find(
+    laci_step_size *gamma, const laci_round *round, laci_gamma_kind kind)
+{
+    if (gamma->value > 0) {
+        return LAC_OK;
+    }
+    double found = 0;
+    LAC_TRY(search_and_broadcast(round, kind, &found));
+    if (!(found > 0 && found <= GAMMA_MAX)) {
+        return laci_group_abort_on_failure(
+            round->group,
+            lac_fail(
+                LAC_ERR_CORRUPT,
+                "gamma: worker 0 found %g, expected above 0 and at most %g",
+                found, GAMMA_MAX));
+    }
+    gamma->value = found;
+    return LAC_OK;
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// The step size gamma of choco and deepsqueeze: the setting and, for
+// gamma=auto, the search for a value.
+#ifndef LACONIC_ALGORITHM_SHARED_GAMMA_H
+#define LACONIC_ALGORITHM_SHARED_GAMMA_H
+
+#include "algorithm/framework/round.h"
+
+// The algorithm that gamma is for.
+typedef enum laci_gamma_kind {
+    laci_gamma_choco,
+    laci_gamma_deepsqueeze,
+} laci_gamma_kind;
+
+// The operations of an algorithm whose state is a laci_step_size with the
+// setting gamma.
+lac_status laci_gamma_configure(void *state, const laci_worker *w);
+laci_step_size *laci_gamma_step(void *state);
+
+// laci_gamma_search writes a good gamma for tensors like the largest of
+// `layout`. For pure gossip choco gets the fastest, and deepsqueeze the one
+// with the smallest error after 2,000 rounds. For training both get half of the
+// fastest. The work is bounded, and the same arguments always give the same
+// value. Fails like lac_compressor_open and lac_compressor_reserve, or with
+// LAC_ERR_NOMEM.
+lac_status laci_gamma_search(
+    laci_gamma_kind kind, const char *compressor, const lac_topology *topology,
+    const lac_layout *layout, bool training, double *gamma_out);
+
+// laci_gamma_find sets a gamma that is not known yet. All workers call it:
+// worker 0 searches and broadcasts the value. Fails with LAC_ERR_NOMEM,
+// LAC_ERR_PEER or LAC_ERR_CORRUPT.
+lac_status laci_gamma_find(
+    laci_step_size *gamma, const laci_round *round, laci_gamma_kind kind);
+
+#endif

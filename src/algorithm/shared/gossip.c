@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+#include "algorithm/shared/gossip.h"
+
+#include "base/fail.h"
+#include "kernels/gossip.h"
+#include "kernels/vector.h"
+
+// The phase of the exact exchange of replicas; rounds use phase 0.
+enum { PHASE_REPLICAS = 1 };
+
+void laci_gossip_put(
+    laci_round *round, const lac_compressor *c, size_t i, const float *values)
+{
+    const lac_scope scope = lac_scope_worker(round->worker->rank);
+    if (i == 0) {
+        round->message = laci_group_message(round->group, 0); // empties it
+    }
+    laci_put(round, c, scope, i, values, round->message);
+}
+
+// Differences and sums of finite values may overflow. The framework has
+// scanned what is sent uncompressed.
+static lac_status check_sent(const laci_round *round, const lac_compressor *c)
+{
+    const laci_worker *const w = round->worker;
+    for (size_t i = 0; c != w->identity && i < round->count; i++) {
+        if (!laci_view_finite(laci_sent(round, i))) {
+            return lac_fail(
+                LAC_ERR_INVALID,
+                "%s: worker %u has values in %s that overflow in this round",
+                w->algorithm, w->rank, round->items[i].name);
+        }
+    }
+    return LAC_OK;
+}
+
+static lac_status take_messages(laci_round *round, const lac_compressor *c)
+{
+    for (uint32_t k = 0; k < round->edge_count; k++) {
+        const lac_scope scope = lac_scope_worker(round->readers[k].peer);
+        for (size_t i = 0; i < round->count; i++) {
+            LAC_TRY(laci_take(round, c, scope, k, i));
+        }
+        LAC_TRY(laci_reader_done(&round->readers[k]));
+    }
+    return LAC_OK;
+}
+
+lac_status laci_gossip_exchange(
+    laci_round *round, const lac_compressor *c, uint32_t phase)
+{
+    LAC_TRY(laci_group_abort_on_failure(round->group, check_sent(round, c)));
+    LAC_TRY(laci_group_exchange(
+        round->group, round->number, phase, round->edges, round->edge_count,
+        true, round->readers));
+    return laci_group_abort_on_failure(round->group, take_messages(round, c));
+}
+
+size_t laci_gossip_bound(const void *state, const laci_worker *w, size_t tensor)
+{
+    (void)state;
+    return laci_tensor_bound(
+        w, w->compressor != NULL ? w->compressor : w->identity, tensor,
+        LAC_SCOPE_WORKER);
+}
+
+double laci_gossip_degree(const laci_worker *w)
+{
+    const uint32_t period = lac_topology_period(w->topology);
+    double edges = 0;
+    for (uint32_t round = 0; round < period; round++) {
+        const lac_edge *ignored;
+        edges += lac_topology_edges(w->topology, w->rank, round, &ignored);
+    }
+    return edges / period;
+}
+
+void laci_gossip_cost(const void *state, const laci_worker *w, lac_cost *out)
+{
+    for (size_t t = 0; t < lac_layout_count(w->layout); t++) {
+        out->payload_bytes += (double)laci_gossip_bound(state, w, t);
+    }
+    out->messages = laci_gossip_degree(w);
+    out->phases = 1;
+}
+
+enum { MIXED }; // the field of a tensor that is mixed
+
+void laci_mixing_plan(
+    const void *state, const laci_worker *w, size_t tensor, laci_plan *plan)
+{
+    (void)state;
+    laci_plan_field(plan, NULL, LAC_RANK_ANY, laci_tensor_values(w, tensor));
+}
+
+void laci_mixing_mix(
+    const laci_round *round, size_t i, float own, double rate, float *out)
+{
+    const laci_item *const item = &round->items[i];
+    round->worker->kernels->gossip->scale(own, item->in, out, item->n);
+    for (uint32_t k = 0; k < round->edge_count; k++) {
+        const float weight = (float)(rate * round->edges[k].weight);
+        laci_view_add(laci_received(round, k, i), weight, out);
+    }
+}
+
+lac_status laci_mixing_begin(
+    laci_round *round, const lac_compressor *c, double rate)
+{
+    for (size_t i = 0; i < round->count; i++) {
+        laci_gossip_put(round, c, i, round->items[i].in);
+    }
+    LAC_TRY(laci_gossip_exchange(round, c, 0));
+    const float own = (float)(1 - (1 - round->self_weight) * rate);
+    for (size_t i = 0; i < round->count; i++) {
+        float *const mixed = round->items[i].fields[MIXED].values;
+        laci_mixing_mix(round, i, own, rate, mixed);
+    }
+    return LAC_OK;
+}
+
+lac_status laci_mixing_end(void *state, laci_round *round)
+{
+    (void)state;
+    for (size_t i = 0; i < round->count; i++) {
+        const laci_item *const item = &round->items[i];
+        round->worker->kernels->gossip->apply(
+            item->fields[MIXED].values, item->update, item->out, item->n);
+    }
+    return LAC_OK;
+}
+
+void laci_replicas_plan(
+    const laci_worker *w, const char *name, size_t tensor, laci_plan *plan)
+{
+    for (uint32_t k = 0; k < w->peer_count; k++) {
+        laci_plan_field(plan, name, w->peers[k], laci_tensor_values(w, tensor));
+    }
+}
+
+lac_status laci_replicas_start(void *state, laci_round *round)
+{
+    (void)state;
+    const lac_compressor *const c = round->worker->identity;
+    for (size_t i = 0; i < round->count; i++) {
+        laci_gossip_put(round, c, i, round->items[i].in);
+    }
+    LAC_TRY(laci_gossip_exchange(round, c, PHASE_REPLICAS));
+    for (size_t i = 0; i < round->count; i++) {
+        for (uint32_t k = 0; k < round->edge_count; k++) {
+            laci_view_read(
+                laci_received(round, k, i), round->items[i].fields[k].values);
+        }
+    }
+    return LAC_OK;
+}
+
+void laci_replicas_mix(
+    const laci_round *round, size_t i, const float *own, float *out)
+{
+    const laci_item *const item = &round->items[i];
+    const laci_kernels *const kernels = round->worker->kernels;
+    kernels->gossip->scale((float)round->self_weight, own, out, item->n);
+    for (uint32_t k = 0; k < round->edge_count; k++) {
+        kernels->vector->add_scaled(
+            (float)round->edges[k].weight, item->fields[k].values, out,
+            item->n);
+    }
+    if (item->update != NULL) {
+        kernels->vector->add(item->update, out, item->n);
+    }
+}
+
+size_t laci_replicas_start_bound(
+    const void *state, const laci_worker *w, size_t tensor)
+{
+    (void)state;
+    return laci_tensor_bound(w, w->identity, tensor, LAC_SCOPE_WORKER);
+}

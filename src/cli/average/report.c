@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// The output of `laconic average`, as JSON and as a table.
+#include "cli/average/report.h"
+
+#include <math.h>
+
+#include "cli/report/table.h"
+#include "train/uncompressed.h"
+
+static double uncompressed_bytes(const cli_average *a)
+{
+    return train_uncompressed_bytes(
+        a->result.family, a->algorithm.topology,
+        lac_layout_values(a->algorithm.layout), a->result.rounds);
+}
+
+cJSON *cli_average_json(const cli_average *a)
+{
+    const cli_average_result *const r = &a->result;
+    cJSON *const o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "algorithm", a->algorithm.spec);
+    cJSON_AddItemToObject(
+        o, "compressor", cli_json_text(a->algorithm.compressor));
+    cJSON_AddStringToObject(o, "topology", a->topology);
+    cJSON_AddNumberToObject(o, "workers", a->world);
+    cJSON_AddNumberToObject(
+        o, "dimension", (double)lac_layout_values(a->algorithm.layout));
+    cJSON_AddNumberToObject(o, "seed", (double)a->algorithm.seed);
+    cJSON_AddNumberToObject(o, "rounds", (double)r->rounds);
+    cJSON_AddNumberToObject(o, "initial_error", r->initial_error);
+    cJSON_AddNumberToObject(o, "final_error", r->final_error);
+    cJSON_AddNumberToObject(o, "mean_drift", r->mean_drift);
+    cJSON_AddBoolToObject(o, "diverged", r->diverged);
+    cJSON_AddNumberToObject(
+        o, "payload_bytes", (double)r->traffic.payload_bytes);
+    cJSON_AddNumberToObject(o, "wire_bytes", (double)r->traffic.wire_bytes);
+    cJSON_AddNumberToObject(o, "messages", (double)r->traffic.messages);
+    cJSON_AddNumberToObject(o, "seconds", r->seconds);
+    if (!isnan(r->gamma)) {
+        cJSON_AddNumberToObject(o, "gamma", r->gamma);
+    }
+    return o;
+}
+
+static void report_run(const cli_average *a, cli_table *t)
+{
+    char text[CLI_GROUPED_SIZE];
+    cli_table_row(t, "algorithm", a->algorithm.spec, "");
+    if (a->algorithm.compressor != NULL) {
+        cli_table_row(t, "compressor", a->algorithm.compressor, "");
+    }
+    cli_table_add(t, "workers");
+    cli_table_add(t, "%u", a->world);
+    cli_table_add(
+        t, "%s of %s values each",
+        a->result.family == LAC_FAMILY_MODEL ? a->topology : "all",
+        cli_grouped(lac_layout_values(a->algorithm.layout), text));
+    if (!isnan(a->result.gamma)) {
+        cli_table_add(t, "gamma");
+        cli_table_add(t, "%.4g", a->result.gamma);
+        cli_table_add(t, "%s", "");
+    }
+}
+
+static void report_errors(const cli_average_result *r, cli_table *t)
+{
+    char text[CLI_GROUPED_SIZE];
+    cli_table_row(
+        t, "rounds", cli_grouped(r->rounds, text),
+        r->diverged ? "stopped: the values diverge" : "");
+    cli_table_add(t, "initial error");
+    cli_table_add(t, "%.4g", r->initial_error);
+    cli_table_add(t, "squared distance to the mean, mean over workers");
+    cli_table_add(t, "final error");
+    if (isfinite(r->final_error)) {
+        cli_table_add(t, "%.4g", r->final_error);
+        if (r->initial_error > 0) {
+            cli_table_add(
+                t, "%.3g times the initial one",
+                r->final_error / r->initial_error);
+        } else {
+            cli_table_add(t, "%s", "");
+        }
+        cli_table_add(t, "drift of the mean");
+        cli_table_add(t, "%.4g", r->mean_drift);
+        cli_table_add(t, "squared distance from the initial mean");
+    } else {
+        cli_table_add(t, "none");
+        cli_table_add(t, "the values grow without bound");
+    }
+}
+
+static void report_bytes(const cli_average *a, cli_table *t)
+{
+    const cli_average_result *const r = &a->result;
+    char text[CLI_GROUPED_SIZE];
+    const double turns = (double)r->rounds * a->world;
+    const double payload = (double)r->traffic.payload_bytes;
+    if (turns > 0) {
+        cli_table_row(
+            t, "bytes", cli_grouped((uint64_t)llround(payload / turns), text),
+            "of payload per worker and round");
+    }
+    if (payload > 0) {
+        cli_table_add(t, "fewer bytes");
+        cli_table_add(t, "%.1f x", uncompressed_bytes(a) / payload);
+        cli_table_add(
+            t, "than uncompressed %s",
+            r->family == LAC_FAMILY_MODEL ? "gossip" : "all-reduce");
+    }
+    cli_table_add(t, "time");
+    cli_table_add(t, "%.2f s", r->seconds);
+    cli_table_add(t, "%s", "");
+}
+
+void cli_average_table(const cli_average *a, FILE *stream)
+{
+    cli_table t = cli_table_make("lrl", NULL);
+    report_run(a, &t);
+    report_errors(&a->result, &t);
+    report_bytes(a, &t);
+    cli_table_print(&t, stream);
+}

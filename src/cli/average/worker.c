@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: MIT
+// The workers of `laconic average`.
+//
+// The workers synchronise before the first round, after the last, after every
+// traced round, and otherwise every few rounds. Worker 0, the coordinator, then
+// measures the distance to the mean and stops a run whose values diverge. All
+// workers stop after the same round, while algorithms and compressors can still
+// handle the values.
+#include "cli/average/worker.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/average/distance.h"
+#include "cli/report/progress.h"
+#include "train/sync.h"
+
+// Growth over the initial values from which the workers synchronise after every
+// round.
+#define GROWTH_SUSPECT 1e3
+
+enum { INTERVAL_MAX = 8 }; // rounds
+
+// What each worker sends to the coordinator.
+typedef struct report {
+    double magnitude; // of its largest value; infinite if one is NaN
+    lac_traffic traffic;
+} report;
+
+// What the coordinator sends to each worker.
+typedef struct decision {
+    uint64_t next;        // synchronise again after so many rounds
+    uint32_t with_values; // and send the values too
+    uint32_t stop;        // run no further round
+} decision;
+
+// The state that only worker 0 needs.
+typedef struct coordinator {
+    double *mean; // of the initial values
+    double initial_magnitude;
+    uint64_t interval;  // rounds between synchronisations
+    double start, last; // times of the start and of the last synchronisation
+    cli_progress progress;
+} coordinator;
+
+struct cli_average_worker {
+    cli_average *run;
+    lac_transport *transport;
+    uint32_t rank;
+    size_t n;
+    const float *initial; // X_i
+    float *own;           // storage of X_i if it is not part of the input
+    float *x;             // the worker's value
+    float *reduced;       // gradient algorithms: the result of a round
+    double *sum;          // gradient algorithms: the sum over all rounds
+    lac_algorithm *algorithm;
+    train_sync *sync;
+    coordinator coordinator;
+};
+
+static void fill_normal(
+    const cli_average *run, uint32_t rank, float *x, size_t n)
+{
+    const lac_key key = lac_key_make(
+        run->algorithm.seed, LAC_PURPOSE_DATA, 0, lac_scope_worker(rank), 0);
+    for (size_t i = 0; i < n; i++) {
+        x[i] = lac_key_normal(&key, (uint32_t)i);
+    }
+}
+
+static bool is_model(const cli_average_worker *w)
+{
+    return lac_algorithm_family(w->algorithm) == LAC_FAMILY_MODEL;
+}
+
+static lac_status average_allocate(cli_average_worker *w)
+{
+    const size_t room = w->n == 0 ? 1 : w->n;
+    const bool gradient = !is_model(w);
+    w->x = calloc(room, sizeof(float));
+    bool good = w->x != NULL;
+    if (gradient) {
+        w->reduced = calloc(room, sizeof(float));
+        w->sum = calloc(room, sizeof(double));
+        good = good && w->reduced != NULL && w->sum != NULL;
+        if (w->run->input == NULL) {
+            w->own = calloc(room, sizeof(float));
+            good = good && w->own != NULL;
+        }
+    }
+    if (w->rank == 0) {
+        w->coordinator.mean = calloc(room, sizeof(double));
+        good = good && w->coordinator.mean != NULL;
+    }
+    return good
+               ? LAC_OK
+               : lac_fail(
+                     LAC_ERR_NOMEM, "no memory for the %zu values of worker %u",
+                     w->n, w->rank);
+}
+
+// Sets x to X_i. Gradient algorithms need X_i in every round, so they keep it.
+static void set_initial(cli_average_worker *w)
+{
+    const cli_average *const run = w->run;
+    if (run->input != NULL) {
+        w->initial = run->input + w->rank * w->n;
+        memcpy(w->x, w->initial, w->n * sizeof(float));
+        return;
+    }
+    fill_normal(run, w->rank, w->x, w->n);
+    if (w->own != NULL) {
+        memcpy(w->own, w->x, w->n * sizeof(float));
+        w->initial = w->own;
+    }
+}
+
+static lac_status open_average_worker(cli_average_worker *w)
+{
+    lac_algorithm_options options = w->run->algorithm;
+    options.transport = w->transport;
+    LAC_TRY(lac_algorithm_open(&w->algorithm, &options));
+    LAC_TRY(average_allocate(w));
+    LAC_TRY(train_sync_open(
+        &w->sync, &(train_sync_options){
+                      .transport = w->transport,
+                      .report_size = sizeof(report),
+                      .decision_size = sizeof(decision),
+                      .timeout = options.timeout,
+                  }));
+    set_initial(w);
+    const lac_slice slice = {0, LAC_F32, w->x, w->x};
+    return is_model(w) ? lac_algorithm_start(w->algorithm, &slice, 1) : LAC_OK;
+}
+
+// One round of a gradient algorithm: every worker contributes its X_i again,
+// and its value is the mean of all results so far.
+static lac_status average_reduce(cli_average_worker *w, uint64_t round)
+{
+    const lac_slice slice = {0, LAC_F32, w->initial, w->reduced};
+    LAC_TRY(lac_algorithm_reduce(w->algorithm, round, &slice, 1));
+    for (size_t i = 0; i < w->n; i++) {
+        w->sum[i] += (double)w->reduced[i];
+        w->x[i] = (float)(w->sum[i] / (double)(round + 1));
+    }
+    return LAC_OK;
+}
+
+static lac_status average_round(cli_average_worker *w, uint64_t round)
+{
+    if (!is_model(w)) {
+        return average_reduce(w, round);
+    }
+    const lac_slice slice = {0, LAC_F32, w->x, w->x};
+    return lac_algorithm_mix(w->algorithm, round, &slice, NULL, 1);
+}
+
+// Sums the traffic and returns the largest magnitude of all workers.
+static double combine_reports(cli_average_worker *w, const report *reports)
+{
+    cli_average_result *const result = &w->run->result;
+    double largest = 0;
+    result->traffic = (lac_traffic){0};
+    for (uint32_t k = 0; k < w->run->world; k++) {
+        result->traffic.payload_bytes += reports[k].traffic.payload_bytes;
+        result->traffic.wire_bytes += reports[k].traffic.wire_bytes;
+        result->traffic.messages += reports[k].traffic.messages;
+        largest = fmax(largest, reports[k].magnitude);
+    }
+    return largest;
+}
+
+static void measure_rows(
+    cli_average_worker *w, uint64_t done, const float *const *rows)
+{
+    const cli_average *const run = w->run;
+    cli_average_result *const result = &w->run->result;
+    cli_distance(
+        rows, run->world, w->n, w->coordinator.mean, &result->final_error,
+        &result->mean_drift);
+    if (done == 0) {
+        result->initial_error = result->final_error;
+    }
+    if (run->trace != NULL) {
+        (void)fprintf(
+            run->trace, "%" PRIu64 ",%.17g,%.17g,%" PRIu64 "\n", done,
+            result->final_error, result->mean_drift,
+            result->traffic.payload_bytes);
+    }
+    const bool last = done == run->rounds || result->diverged;
+    for (uint32_t k = 0; last && run->values_out != NULL && k < run->world;
+         k++) {
+        memcpy(run->values_out + k * w->n, rows[k], w->n * sizeof(float));
+    }
+}
+
+// Returns the number of rounds until the next synchronisation. It doubles while
+// the values do not grow and the rounds take less than `quick` seconds, so that
+// no worker waits long for another.
+static uint64_t choose_interval(
+    coordinator *c, double largest, double now, double quick)
+{
+    const bool calm = largest <= GROWTH_SUSPECT * c->initial_magnitude &&
+                      now - c->last < quick;
+    c->interval = !calm                         ? 1
+                  : c->interval >= INTERVAL_MAX ? INTERVAL_MAX
+                                                : 2 * c->interval;
+    c->last = now;
+    return c->interval;
+}
+
+// What the coordinator does with the reports after `done` rounds.
+static decision coordinate(
+    cli_average_worker *w, uint64_t done, const report *reports,
+    const float *const *rows)
+{
+    const cli_average *const run = w->run;
+    coordinator *const c = &w->coordinator;
+    cli_average_result *const result = &w->run->result;
+    const double largest = combine_reports(w, reports);
+    const double now = lac_transport_now(w->transport);
+    if (done == 0) {
+        cli_mean(rows, run->world, w->n, c->mean);
+        c->initial_magnitude = largest;
+        c->interval = 1;
+    }
+    result->rounds = done;
+    result->seconds = now - c->start;
+    result->diverged = done > 0 && cli_diverged(c->initial_magnitude, largest);
+    if (rows[0] != NULL) {
+        measure_rows(w, done, rows);
+    }
+    const uint64_t interval = choose_interval(
+        c, largest, now, run->algorithm.timeout / (2 * INTERVAL_MAX));
+    const uint64_t left = run->rounds - done;
+    const bool traced = run->trace != NULL;
+    const uint64_t ahead = traced ? 1 : interval;
+    return (decision){
+        .next = done + (ahead < left ? ahead : left),
+        .with_values = traced || ahead >= left,
+        .stop = result->diverged,
+    };
+}
+
+static lac_status synchronise(
+    cli_average_worker *w, uint64_t done, bool with_values, decision *out)
+{
+    const report own = {
+        .magnitude = cli_magnitude(w->x, w->n),
+        .traffic = lac_algorithm_traffic(w->algorithm),
+    };
+    const void *reports = NULL;
+    const float *const *rows = NULL;
+    LAC_TRY(train_sync_gather(
+        w->sync, &own, with_values ? w->x : NULL, w->n, &reports, &rows));
+    if (reports != NULL) {
+        *out = coordinate(w, done, reports, rows);
+    }
+    return train_sync_broadcast(w->sync, out, NULL, 0);
+}
+
+static lac_status average_rounds(cli_average_worker *w)
+{
+    decision decided = {0};
+    uint64_t done = 0;
+    bool with_values = true;
+    LAC_TRY(synchronise(w, done, with_values, &decided));
+    while (done < w->run->rounds && decided.stop == 0) {
+        if (w->rank == 0) {
+            cli_progress_step(&w->coordinator.progress, done, "rounds");
+        }
+        LAC_TRY(average_round(w, done++));
+        if (done == decided.next) {
+            with_values = decided.with_values != 0;
+            LAC_TRY(synchronise(w, done, with_values, &decided));
+        }
+    }
+    // The coordinator has not received the last values of a stopped run.
+    return decided.stop != 0 && !with_values
+               ? synchronise(w, done, true, &decided)
+               : LAC_OK;
+}
+
+static void finish_result(cli_average_worker *w)
+{
+    cli_average_result *const result = &w->run->result;
+    const char *const warning = lac_algorithm_warning(w->algorithm);
+    result->here = true;
+    if (result->diverged) {
+        // The errors of the round that stopped it mean nothing.
+        result->final_error = (double)NAN;
+        result->mean_drift = (double)NAN;
+    }
+    result->gamma = lac_algorithm_gamma(w->algorithm);
+    result->family = lac_algorithm_family(w->algorithm);
+    if (warning != NULL) {
+        (void)snprintf(result->warning, sizeof(result->warning), "%s", warning);
+    }
+}
+
+static lac_status run_average_worker(cli_average_worker *w)
+{
+    LAC_TRY(open_average_worker(w));
+    return average_rounds(w);
+}
+
+lac_status cli_average_work(cli_average *run, lac_transport *transport)
+{
+    const uint32_t rank = lac_transport_rank(transport);
+    cli_average_worker *const w = calloc(1, sizeof(*w));
+    if (w == NULL) {
+        return lac_fail(LAC_ERR_NOMEM, "no memory for worker %u", rank);
+    }
+    run->workers[rank] = w;
+    w->run = run;
+    w->transport = transport;
+    w->rank = rank;
+    w->n = lac_layout_values(run->algorithm.layout);
+    w->coordinator.start = w->coordinator.last = lac_transport_now(transport);
+    if (rank == 0) {
+        w->coordinator.progress = cli_progress_begin(run->rounds);
+    }
+    const lac_status status = run_average_worker(w);
+    if (rank == 0) {
+        cli_progress_end(&w->coordinator.progress);
+    }
+    if (status == LAC_OK && rank == 0) {
+        finish_result(w);
+    }
+    return status;
+}
+
+void cli_average_release(cli_average *run, uint32_t rank)
+{
+    cli_average_worker *const w = run->workers[rank];
+    run->workers[rank] = NULL;
+    if (w == NULL) {
+        return;
+    }
+    train_sync_close(w->sync);
+    lac_algorithm_close(w->algorithm);
+    free(w->coordinator.mean);
+    free(w->sum);
+    free(w->reduced);
+    free(w->own);
+    free(w->x);
+    free(w);
+}

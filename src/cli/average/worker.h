@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// The workers of `laconic average`: each starts from its own values and runs an
+// algorithm for a number of rounds; worker 0 measures the distance to the mean.
+#ifndef LACONIC_CLI_AVERAGE_WORKER_H
+#define LACONIC_CLI_AVERAGE_WORKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <laconic/laconic.h>
+
+typedef struct cli_average_worker cli_average_worker;
+
+// The result, which worker 0 fills. Sums are over all workers.
+typedef struct cli_average_result {
+    bool here; // whether worker 0 is in this process
+    uint64_t rounds;
+    bool diverged; // the run was stopped early
+    double initial_error;
+    double final_error;
+    double mean_drift;
+    lac_traffic traffic;
+    double seconds;
+    double gamma; // NaN where there is none
+    lac_family family;
+    char warning[256]; // of the algorithm, or empty
+} cli_average_result;
+
+// One run. The caller fills all members but the result.
+typedef struct cli_average {
+    lac_algorithm_options algorithm; // all but the transport
+    const char *topology;            // as the user wrote it
+    uint64_t rounds;
+    const float *input; // of all workers, or NULL for normal deviates
+    uint32_t world;
+    FILE *trace;                  // gets a line per round, or NULL
+    float *values_out;            // final values of all workers, or NULL
+    cli_average_worker **workers; // `world` pointers, NULL at first
+    cli_average_result result;
+} cli_average;
+
+// cli_average_work runs the worker of `transport`.
+// Fails like lac_algorithm_open and like the rounds of the algorithm.
+lac_status cli_average_work(cli_average *run, lac_transport *transport);
+
+// cli_average_release frees a worker after it has left its transport.
+void cli_average_release(cli_average *run, uint32_t rank);
+
+#endif

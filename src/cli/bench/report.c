@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+// The output of `laconic bench`, as JSON and as tables.
+#include "cli/bench/report.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "cli/report/table.h"
+
+// The break-even assumes that uncompressed communication costs nothing but the
+// transfer of its bytes.
+static double entry_break_even(const cli_bench_entry *e)
+{
+    const cli_bench_result *const r = &e->result;
+    const double bytes = sizeof(float) * (double)lac_shape_values(r->shape);
+    return cli_break_even_mbit(
+        bytes - (double)r->payload_len,
+        r->encode.seconds + r->decode_add.seconds);
+}
+
+static double step_break_even(const cli_bench_step *s)
+{
+    return cli_break_even_mbit(
+        sizeof(float) * (double)s->values - s->payload_bytes, s->seconds);
+}
+
+static double gbps(const cli_bench_entry *e, const cli_bench_time *t)
+{
+    return 1e-9 * sizeof(float) * (double)lac_shape_values(e->result.shape) /
+           t->seconds;
+}
+
+static double memcpys(const cli_bench_time *t)
+{
+    return t->seconds / t->memcpy;
+}
+
+static double bits_per_value(const cli_bench_entry *e)
+{
+    return 8 * (double)e->result.payload_len /
+           (double)lac_shape_values(e->result.shape);
+}
+
+// Collects the memcpy times of the compressors, in seconds per value. They may
+// have had fewer values than there are, see cli_bench_measure.
+static size_t entry_memcpys(const cli_bench_report *r, double *times)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        const cli_bench_result *const e = &r->entries[i].result;
+        const double values = (double)lac_shape_values(e->shape);
+        times[count++] = e->encode.memcpy / values;
+        times[count++] = e->decode_add.memcpy / values;
+        times[count++] = e->encode_add.memcpy / values;
+    }
+    return count;
+}
+
+static size_t step_memcpys(const cli_bench_report *r, double *times)
+{
+    for (size_t i = 0; i < r->step_count; i++) {
+        times[i] = r->steps[i].memcpy / (double)r->steps[i].values;
+    }
+    return r->step_count;
+}
+
+static double memcpy_gbps(double *times, size_t count)
+{
+    return count == 0 ? (double)NAN
+                      : 1e-9 * sizeof(float) / cli_bench_median(times, count);
+}
+
+static double all_memcpy_gbps(const cli_bench_report *r)
+{
+    double times[4 * CLI_BENCH_MAX];
+    size_t count = entry_memcpys(r, times);
+    count += step_memcpys(r, times + count);
+    return memcpy_gbps(times, count);
+}
+
+static cJSON *entry_json(const cli_bench_entry *e)
+{
+    const cli_bench_result *const r = &e->result;
+    cJSON *const o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "spec", e->spec);
+    cJSON_AddNumberToObject(o, "encode_gbps", gbps(e, &r->encode));
+    cJSON_AddNumberToObject(o, "decode_add_gbps", gbps(e, &r->decode_add));
+    cJSON_AddNumberToObject(o, "encode_add_gbps", gbps(e, &r->encode_add));
+    cJSON_AddNumberToObject(o, "bits_per_value", bits_per_value(e));
+    cJSON_AddNumberToObject(o, "encode_memcpys", memcpys(&r->encode));
+    cJSON_AddNumberToObject(o, "decode_add_memcpys", memcpys(&r->decode_add));
+    cJSON_AddNumberToObject(o, "encode_add_memcpys", memcpys(&r->encode_add));
+    cJSON_AddNumberToObject(o, "break_even_mbit", entry_break_even(e));
+    cJSON_AddNumberToObject(o, "rows", (double)r->shape.rows);
+    cJSON_AddNumberToObject(o, "cols", (double)r->shape.cols);
+    return o;
+}
+
+static cJSON *step_json(const cli_bench_step *step)
+{
+    cJSON *const o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "spec", step->spec);
+    cJSON_AddStringToObject(o, "layout", step->layout);
+    cJSON_AddNumberToObject(o, "ms", 1e3 * step->seconds);
+    cJSON_AddNumberToObject(o, "memcpy_ratio", step->seconds / step->memcpy);
+    cJSON_AddNumberToObject(o, "break_even_mbit", step_break_even(step));
+    cJSON_AddNumberToObject(o, "payload_bytes", step->payload_bytes);
+    return o;
+}
+
+cJSON *cli_bench_json(const cli_bench_report *r)
+{
+    cJSON *const o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "values", (double)r->values);
+    cJSON_AddNumberToObject(o, "runs", (double)r->runs);
+    cJSON_AddStringToObject(o, "kernels", r->kernels);
+    cJSON_AddNumberToObject(o, "memcpy_gbps", all_memcpy_gbps(r));
+    cJSON *const compressors = cJSON_AddArrayToObject(o, "compressors");
+    for (size_t i = 0; i < r->count; i++) {
+        cJSON_AddItemToArray(compressors, entry_json(&r->entries[i]));
+    }
+    cJSON *const algorithms = cJSON_AddArrayToObject(o, "algorithms");
+    for (size_t i = 0; i < r->step_count; i++) {
+        cJSON_AddItemToArray(algorithms, step_json(&r->steps[i]));
+    }
+    return o;
+}
+
+// Both figures are in one cell, so that they share a heading.
+static void add_speed(
+    cli_table *t, const cli_bench_entry *e, const cli_bench_time *time)
+{
+    cli_table_add(t, "%6.1f  %7.2f", gbps(e, time), memcpys(time));
+}
+
+static void add_break_even_gbit(cli_table *t, double mbit)
+{
+    if (isnan(mbit)) {
+        cli_table_add(t, "-");
+    } else {
+        cli_table_add(t, "%.1f", mbit / 1000);
+    }
+}
+
+// "25,557,032 values of resnet50, medians of 7 runs; a memcpy takes ...". The
+// model is NULL where there is none.
+static void print_heading(
+    size_t values, const char *model, size_t runs, double gbps)
+{
+    char number[CLI_GROUPED_SIZE];
+    printf(
+        "%s value%s%s%s, medians of %zu run%s; a memcpy takes %.2f ms, %.1f "
+        "GB/s\n\n",
+        cli_grouped(values, number), values == 1 ? "" : "s",
+        model == NULL ? "" : " of ", model == NULL ? "" : model, runs,
+        runs == 1 ? "" : "s", 1e-6 * sizeof(float) * (double)values / gbps,
+        gbps);
+}
+
+static void report_compressors(const cli_bench_report *r)
+{
+    static const char *const heads[] = {
+        "",
+        "bits per",
+        "encode    ",
+        "decode-add  ",
+        "with memory ",
+        "break-even",
+        "compressor",
+        "value",
+        "GB/s  memcpys",
+        "GB/s  memcpys",
+        "GB/s  memcpys",
+        "Gbit/s"};
+    double times[3 * CLI_BENCH_MAX];
+    const size_t count = entry_memcpys(r, times);
+    print_heading(r->values, NULL, r->runs, memcpy_gbps(times, count));
+    cli_table t = cli_table_make("lrrrrr", NULL);
+    for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+        cli_table_add(&t, "%s", heads[i]);
+    }
+    for (size_t i = 0; i < r->count; i++) {
+        const cli_bench_entry *const e = &r->entries[i];
+        cli_table_add(&t, "%s", e->spec);
+        cli_table_add(&t, "%.2f", bits_per_value(e));
+        add_speed(&t, e, &e->result.encode);
+        add_speed(&t, e, &e->result.decode_add);
+        add_speed(&t, e, &e->result.encode_add);
+        add_break_even_gbit(&t, entry_break_even(e));
+    }
+    cli_table_print(&t, stdout);
+    printf(
+        "\nGB/s counts 4 bytes per value. memcpys is the time divided by that "
+        "of "
+        "a memcpy of\nthe same values: 1.00 is as fast, less is faster. With "
+        "memory is encoding with\nerror memory and settling it. On a link "
+        "slower than the break-even, the bytes\nsaved outweigh encode and "
+        "decode-add.\n");
+}
+
+// "choco with sign"
+static void add_step_name(cli_table *t, const cli_bench_step *s)
+{
+    cli_table_add(
+        t, "%s%s%s", s->spec, s->compressor == NULL ? "" : " with ",
+        s->compressor == NULL ? "" : s->compressor);
+}
+
+// All steps are on the tensors of the same model.
+static void report_steps(const cli_bench_report *r)
+{
+    double times[CLI_BENCH_MAX];
+    const size_t count = step_memcpys(r, times);
+    print_heading(
+        r->steps[0].values, r->steps[0].layout, r->runs,
+        memcpy_gbps(times, count));
+    cli_table t = cli_table_make("lrrr", NULL);
+    cli_table_add(&t, "whole step of");
+    cli_table_add(&t, "ms");
+    cli_table_add(&t, "memcpys");
+    cli_table_add(&t, "break-even Gbit/s");
+    for (size_t i = 0; i < r->step_count; i++) {
+        const cli_bench_step *const s = &r->steps[i];
+        add_step_name(&t, s);
+        cli_table_add(&t, "%.2f", 1e3 * s->seconds);
+        cli_table_add(&t, "%.2f", s->seconds / s->memcpy);
+        add_break_even_gbit(&t, step_break_even(s));
+    }
+    cli_table_print(&t, stdout);
+    printf(
+        "\nA step is the computation of one worker, without the time that it "
+        "waits. A worker\nthat mixes models has one neighbour. On a link "
+        "slower "
+        "than the break-even, the\nbytes saved outweigh the step.\n");
+}
+
+void cli_bench_table(const cli_bench_report *r)
+{
+    char processor[CLI_PROCESSOR_SIZE];
+    bool several = false;
+    for (size_t i = 0; i < r->step_count; i++) {
+        several = several || r->steps[i].workers > 1;
+    }
+    cli_processor(processor);
+    printf(
+        "%s, %s kernels, one thread%s\n", processor, r->kernels,
+        several ? " per worker" : "");
+    if (r->count > 0) {
+        report_compressors(r);
+    }
+    if (r->count > 0 && r->step_count > 0) {
+        printf("\n");
+    }
+    if (r->step_count > 0) {
+        report_steps(r);
+    }
+}

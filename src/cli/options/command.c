@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+// The command line of a subcommand: options as "--name value" or "--name=value"
+// in any order, with arguments between them. Everything after a lone "--" is an
+// argument.
+#include "cli/options/command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    OPTIONS_MAX = 64,  // one bit each in `given`
+    COLUMNS = 80,      // of a terminal
+    USAGE_INDENT = 14, // "usage: laconic"
+};
+
+// Finds the option that text[0..len) names.
+static const cli_option *find_option(
+    const cli_option *options, const char *text, size_t len)
+{
+    for (const cli_option *o = options; o->name != NULL; o++) {
+        if (strlen(o->name) == len && memcmp(o->name, text, len) == 0) {
+            return o;
+        }
+    }
+    return NULL;
+}
+
+static lac_status unknown_option(
+    const cli_command *command, const char *text, size_t len)
+{
+    char word[64];
+    (void)snprintf(
+        word, sizeof(word), "%.*s", (int)(len < 63 ? len : 63), text);
+    const char *closest = NULL;
+    size_t distance = CLI_CLOSE + 1;
+    for (const cli_option *o = command->options; o->name != NULL; o++) {
+        if (cli_closer(word, o->name, &distance)) {
+            closest = o->name;
+        }
+    }
+    return lac_fail(
+        LAC_ERR_INVALID, "%s: unknown option --%s%s%s%s", command->name, word,
+        closest == NULL ? "" : "; did you mean --",
+        closest == NULL ? "" : closest, closest == NULL ? "" : "?");
+}
+
+// Reads the option at argv[*i_inout] and moves past its value.
+static lac_status read_option(
+    const cli_command *command, int argc, char **argv, int *i_inout,
+    void *settings, uint64_t *given)
+{
+    const char *const text = argv[*i_inout] + 2;
+    const size_t len = strcspn(text, "=");
+    const cli_option *const o = find_option(command->options, text, len);
+    if (o == NULL) {
+        return unknown_option(command, text, len);
+    }
+    *given |= (uint64_t)1 << (o - command->options);
+    const char *value = text[len] == '=' ? text + len + 1 : NULL;
+    if (o->type == CLI_OPTION_FLAG) {
+        if (value != NULL) {
+            return lac_fail(
+                LAC_ERR_INVALID, "%s: --%s takes no value, found \"%s\"",
+                command->name, o->name, value);
+        }
+        return cli_option_store(o, "", settings);
+    }
+    if (value == NULL && *i_inout + 1 < argc &&
+        strncmp(argv[*i_inout + 1], "--", 2) != 0) {
+        value = argv[++*i_inout];
+    }
+    if (value == NULL) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: --%s has no value, expected --%s %s",
+            command->name, o->name, o->name, o->value);
+    }
+    return cli_option_store(o, value, settings);
+}
+
+// Stores the defaults, and writes which options are required.
+static lac_status store_defaults(
+    const cli_command *command, void *settings, uint64_t *required_out)
+{
+    *required_out = 0;
+    for (size_t i = 0; command->options[i].name != NULL; i++) {
+        const cli_option *const o = &command->options[i];
+        if (i == OPTIONS_MAX) {
+            return lac_fail(
+                LAC_ERR_INVALID, "%s: more than %d options", command->name,
+                OPTIONS_MAX);
+        }
+        const bool none = o->default_value != NULL &&
+                          *o->default_value == '\0' &&
+                          o->type != CLI_OPTION_TEXT;
+        if (o->default_value != NULL && !none) {
+            LAC_TRY(cli_option_store(o, o->default_value, settings));
+        } else if (o->type != CLI_OPTION_FLAG && !none) {
+            *required_out |= (uint64_t)1 << i;
+        }
+    }
+    return LAC_OK;
+}
+
+static lac_status check_complete(
+    const cli_command *command, uint64_t missing, size_t count, char **argv)
+{
+    if (count > command->arguments_max) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: unexpected argument \"%s\", expected %s",
+            command->name, argv[command->arguments_max],
+            *command->arguments == '\0' ? "only options" : command->arguments);
+    }
+    for (size_t i = 0; command->options[i].name != NULL; i++) {
+        if (missing >> i & 1) {
+            return lac_fail(
+                LAC_ERR_INVALID, "%s: --%s %s is missing", command->name,
+                command->options[i].name, command->options[i].value);
+        }
+    }
+    if (count < command->arguments_min) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: %zu argument%s given, expected %s",
+            command->name, count, count == 1 ? " is" : "s are",
+            command->arguments);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (*argv[i] == '\0') {
+            return lac_fail(
+                LAC_ERR_INVALID, "%s: argument %zu is empty, expected %s",
+                command->name, i + 1, command->arguments);
+        }
+    }
+    return LAC_OK;
+}
+
+lac_status cli_parse(
+    const cli_command *command, int argc, char **argv, void *settings,
+    size_t *count_out)
+{
+    uint64_t required = 0, given = 0;
+    size_t count = 0;
+    bool options = true;
+    memset(settings, 0, command->settings_size);
+    LAC_TRY(store_defaults(command, settings, &required));
+    for (int i = 0; i < argc; i++) {
+        if (options && strcmp(argv[i], "--") == 0) {
+            options = false;
+        } else if (options && strncmp(argv[i], "--", 2) == 0) {
+            LAC_TRY(read_option(command, argc, argv, &i, settings, &given));
+        } else {
+            argv[count++] = argv[i];
+        }
+    }
+    LAC_TRY(check_complete(command, required & ~given, count, argv));
+    *count_out = count;
+    return LAC_OK;
+}
+
+static size_t left_width(const cli_option *o)
+{
+    return strlen(o->name) + (o->value == NULL ? 0 : 1 + strlen(o->value));
+}
+
+static void print_option(const cli_option *o, size_t width)
+{
+    const int gap = (int)(width - left_width(o));
+    printf(
+        "  --%s%s%s%*s  %s", o->name, o->value == NULL ? "" : " ",
+        o->value == NULL ? "" : o->value, gap, "", o->help);
+    if (o->choices != NULL) {
+        printf(": %s", o->choices);
+    }
+    if (o->default_value != NULL && *o->default_value != '\0') {
+        printf(" (%s)", o->default_value);
+    } else if (o->default_value == NULL && o->type != CLI_OPTION_FLAG) {
+        printf(" (required)");
+    }
+    printf("\n");
+}
+
+// Prints a word of the usage, on a new line if it does not fit.
+static void print_word(const char *word, size_t *column_inout)
+{
+    const size_t len = 1 + strlen(word);
+    if (*column_inout + len > COLUMNS) {
+        printf("\n%*s", USAGE_INDENT, "");
+        *column_inout = USAGE_INDENT;
+    }
+    printf(" %s", word);
+    *column_inout += len;
+}
+
+static void print_usage(const cli_command *command)
+{
+    char word[COLUMNS];
+    size_t column = strlen("usage: laconic ") + strlen(command->name);
+    printf("usage: laconic %s", command->name);
+    for (const cli_option *o = command->options; o->name != NULL; o++) {
+        const bool required = o->default_value == NULL && o->value != NULL;
+        (void)snprintf(
+            word, sizeof(word), "%s--%s%s%s%s", required ? "" : "[", o->name,
+            o->value == NULL ? "" : " ", o->value == NULL ? "" : o->value,
+            required ? "" : "]");
+        print_word(word, &column);
+    }
+    if (*command->arguments != '\0') {
+        print_word(command->arguments, &column);
+    }
+    printf("\n\n");
+}
+
+void cli_help(const cli_command *command)
+{
+    size_t width = strlen("help");
+    print_usage(command);
+    printf("%s\n\n", command->details);
+    for (const cli_option *o = command->options; o->name != NULL; o++) {
+        width = left_width(o) > width ? left_width(o) : width;
+    }
+    for (const cli_option *o = command->options; o->name != NULL; o++) {
+        print_option(o, width);
+    }
+    printf("  --help%*s  print this text\n", (int)(width - strlen("help")), "");
+}
+
+int cli_failed(void)
+{
+    (void)fflush(stdout);
+    (void)fprintf(stderr, "laconic: %s\n", lac_error_message());
+    return CLI_FAILED;
+}
+
+int cli_misused(const char *command)
+{
+    (void)cli_failed();
+    (void)fprintf(
+        stderr, "try `laconic %s%s--help`\n", command == NULL ? "" : command,
+        command == NULL ? "" : " ");
+    return CLI_USAGE;
+}
+
+int cli_rejected(const char *command, lac_status status)
+{
+    return status == LAC_ERR_INVALID || status == LAC_ERR_NOTFOUND
+               ? cli_misused(command)
+               : cli_failed();
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// Values of options, parsed by type; and the edit distance of two words.
+#include "cli/options/option.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *field(const cli_option *option, void *settings)
+{
+    return (unsigned char *)settings + option->offset;
+}
+
+static lac_status store_u64(
+    const cli_option *option, const char *text, void *settings)
+{
+    char *end = NULL;
+    errno = 0;
+    const uint64_t value = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 ||
+        value < option->min || value > option->max) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "--%s is \"%s\", expected a whole number from %" PRIu64
+            " to %" PRIu64,
+            option->name, text, option->min, option->max);
+    }
+    memcpy(field(option, settings), &value, sizeof(value));
+    return LAC_OK;
+}
+
+static lac_status store_f64(
+    const cli_option *option, const char *text, void *settings)
+{
+    char *end = NULL;
+    const double value = strtod(text, &end);
+    if (end == text || *end != '\0' || !isfinite(value) ||
+        value < option->low || value > option->high) {
+        return lac_fail(
+            LAC_ERR_INVALID, "--%s is \"%s\", expected a number from %g to %g",
+            option->name, text, option->low, option->high);
+    }
+    memcpy(field(option, settings), &value, sizeof(value));
+    return LAC_OK;
+}
+
+static lac_status store_choice(
+    const cli_option *option, const char *text, void *settings)
+{
+    const size_t len = strlen(text);
+    const char *word = option->choices;
+    for (uint32_t i = 0; word != NULL; i++) {
+        const size_t word_len = strcspn(word, "|");
+        if (len == word_len && memcmp(text, word, len) == 0) {
+            memcpy(field(option, settings), &i, sizeof(i));
+            return LAC_OK;
+        }
+        word = word[word_len] == '|' ? word + word_len + 1 : NULL;
+    }
+    return lac_fail(
+        LAC_ERR_INVALID, "--%s is \"%s\", expected one of %s", option->name,
+        text, option->choices);
+}
+
+// Writes word number `index` of a list.
+static void choice_text(
+    const char *choices, uint32_t index, char text[CLI_OPTION_TEXT_SIZE])
+{
+    for (; index > 0; index--) {
+        choices += strcspn(choices, "|") + 1;
+    }
+    (void)snprintf(
+        text, CLI_OPTION_TEXT_SIZE, "%.*s", (int)strcspn(choices, "|"),
+        choices);
+}
+
+const char *cli_option_text(
+    const cli_option *option, const void *settings,
+    char text[CLI_OPTION_TEXT_SIZE])
+{
+    const void *const at = (const unsigned char *)settings + option->offset;
+    switch (option->type) {
+    case CLI_OPTION_TEXT:
+        return *(const char *const *)at;
+    case CLI_OPTION_U64:
+        (void)snprintf(
+            text, CLI_OPTION_TEXT_SIZE, "%" PRIu64, *(const uint64_t *)at);
+        break;
+    case CLI_OPTION_F64:
+        (void)snprintf(
+            text, CLI_OPTION_TEXT_SIZE, "%.17g", *(const double *)at);
+        break;
+    case CLI_OPTION_CHOICE:
+        choice_text(option->choices, *(const uint32_t *)at, text);
+        break;
+    case CLI_OPTION_FLAG:
+        (void)snprintf(
+            text, CLI_OPTION_TEXT_SIZE, "%s", *(const bool *)at ? "yes" : "no");
+        break;
+    }
+    return text;
+}
+
+lac_status cli_option_store(
+    const cli_option *option, const char *text, void *settings)
+{
+    switch (option->type) {
+    case CLI_OPTION_TEXT:
+        memcpy(field(option, settings), &text, sizeof(text));
+        return LAC_OK;
+    case CLI_OPTION_U64:
+        return store_u64(option, text, settings);
+    case CLI_OPTION_F64:
+        return store_f64(option, text, settings);
+    case CLI_OPTION_CHOICE:
+        return store_choice(option, text, settings);
+    case CLI_OPTION_FLAG:
+        memcpy(field(option, settings), &(bool){true}, sizeof(bool));
+        return LAC_OK;
+    }
+    return lac_fail(LAC_ERR_INVALID, "--%s has no type", option->name);
+}
+
+// The Levenshtein distance, one row of its table at a time.
+static size_t edits(const char *a, const char *b, size_t b_len)
+{
+    enum { LONGEST = 63 };
+    size_t row[LONGEST + 1];
+    if (b_len > LONGEST) {
+        return SIZE_MAX;
+    }
+    for (size_t j = 0; j <= b_len; j++) {
+        row[j] = j;
+    }
+    for (size_t i = 0; a[i] != '\0'; i++) {
+        size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (size_t j = 0; j < b_len; j++) {
+            size_t least = diagonal + (a[i] != b[j]);
+            least = row[j] + 1 < least ? row[j] + 1 : least;
+            least = row[j + 1] + 1 < least ? row[j + 1] + 1 : least;
+            diagonal = row[j + 1];
+            row[j + 1] = least;
+        }
+    }
+    return row[b_len];
+}
+
+bool cli_closer(const char *word, const char *name, size_t *distance_inout)
+{
+    const size_t len = strlen(name);
+    const size_t distance = edits(word, name, len);
+    if (distance >= *distance_inout || distance >= len) {
+        return false;
+    }
+    *distance_inout = distance;
+    return true;
+}

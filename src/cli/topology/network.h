@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// Networks of workers, as text and as matrices.
+#ifndef LACONIC_CLI_TOPOLOGY_NETWORK_H
+#define LACONIC_CLI_TOPOLOGY_NETWORK_H
+
+#include <stdio.h>
+
+#include <laconic/laconic.h>
+
+#include "data/output.h"
+
+// cli_network_print prints a blank line and a network as text: a row of the
+// matrix per worker, with the list of neighbours if there is room. It prints
+// nothing if the network is too large for a screen.
+void cli_network_print(const lac_topology *t, FILE *stream);
+
+// cli_network_write writes the mixing matrix, or the product of those of a
+// period, as a .npy file of float64.
+// Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM, leaving nothing behind.
+lac_status cli_network_write(const lac_topology *t, const char *path);
+
+#endif

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// Folders of runs. The lock is on the folder itself: it leaves no file, and it
+// is released when the program ends, however that happens.
+#include "cli/train/folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/train/manifest.h"
+#include "data/dataset.h"
+#include "data/file.h"
+#include "data/output.h"
+
+// Settings that may differ when a run is resumed: its length, where it runs,
+// and its output.
+static const char *const free_settings[] = {
+    "epochs", "data-dir", "transport", "timeout", "out", "resume", "json", NULL,
+};
+
+// Rejects a folder without a manifest that has files which a run would
+// overwrite or resume from.
+static lac_status check_foreign_files(const char *folder)
+{
+    static const char *const names[] = {
+        "latest", "metrics.jsonl", "model.safetensors"};
+    char path[DATA_PATH_SIZE];
+    struct stat info;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        LAC_TRY(data_path_join(path, folder, names[i]));
+        if (lstat(path, &info) == 0) {
+            return lac_fail(
+                LAC_ERR_INVALID,
+                "%s: exists, but there is no manifest.json of its run; name "
+                "another folder with --out",
+                path);
+        }
+    }
+    return LAC_OK;
+}
+
+lac_status cli_train_folder_check(
+    const char *folder, const cJSON *settings, bool resume)
+{
+    bool found = false;
+    const size_t len = strlen(folder);
+    if (len == 0 || len >= DATA_PATH_SIZE) {
+        return lac_fail(
+            LAC_ERR_INVALID, "--out has %zu bytes, expected 1 to %d", len,
+            DATA_PATH_SIZE - 1);
+    }
+    const lac_status status =
+        cli_manifest_check(folder, settings, free_settings, &found);
+    if (found && !resume) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: already holds a run; continue it with --resume, or name "
+            "another folder with --out",
+            folder);
+    }
+    return status == LAC_OK && !found ? check_foreign_files(folder) : status;
+}
+
+static lac_status lock_folder(const char *folder, int *lock_out)
+{
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *lock_out = CLI_NO_LOCK;
+    if (fd < 0) {
+        return LAC_OK; // writable, but not readable
+    }
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        *lock_out = fd;
+        return LAC_OK;
+    }
+    const int problem = errno;
+    (void)close(fd);
+    return problem == EWOULDBLOCK
+               ? lac_fail(
+                     LAC_ERR_INVALID,
+                     "%s: another run is writing to it; wait until it ends, or "
+                     "name another folder with --out",
+                     folder)
+               : LAC_OK;
+}
+
+lac_status cli_train_folder_lock(
+    const char *folder, const cJSON *settings, bool resume, int *lock_out)
+{
+    *lock_out = CLI_NO_LOCK;
+    LAC_TRY(data_folder_make(folder));
+    LAC_TRY(lock_folder(folder, lock_out));
+    // Another run may have started, and ended, since the first check.
+    LAC_TRY(cli_train_folder_check(folder, settings, resume));
+    data_output_sweep(folder);
+    return LAC_OK;
+}
+
+void cli_train_folder_unlock(int lock)
+{
+    if (lock != CLI_NO_LOCK) {
+        (void)close(lock);
+    }
+}

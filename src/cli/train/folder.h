@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// The folder of a training run. Only one run at a time writes to it, and files
+// of another run, or of other programs, are never overwritten.
+#ifndef LACONIC_CLI_TRAIN_FOLDER_H
+#define LACONIC_CLI_TRAIN_FOLDER_H
+
+#include <stdbool.h>
+
+#include <cjson/cJSON.h>
+
+#include <laconic/laconic.h>
+
+enum { CLI_NO_LOCK = -1 };
+
+// cli_train_folder_check checks that a run with these settings may start or,
+// with `resume`, continue in a folder, which need not exist. It changes
+// nothing. Fails with LAC_ERR_INVALID or LAC_ERR_CORRUPT.
+lac_status cli_train_folder_check(
+    const char *folder, const cJSON *settings, bool resume);
+
+// cli_train_folder_lock creates the folder if needed, locks it until
+// cli_train_folder_unlock or the end of the program, checks it again, and
+// removes the partial files of killed runs. Where the file system has no locks,
+// other runs are not excluded, and `*lock_out` is CLI_NO_LOCK.
+// Fails like the check, or if another run has the lock.
+lac_status cli_train_folder_lock(
+    const char *folder, const cJSON *settings, bool resume, int *lock_out);
+
+// cli_train_folder_unlock releases the lock. CLI_NO_LOCK is allowed.
+void cli_train_folder_unlock(int lock);
+
+#endif

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// Manifests, as JSON files.
+#include "cli/train/manifest.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <dnnl.h>
+
+#include "cli/report/table.h"
+#include "data/dataset.h"
+#include "data/file.h"
+#include "data/output.h"
+
+enum { LINE_SIZE = 256 };
+
+cJSON *cli_manifest_settings(const cli_option *options, const void *settings)
+{
+    cJSON *const object = cJSON_CreateObject();
+    for (const cli_option *o = options; o->name != NULL; o++) {
+        char text[CLI_OPTION_TEXT_SIZE];
+        cJSON_AddStringToObject(
+            object, o->name, cli_option_text(o, settings, text));
+    }
+    return object;
+}
+
+static cJSON *machine(void)
+{
+    char text[LINE_SIZE], processor[CLI_PROCESSOR_SIZE];
+    struct utsname system;
+    cJSON *const o = cJSON_CreateObject();
+    cli_processor(processor);
+    cJSON_AddStringToObject(o, "processor", processor);
+    cJSON_AddNumberToObject(
+        o, "processors", (double)sysconf(_SC_NPROCESSORS_ONLN));
+    if (uname(&system) == 0) {
+        (void)snprintf(
+            text, sizeof(text), "%.60s %.100s %.60s", system.sysname,
+            system.release, system.machine);
+        cJSON_AddStringToObject(o, "system", text);
+    }
+    return o;
+}
+
+static cJSON *versions(void)
+{
+    char text[LINE_SIZE];
+    cJSON *const o = cJSON_CreateObject();
+    const dnnl_version_t *const v = dnnl_version();
+    cJSON_AddStringToObject(o, "laconic", lac_version());
+    (void)snprintf(
+        text, sizeof(text), "%d.%d.%d", v->major, v->minor, v->patch);
+    cJSON_AddStringToObject(o, "onednn", text);
+    cJSON_AddStringToObject(o, "compiler", __VERSION__);
+    return o;
+}
+
+static void add_date(cJSON *o)
+{
+    char text[LINE_SIZE];
+    struct tm date;
+    const time_t now = time(NULL);
+    if (gmtime_r(&now, &date) != NULL &&
+        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &date) > 0) {
+        cJSON_AddStringToObject(o, "begun", text);
+    }
+}
+
+lac_status cli_manifest_write(
+    const char *folder, const cJSON *settings, const cJSON *facts)
+{
+    char path[DATA_PATH_SIZE];
+    LAC_TRY(data_path_join(path, folder, "manifest.json"));
+    cJSON *const o = cJSON_CreateObject();
+    cJSON_AddItemToObject(o, "settings", cJSON_Duplicate(settings, true));
+    cJSON_AddItemToObject(o, "facts", cJSON_Duplicate(facts, true));
+    cJSON_AddItemToObject(o, "versions", versions());
+    cJSON_AddItemToObject(o, "machine", machine());
+    add_date(o);
+    char *const text = cJSON_Print(o);
+    cJSON_Delete(o);
+    if (text == NULL) {
+        return lac_fail(LAC_ERR_NOMEM, "%s: no memory for the manifest", path);
+    }
+    const size_t len = strlen(text);
+    text[len] = '\n'; // in place of the zero byte, which is not written
+    const lac_status status =
+        data_file_write(path, (const uint8_t *)text, len + 1);
+    cJSON_free(text);
+    return status;
+}
+
+static bool is_free(const char *name, const char *const *free)
+{
+    for (; *free != NULL; free++) {
+        if (strcmp(name, *free) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static lac_status compare_settings(
+    const char *path, const cJSON *ours, const cJSON *theirs,
+    const char *const *free)
+{
+    for (const cJSON *o = ours->child; o != NULL; o = o->next) {
+        const cJSON *const t =
+            cJSON_GetObjectItemCaseSensitive(theirs, o->string);
+        if (is_free(o->string, free)) {
+            continue;
+        }
+        if (!cJSON_IsString(t)) {
+            return lac_fail(
+                LAC_ERR_CORRUPT, "%s: has no setting \"%s\"", path, o->string);
+        }
+        if (strcmp(o->valuestring, t->valuestring) != 0) {
+            return lac_fail(
+                LAC_ERR_INVALID,
+                "--%s is \"%.100s\", but the run to resume was started with "
+                "\"%.100s\" (%s)",
+                o->string, o->valuestring, t->valuestring, path);
+        }
+    }
+    return LAC_OK;
+}
+
+lac_status cli_manifest_check(
+    const char *folder, const cJSON *settings, const char *const *free,
+    bool *found_out)
+{
+    char path[DATA_PATH_SIZE];
+    data_bytes bytes = {0};
+    *found_out = false;
+    LAC_TRY(data_path_join(path, folder, "manifest.json"));
+    if (!data_is_file(path)) {
+        return LAC_OK;
+    }
+    *found_out = true;
+    LAC_TRY(data_file_read(path, &bytes));
+    cJSON *const manifest =
+        cJSON_ParseWithLength((const char *)bytes.data, bytes.len);
+    const cJSON *const theirs =
+        cJSON_GetObjectItemCaseSensitive(manifest, "settings");
+    const lac_status status =
+        cJSON_IsObject(theirs)
+            ? compare_settings(path, settings, theirs, free)
+            : lac_fail(
+                  LAC_ERR_CORRUPT,
+                  "%s: is not the manifest of a run, expected a JSON "
+                  "object with settings",
+                  path);
+    cJSON_Delete(manifest);
+    data_bytes_free(&bytes);
+    return status;
+}

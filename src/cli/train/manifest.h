@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// The manifest of a run: its settings, the versions of the software, and the
+// machine. A run can be resumed only with the same settings.
+#ifndef LACONIC_CLI_TRAIN_MANIFEST_H
+#define LACONIC_CLI_TRAIN_MANIFEST_H
+
+#include <stdbool.h>
+
+#include <cjson/cJSON.h>
+
+#include "cli/options/option.h"
+
+// cli_manifest_settings returns an object of all options and their values, as a
+// user would write them; NULL if there is no memory.
+cJSON *cli_manifest_settings(const cli_option *options, const void *settings);
+
+// cli_manifest_write writes folder/manifest.json: `settings` and `facts`, which
+// the caller still owns, the versions and the machine.
+// Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM.
+lac_status cli_manifest_write(
+    const char *folder, const cJSON *settings, const cJSON *facts);
+
+// cli_manifest_check writes to `*found_out` whether `folder` has a manifest,
+// and compares its settings with `settings`, except those named in `free`,
+// which ends with NULL. Fails with LAC_ERR_INVALID if a setting differs, or
+// with LAC_ERR_CORRUPT.
+lac_status cli_manifest_check(
+    const char *folder, const cJSON *settings, const char *const *free,
+    bool *found_out);
+
+#endif

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+// The report of a training run: the quality of the models, the bytes sent, the
+// cost of compression, and the link speeds for which it pays.
+#include "cli/train/report.h"
+
+#include <math.h>
+
+#include "cli/report/table.h"
+
+static double total_memory(const train_facts *f)
+{
+    const train_memory *const m = &f->memory;
+    return (double)m->parameters + (double)m->gradient + (double)m->optimiser +
+           (double)m->activations + (double)m->algorithm;
+}
+
+static double times_fewer(const train_run *run)
+{
+    return run->result.uncompressed_bytes /
+           (double)run->result.metrics.usage.traffic.payload_bytes;
+}
+
+// Per worker. NaN if nothing was saved.
+static double run_break_even(const train_run *run)
+{
+    const train_usage *const u = &run->result.metrics.usage;
+    const double saved =
+        run->result.uncompressed_bytes - (double)u->traffic.payload_bytes;
+    return cli_break_even_mbit(saved / run->world, u->compress_seconds);
+}
+
+static const char *family_name(lac_family family)
+{
+    return family == LAC_FAMILY_MODEL ? "model" : "gradient";
+}
+
+static cJSON *memory_json(const train_facts *f)
+{
+    const train_memory *const m = &f->memory;
+    cJSON *const o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "parameters", (double)m->parameters);
+    cJSON_AddNumberToObject(o, "gradient", (double)m->gradient);
+    cJSON_AddNumberToObject(o, "optimiser", (double)m->optimiser);
+    cJSON_AddNumberToObject(o, "activations", (double)m->activations);
+    cJSON_AddNumberToObject(o, "algorithm", (double)m->algorithm);
+    return o;
+}
+
+cJSON *cli_train_facts(const train_facts *f)
+{
+    cJSON *const o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "parameters", (double)f->parameters);
+    cJSON_AddNumberToObject(o, "epoch_steps", (double)f->epoch_steps);
+    cJSON_AddNumberToObject(o, "first_step", (double)f->first_step);
+    cJSON_AddStringToObject(o, "family", family_name(f->family));
+    if (!isnan(f->gamma)) {
+        cJSON_AddNumberToObject(o, "gamma", f->gamma);
+    }
+    cJSON_AddItemToObject(o, "memory", memory_json(f));
+    return o;
+}
+
+cJSON *cli_train_json(const train_run *run)
+{
+    const train_result *const r = &run->result;
+    cJSON *const o = train_metrics_json(&r->metrics);
+    cJSON_AddNumberToObject(o, "workers", run->world);
+    cJSON_AddNumberToObject(o, "parameters", (double)r->facts.parameters);
+    if (!isnan(r->facts.gamma)) {
+        cJSON_AddNumberToObject(o, "gamma", r->facts.gamma);
+    }
+    cJSON_AddNumberToObject(o, "uncompressed_bytes", r->uncompressed_bytes);
+    cJSON_AddNumberToObject(o, "times_fewer", times_fewer(run));
+    cJSON_AddNumberToObject(o, "memory_bytes", total_memory(&r->facts));
+    cJSON_AddItemToObject(o, "memory", memory_json(&r->facts));
+    cJSON_AddNumberToObject(o, "break_even_mbit", run_break_even(run));
+    cJSON_AddNumberToObject(o, "seconds", r->seconds);
+    return o;
+}
+
+static void add_quality(const train_run *run, cli_table *t)
+{
+    const train_metrics *const m = &run->result.metrics;
+    char value[CLI_CELL_SIZE];
+    if (isnan(m->test_accuracy)) {
+        cli_table_row(
+            t, m->text ? "perplexity" : "accuracy", "unknown",
+            "there is no test set");
+        return;
+    }
+    if (m->text) {
+        (void)snprintf(value, sizeof(value), "%.2f", exp(m->test_loss));
+        cli_table_row(
+            t, "perplexity", value, "mean of the workers' own models");
+        (void)snprintf(value, sizeof(value), "%.2f", exp(m->averaged_loss));
+        cli_table_row(t, "", value, "of the averaged model");
+        return;
+    }
+    (void)snprintf(value, sizeof(value), "%.2f %%", 100 * m->test_accuracy);
+    cli_table_row(t, "accuracy", value, "mean of the workers' own models");
+    (void)snprintf(value, sizeof(value), "%.2f %%", 100 * m->averaged_accuracy);
+    cli_table_row(t, "", value, "of the averaged model");
+}
+
+static void add_traffic(const train_run *run, cli_table *t)
+{
+    const train_result *const r = &run->result;
+    const lac_traffic *const sent = &r->metrics.usage.traffic;
+    char value[CLI_CELL_SIZE], text[CLI_BYTES_SIZE];
+    if (run->world == 1) {
+        cli_table_row(t, "bytes", "0", "a single worker sends nothing");
+        return;
+    }
+    (void)snprintf(
+        value, sizeof(value), "in %llu messages",
+        (unsigned long long)sent->messages);
+    cli_table_row(
+        t, "bytes", cli_bytes((double)sent->payload_bytes, text), value);
+    (void)snprintf(value, sizeof(value), "%.1f x", times_fewer(run));
+    cli_table_row(
+        t, "fewer bytes", value,
+        r->facts.family == LAC_FAMILY_MODEL ? "than uncompressed gossip"
+                                            : "than uncompressed all-reduce");
+}
+
+static void add_memory(const train_run *run, cli_table *t)
+{
+    const train_memory *const m = &run->result.facts.memory;
+    char note[CLI_CELL_SIZE], total[CLI_BYTES_SIZE], text[5][CLI_BYTES_SIZE];
+    (void)snprintf(
+        note, sizeof(note),
+        "per worker: parameters %s, gradient %s, optimiser %s,",
+        cli_bytes((double)m->parameters, text[0]),
+        cli_bytes((double)m->gradient, text[1]),
+        cli_bytes((double)m->optimiser, text[2]));
+    cli_table_row(
+        t, "memory", cli_bytes(total_memory(&run->result.facts), total), note);
+    (void)snprintf(
+        note, sizeof(note), "activations %s, algorithm %s",
+        cli_bytes((double)m->activations, text[3]),
+        cli_bytes((double)m->algorithm, text[4]));
+    cli_table_row(t, "", "", note);
+}
+
+static void add_break_even(const train_run *run, cli_table *t)
+{
+    const double mbit = run_break_even(run);
+    char value[CLI_CELL_SIZE];
+    if (run->world == 1) {
+        return;
+    }
+    if (isnan(mbit)) {
+        cli_table_row(t, "break-even", "none", "nothing is saved on any link");
+        return;
+    }
+    (void)snprintf(
+        value, sizeof(value), mbit < 10 ? "%.1f Mbit/s" : "%.0f Mbit/s", mbit);
+    cli_table_row(
+        t, "break-even", value,
+        "compression saves time on slower links, costs time on faster");
+}
+
+static void add_time(const train_run *run, cli_table *t)
+{
+    const train_result *const r = &run->result;
+    const train_usage *const u = &r->metrics.usage;
+    char value[CLI_CELL_SIZE], note[CLI_CELL_SIZE];
+    (void)snprintf(value, sizeof(value), "%.1f s", r->seconds);
+    (void)snprintf(
+        note, sizeof(note),
+        "per worker: computed %.1f s, compressed %.1f s, waited %.1f s",
+        u->compute_seconds, u->compress_seconds, u->wait_seconds);
+    cli_table_row(t, "time", value, note);
+}
+
+void cli_train_table(const train_run *run, const char *topology, FILE *stream)
+{
+    const train_plan *const p = &run->plan;
+    const train_facts *const f = &run->result.facts;
+    char value[CLI_CELL_SIZE], number[CLI_GROUPED_SIZE];
+    cli_table t = cli_table_make("lrl", NULL);
+    (void)snprintf(
+        value, sizeof(value), "of %s parameters, on %s",
+        cli_grouped(f->parameters, number), data_set_info(p->set)->name);
+    cli_table_row(&t, "model", p->model, value);
+    (void)snprintf(value, sizeof(value), "%u", run->world);
+    cli_table_row(
+        &t, "workers", value,
+        f->family == LAC_FAMILY_MODEL ? topology : "all-reduce");
+    cli_table_row(
+        &t, "algorithm", p->algorithm.spec,
+        p->algorithm.compressor == NULL ? "" : p->algorithm.compressor);
+    if (!isnan(f->gamma)) {
+        (void)snprintf(value, sizeof(value), "%.4g", f->gamma);
+        cli_table_row(&t, "gamma", value, "");
+    }
+    (void)snprintf(value, sizeof(value), "%llu", (unsigned long long)p->epochs);
+    char note[CLI_CELL_SIZE];
+    (void)snprintf(
+        note, sizeof(note), "%s steps",
+        cli_grouped(run->result.metrics.step, number));
+    cli_table_row(&t, "epochs", value, note);
+    add_quality(run, &t);
+    add_traffic(run, &t);
+    add_memory(run, &t);
+    add_break_even(run, &t);
+    add_time(run, &t);
+    cli_table_print(&t, stream);
+}

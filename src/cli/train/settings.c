@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// The options of `laconic train`, and the plan that they define.
+#include "cli/train/settings.h"
+
+#include <stddef.h>
+
+#include "train/feed.h"
+
+typedef cli_train_settings settings;
+
+enum { BATCH_MAX = 1 << 20 };
+
+// clang-format off
+#define TEXT(field, option, shown, otherwise, words)                           \
+    {.name = (option), .type = CLI_OPTION_TEXT,                                \
+     .offset = offsetof(settings, field), .value = (shown),                    \
+     .default_value = (otherwise), .help = (words)}
+#define WHOLE(field, option, otherwise, least, most, words)                    \
+    {.name = (option), .type = CLI_OPTION_U64,                                 \
+     .offset = offsetof(settings, field), .value = "N",                        \
+     .default_value = (otherwise), .min = (least), .max = (most),              \
+     .help = (words)}
+#define NUMBER(field, option, otherwise, least, most, words)                   \
+    {.name = (option), .type = CLI_OPTION_F64,                                 \
+     .offset = offsetof(settings, field), .value = "X",                        \
+     .default_value = (otherwise), .low = (least), .high = (most),             \
+     .help = (words)}
+#define CHOICE(field, option, words, otherwise, about)                         \
+    {.name = (option), .type = CLI_OPTION_CHOICE,                              \
+     .offset = offsetof(settings, field), .value = "NAME",                     \
+     .default_value = (otherwise), .choices = (words), .help = (about)}
+#define FLAG(field, option, words)                                             \
+    {.name = (option), .type = CLI_OPTION_FLAG,                                \
+     .offset = offsetof(settings, field), .help = (words)}
+
+const cli_option cli_train_options[] = {
+    TEXT(model, "model", "SPEC", "lenet",
+         "model to train; see `laconic list`"),
+    TEXT(data, "data", "NAME", "fashion-mnist", "data set"),
+    TEXT(data_dir, "data-dir", "DIR", "",
+         "folder of the data set (that of its package)"),
+    TEXT(algorithm, "algorithm", "SPEC", "powergossip",
+         "how the workers communicate"),
+    CLI_OPTION_COMPRESSOR(settings),
+    CLI_OPTION_TOPOLOGY(settings),
+    WHOLE(epochs, "epochs", "5", 1, UINT32_MAX,
+          "passes over the training set"),
+    WHOLE(batch, "batch", "32", 1, BATCH_MAX,
+          "examples per worker and step; rows of a text"),
+    WHOLE(bptt, "bptt", "30", 1, BATCH_MAX,
+          "words of back-propagation through time"),
+    CHOICE(optimizer, "optimizer", "sgd|adam", "sgd",
+           "adam needs a gradient algorithm"),
+    NUMBER(lr, "lr", "0.1", 0, 1e6, "learning rate"),
+    NUMBER(momentum, "momentum", "0.9", 0, 1, "of sgd, local to a worker"),
+    CHOICE(nesterov, "nesterov", "torch|powersgd|no", "torch",
+           "form of the momentum"),
+    NUMBER(weight_decay, "weight-decay", "0", 0, 1e6,
+           "L2 penalty; batch norms have none"),
+    NUMBER(clip, "clip", "0", 0, 1e30,
+           "largest norm of a worker's gradient; 0: none"),
+    CHOICE(schedule, "schedule", "constant|step|cosine", "constant",
+           "of the learning rate"),
+    NUMBER(warmup, "warmup", "0", 0, 1e6,
+           "epochs of linear warm-up"),
+    TEXT(milestones, "milestones", "E,E,...", "",
+         "epochs after which `step` divides the rate by 10"),
+    TEXT(split, "split", "RULE", "shuffle",
+         "shuffle, fixed, sorted or dirichlet:ALPHA"),
+    FLAG(augment, "augment", "crop and mirror the training images"),
+    WHOLE(limit, "limit", "0", 0, UINT32_MAX,
+          "train on the first N examples only; 0: all"),
+    WHOLE(checkpoint_every, "checkpoint-every", "0", 0, UINT32_MAX,
+          "steps between checkpoints; 0: one per epoch"),
+    FLAG(overlap, "overlap", "gossip while gradients are computed"),
+    TEXT(out, "out", "DIR", NULL, "folder for metrics and checkpoints"),
+    FLAG(resume, "resume", "continue the run in DIR"),
+    CLI_OPTION_SEED(settings),
+    CLI_OPTIONS_LAUNCH(settings),
+    CLI_OPTION_JSON(settings),
+    {0},
+};
+// clang-format on
+
+// Rejects settings that contradict each other.
+static lac_status check_plan(const cli_train_settings *s, const train_plan *p)
+{
+    lac_cost cost;
+    LAC_TRY(lac_algorithm_cost(&p->algorithm, &cost));
+    const bool gradient = cost.family == LAC_FAMILY_GRADIENT;
+    if (gradient && s->overlap) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "--overlap: %s averages gradients, so it must wait for them; "
+            "expected a model algorithm",
+            s->algorithm);
+    }
+    if (!gradient && p->optimiser.rule == TRAIN_ADAM) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "--optimizer adam: %s mixes models, expected a gradient algorithm "
+            "such as allreduce or powersgd",
+            s->algorithm);
+    }
+    return s->augment ? train_feed_can_augment(data_set_info(p->set)) : LAC_OK;
+}
+
+lac_status cli_train_plan(
+    const cli_train_settings *s, const data_set *set,
+    const lac_topology *topology, const lac_layout *layout, train_plan *out)
+{
+    train_plan *const p = out;
+    *p = (train_plan){
+        .model = s->model,
+        .set = set,
+        .batch = (uint32_t)s->batch,
+        .steps = (uint32_t)s->bptt,
+        .augment = s->augment,
+        .optimiser =
+            {
+                .rule = (train_rule)s->optimizer,
+                .nesterov = (train_nesterov)s->nesterov,
+                .momentum = s->momentum,
+                .weight_decay = s->weight_decay,
+            },
+        .schedule =
+            {
+                .course = (train_course)s->schedule,
+                .rate = s->lr,
+                .warmup = s->warmup,
+                .epochs = (double)s->epochs,
+            },
+        .clip = s->clip,
+        .epochs = s->epochs,
+        .overlap = s->overlap,
+        .algorithm = lac_algorithm_options_default(),
+        .seed = s->seed,
+        .folder = s->out,
+        .checkpoint_every = s->checkpoint_every,
+        .resume = s->resume,
+    };
+    p->algorithm.spec = s->algorithm;
+    p->algorithm.compressor = cli_given(s->compressor);
+    p->algorithm.topology = topology;
+    p->algorithm.layout = layout;
+    p->algorithm.seed = s->seed;
+    p->algorithm.timeout = s->launch.timeout;
+    p->algorithm.training = true;
+    LAC_TRY(data_split_parse(s->split, &p->split));
+    LAC_TRY(train_milestones_parse(s->milestones, &p->schedule));
+    return check_plan(s, p);
+}

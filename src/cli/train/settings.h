@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// The settings of `laconic train`, and the plan of the run that they define.
+#ifndef LACONIC_CLI_TRAIN_SETTINGS_H
+#define LACONIC_CLI_TRAIN_SETTINGS_H
+
+#include "cli/launch/launch.h"
+#include "cli/options/option.h"
+#include "train/run.h"
+
+typedef struct cli_train_settings {
+    const char *model;
+    const char *data;
+    const char *data_dir;
+    const char *algorithm;
+    const char *compressor;
+    const char *topology;
+    uint64_t epochs;
+    uint64_t batch;
+    uint64_t bptt;
+    uint32_t optimizer;
+    double lr;
+    double momentum;
+    uint32_t nesterov;
+    double weight_decay;
+    double clip;
+    uint32_t schedule;
+    double warmup;
+    const char *milestones;
+    const char *split;
+    bool augment;
+    uint64_t limit;
+    uint64_t checkpoint_every;
+    bool overlap;
+    const char *out;
+    bool resume;
+    uint64_t seed;
+    cli_launch_options launch;
+    bool json;
+} cli_train_settings;
+
+// The options that fill the settings.
+extern const cli_option cli_train_options[];
+
+// cli_train_plan writes the plan of a run on `set`, by workers that `topology`
+// connects, of a model with the layout `layout`.
+// Fails with LAC_ERR_INVALID or LAC_ERR_NOTFOUND if a word is unknown or
+// settings contradict each other.
+lac_status cli_train_plan(
+    const cli_train_settings *s, const data_set *set,
+    const lac_topology *topology, const lac_layout *layout, train_plan *out);
+
+#endif
