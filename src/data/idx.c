@@ -28,7 +28,7 @@ static lac_status read_header(
 }
 
 // Checks that the values fill the rest of the file.
-static lac_status check_values(
+static lac_status idx_check_values(
     const data_bytes *bytes, size_t header, uint64_t values)
 {
     if (bytes->len - header != values) {
@@ -52,7 +52,7 @@ lac_status data_idx_images(const data_bytes *bytes, data_idx *out)
             "to %d",
             bytes->name, size[0], size[1], size[2], SIDE_MAX);
     }
-    LAC_TRY(check_values(
+    LAC_TRY(idx_check_values(
         bytes, HEADER + 3 * DIMENSION, (uint64_t)size[0] * size[1] * size[2]));
     *out = (data_idx){
         size[0], size[1], size[2], bytes->data + HEADER + 3 * DIMENSION};
@@ -64,7 +64,7 @@ lac_status data_idx_labels(
 {
     uint32_t size[1] = {0};
     LAC_TRY(read_header(bytes, 1, size));
-    LAC_TRY(check_values(bytes, HEADER + DIMENSION, size[0]));
+    LAC_TRY(idx_check_values(bytes, HEADER + DIMENSION, size[0]));
     const uint8_t *const values = bytes->data + HEADER + DIMENSION;
     for (uint32_t i = 0; i < size[0]; i++) {
         if (values[i] >= classes) {

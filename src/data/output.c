@@ -4,7 +4,7 @@
 // A temporary file is named after its process, `.laconic-PID-N`, and is locked
 // (flock) while it is written. A killed process leaves it; the next write to
 // that folder removes it. A file is taken for abandoned only if no process here
-// has that PID and nobody, on this machine or on another that shares the
+// has that PID and no process, on this machine or on another that shares the
 // folder, holds its lock.
 #include "data/output.h"
 
@@ -213,7 +213,7 @@ static bool is_same_file(int folder, const char *name, int fd)
            by_name.st_dev == by_fd.st_dev && by_name.st_ino == by_fd.st_ino;
 }
 
-// Removes a file unless somebody holds its lock.
+// Removes a file unless a process holds its lock.
 static void remove_if_unlocked(int folder, const char *name)
 {
     const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;

@@ -298,7 +298,8 @@ void train_checkpoint_discard(const char *folder, uint64_t step)
     }
 }
 
-static lac_status check_place(const train_file *f, const train_place *place)
+static lac_status checkpoint_check_place(
+    const train_file *f, const train_place *place)
 {
     uint64_t world, rank, step;
     LAC_TRY(train_file_number(f, "world", &world));
@@ -349,7 +350,7 @@ lac_status train_checkpoint_read(
     train_file f;
     placed_record m;
     LAC_TRY(open_worker_file(place, path, &f));
-    lac_status status = check_place(&f, place);
+    lac_status status = checkpoint_check_place(&f, place);
     if (status == LAC_OK) {
         status = placed_record_init(&m, place, record);
     }

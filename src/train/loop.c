@@ -101,7 +101,7 @@ static void decide(train_worker *w, const train_report *reports)
     w->decision = decision;
 }
 
-static lac_status synchronise(train_worker *w)
+static lac_status loop_synchronise(train_worker *w)
 {
     train_report report = {0};
     const train_report *reports = NULL;
@@ -173,7 +173,7 @@ static bool checkpoint_is_due(const train_worker *w)
 
 static lac_status run_steps(train_worker *w)
 {
-    LAC_TRY(synchronise(w));
+    LAC_TRY(loop_synchronise(w));
     // A resumed run has a checkpoint already.
     if (w->decision.stop != 0 && w->step == 0) {
         return train_worker_save(w);
@@ -184,7 +184,7 @@ static lac_status run_steps(train_worker *w)
         }
         LAC_TRY(train_worker_step(w));
         if (w->step == w->decision.next || ended_epoch(w)) {
-            LAC_TRY(synchronise(w));
+            LAC_TRY(loop_synchronise(w));
         }
         if (ended_epoch(w)) {
             LAC_TRY(finish_epoch(w, true));
@@ -224,7 +224,7 @@ static void gather_facts(train_worker *w, train_facts *out)
 
 // Locks the folder against other runs. One may have written to it after this
 // run loaded its checkpoint.
-static lac_status lock_folder(const train_worker *w)
+static lac_status loop_lock_folder(const train_worker *w)
 {
     const train_hooks *const hooks = &w->run->hooks;
     const char *const folder = w->run->plan.folder;
@@ -269,7 +269,7 @@ static lac_status start_run(train_worker *w, const train_report *reports)
 {
     const train_plan *const plan = &w->run->plan;
     const train_hooks *const hooks = &w->run->hooks;
-    LAC_TRY(lock_folder(w));
+    LAC_TRY(loop_lock_folder(w));
     LAC_TRY(check_start(w, reports));
     gather_facts(w, &w->run->result.facts);
     w->started = w->last_time = loop_now(w);

@@ -134,7 +134,7 @@ static lac_status find_cut(
 {
     const char *const text = (const char *)bytes->data;
     double before = -1;
-    size_t line = 1, keep = 0;
+    size_t line = 1, cut = 0;
     for (size_t at = 0; at < bytes->len; line++) {
         const char *const end = memchr(text + at, '\n', bytes->len - at);
         if (end == NULL) {
@@ -147,9 +147,9 @@ static lac_status find_cut(
         }
         before = found;
         at += len + 1;
-        keep = found <= (double)step ? at : keep;
+        cut = found <= (double)step ? at : cut;
     }
-    *len_out = keep;
+    *len_out = cut;
     return LAC_OK;
 }
 

@@ -254,21 +254,21 @@ static lac_status shape_differs(
     for (size_t i = 0; i < t->dimension_count; i++) {
         sizes[i] = (double)t->dimensions[i];
     }
-    cJSON *const wanted =
+    cJSON *const required =
         cJSON_CreateDoubleArray(sizes, (int)t->dimension_count);
-    if (wanted == NULL) {
+    if (required == NULL) {
         return data_no_memory(f->bytes.name, sizeof(sizes));
     }
     show_shape(shape, found);
-    show_shape(wanted, expected);
-    cJSON_Delete(wanted);
+    show_shape(required, expected);
+    cJSON_Delete(required);
     return lac_fail(
         LAC_ERR_INVALID, "%s: the shape of tensor '%s%s' is %s, expected %s",
         f->bytes.name, train_tensor_prefix(t), t->name, found, expected);
 }
 
 // Checks one tensor of the header, whose values must begin at `*at`.
-static lac_status check_tensor(
+static lac_status safetensors_check_tensor(
     const train_file *f, const cJSON *item, const train_tensor *t, size_t *at)
 {
     char text[TRAIN_SHOWN_SIZE];
@@ -311,7 +311,7 @@ static lac_status check_tensor(
 
 // Returns the index of the tensor with this name, or tensor_count if there is
 // none. The search begins at `guess`, because the order usually is the same.
-static size_t find_tensor(
+static size_t safetensors_find_tensor(
     const train_record *record, size_t guess, const char *name)
 {
     for (size_t i = 0; i < record->tensor_count; i++) {
@@ -335,7 +335,7 @@ static lac_status place_tensors(
         if (item == train_file_metadata(f)) {
             continue;
         }
-        const size_t i = find_tensor(record, guess++, item->string);
+        const size_t i = safetensors_find_tensor(record, guess++, item->string);
         if (i == record->tensor_count) {
             return lac_fail(
                 LAC_ERR_INVALID, "%s: has an unexpected tensor '%s'",
@@ -347,7 +347,7 @@ static lac_status place_tensors(
                 f->bytes.name, train_shown(item->string, text));
         }
         places[i] = at;
-        LAC_TRY(check_tensor(f, item, &record->tensors[i], &at));
+        LAC_TRY(safetensors_check_tensor(f, item, &record->tensors[i], &at));
     }
     for (size_t i = 0; i < record->tensor_count; i++) {
         if (places[i] == SIZE_MAX) {

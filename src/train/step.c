@@ -112,7 +112,7 @@ static lac_status reduce_step(train_worker *w)
                                              : diverged(w, "the model");
 }
 
-static lac_status end_round(train_worker *w, const float *const *updates)
+static lac_status step_end_round(train_worker *w, const float *const *updates)
 {
     const double begun = step_now(w);
     const lac_status status = lac_algorithm_end(
@@ -138,10 +138,10 @@ static lac_status gossip_step(train_worker *w)
         if (!all_finite(w->gradient, w->n)) {
             return diverged(w, "the step");
         }
-        LAC_TRY(end_round(w, w->updates));
+        LAC_TRY(step_end_round(w, w->updates));
         return all_finite(w->x, w->n) ? LAC_OK : diverged(w, "the model");
     }
-    LAC_TRY(end_round(w, NULL));
+    LAC_TRY(step_end_round(w, NULL));
     choose_step(w);
     return add_step(w->x, w->gradient, w->n) ? LAC_OK
                                              : diverged(w, "the model");

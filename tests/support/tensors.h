@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A small record to write and to read: matrix, bytes, scalar, nothing; and two
-// numbers.
+// A small record to write and to read: a matrix, bytes, a scalar, an empty
+// tensor, and two numbers.
 #ifndef LACONIC_TESTS_TENSORS_H
 #define LACONIC_TESTS_TENSORS_H
 

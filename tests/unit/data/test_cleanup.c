@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A signal that ends the program takes the files away that are not finished.
+// A signal that ends the program removes unfinished files.
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -17,8 +17,8 @@ static void pass_on(int number)
     (void)raise(SIGTERM);
 }
 
-// Writes a file in a process of its own, where the limit on the size of files
-// makes a SIGTERM in the middle of it. Returns how that process ended.
+// Writes a file in a separate process, where the limit on the file size raises
+// SIGTERM in the middle of it. Returns the wait status of that process.
 static int end_of_interrupted_write(bool ignored)
 {
     const pid_t child = fork();

@@ -181,7 +181,7 @@ static void a_folder_of_texts_is_parted(void **state)
     data_set_close(set);
 }
 
-static void what_is_missing_is_said(void **state)
+static void missing_files_are_reported(void **state)
 {
     (void)state;
     data_set *set = NULL;
@@ -255,7 +255,7 @@ int main(void)
         IN_FOLDER(tables_have_classes_and_zeros),
         IN_FOLDER(a_text_has_its_own_parts),
         IN_FOLDER(a_folder_of_texts_is_parted),
-        IN_FOLDER(what_is_missing_is_said),
+        IN_FOLDER(missing_files_are_reported),
         IN_FOLDER(fashion_is_whole_and_balanced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,8 +5,7 @@
 #include "data/libsvm.h"
 #include "lac_test.h"
 
-// In a block that ends where the text does, so that a sanitizer sees a byte
-// too much.
+// The block ends with the text, so that a sanitizer detects a read beyond it.
 static lac_status parse(const char *text, data_table *out)
 {
     const size_t len = strlen(text);

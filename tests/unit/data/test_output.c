@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files are read whole and written whole or not at all, by many threads at
-// once if they like.
+// Files are written whole or not at all, also by many threads at once.
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,9 +15,9 @@
 #include "folder.h"
 #include "lac_test.h"
 
-// What was done to make a file last, in order: a file flushed 'f', a folder
-// flushed 'd', a file renamed 'r'.
-static _Thread_local char deeds[64];
+// The calls that make a file durable, in order: 'f' a file flushed, 'd' a
+// folder flushed, 'r' a file renamed.
+static _Thread_local char calls[64];
 
 // If set, a rename notes whether this file is locked.
 static const char *temporary;
@@ -29,11 +28,11 @@ int __wrap_fsync(int fd);
 int __real_rename(const char *from, const char *to);
 int __wrap_rename(const char *from, const char *to);
 
-static void note(char deed)
+static void note(char call)
 {
-    const size_t len = strlen(deeds);
-    if (len + 1 < sizeof(deeds)) {
-        deeds[len] = deed;
+    const size_t len = strlen(calls);
+    if (len + 1 < sizeof(calls)) {
+        calls[len] = call;
     }
 }
 
@@ -78,9 +77,9 @@ static void what_is_written_is_read(void **state)
 static void what_is_written_lasts(void **state)
 {
     (void)state;
-    memset(deeds, 0, sizeof(deeds));
+    memset(calls, 0, sizeof(calls));
     assert_ok(write_text("a", "first"));
-    assert_string_equal(deeds, "frd");
+    assert_string_equal(calls, "frd");
     assert_int_equal(empty_folder(), 1);
 }
 
@@ -267,7 +266,7 @@ static void a_link_to_nothing_is_followed_as_well(void **state)
     assert_int_equal(empty_folder(), 3);
 }
 
-static void links_in_a_circle_are_told(void **state)
+static void circular_links_are_reported(void **state)
 {
     (void)state;
     assert_int_equal(symlink("b", "a"), 0);
@@ -313,8 +312,7 @@ static void devices_are_written_directly(void **state)
         "/dev/full: cannot write: No space left on device");
 }
 
-// More than the first buffer has room for, several times over, and every byte
-// in its place.
+// Several times the first buffer, and every byte is right.
 static void a_pipe_is_read_to_its_end(void **state)
 {
     (void)state;
@@ -354,12 +352,12 @@ static void what_cannot_be_read_is_named(void **state)
 static void folders_are_made_with_those_above_them_and_last(void **state)
 {
     (void)state;
-    memset(deeds, 0, sizeof(deeds));
+    memset(calls, 0, sizeof(calls));
     assert_ok(data_folder_make("up/middle//low/"));
     assert_true(data_is_folder("up/middle/low"));
-    assert_string_equal(deeds, "ddd"); // one for each that is new
+    assert_string_equal(calls, "ddd"); // one for each that is new
     assert_ok(data_folder_make("up/middle/low"));
-    assert_string_equal(deeds, "ddd");
+    assert_string_equal(calls, "ddd");
     assert_ok(data_folder_make("/"));
 }
 
@@ -400,7 +398,7 @@ int main(void)
             a_new_file_has_the_usual_mode_and_an_old_one_keeps_its),
         cmocka_unit_test(a_link_stays_a_link),
         cmocka_unit_test(a_link_to_nothing_is_followed_as_well),
-        cmocka_unit_test(links_in_a_circle_are_told),
+        cmocka_unit_test(circular_links_are_reported),
         cmocka_unit_test(an_empty_path_is_refused),
         cmocka_unit_test(failures_leave_nothing_behind),
         cmocka_unit_test(devices_are_written_directly),

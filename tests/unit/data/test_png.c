@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// PNG images made here, with every filter, come back; damaged ones do not.
+// PNG images with every filter are read; damaged ones are rejected.
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,7 +95,7 @@ static int make_pixels(void **state)
     return 0;
 }
 
-// From a block that ends where the file does.
+// The block ends with the file, so that a sanitizer detects a read beyond it.
 static lac_status read_file(size_t len, uint8_t **out)
 {
     data_bytes bytes = {"file", malloc(len + (len == 0)), len};

@@ -15,7 +15,7 @@
 
 enum { MB = 1 << 20, LIMIT_MB = 80, VALUES_MAX = 1 << 17, LABELS = 64 };
 
-// How a process ends.
+// The exit codes of a process.
 enum { DONE, REFUSED, WRONG };
 
 static float parameters[VALUES_MAX], gradient[VALUES_MAX], carry[VALUES_MAX];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The gradient of the language model: against differences of its loss, under
-// dropout, and as a direction to go.
+// dropout, and as a direction of descent.
 #include "lstm_test.h"
 
 // Central differences of the mean loss. A step of 2^-7 leaves an error of
@@ -89,7 +89,7 @@ static void assert_share(size_t count, double q)
     assert_true(fabs((double)count - n * q) < 5 * sqrt(n * q * (1 - q)));
 }
 
-static void dropout_keeps_as_much_as_it_says(void **state)
+static void dropout_drops_its_share(void **state)
 {
     (void)state;
     model m = {.noise = key_of(3)};
@@ -155,7 +155,7 @@ int main(void)
         cmocka_unit_test(the_gradient_is_the_slope_of_the_loss),
         cmocka_unit_test(the_gradient_is_the_slope_under_dropout),
         cmocka_unit_test(equal_keys_drop_alike_and_others_do_not),
-        cmocka_unit_test(dropout_keeps_as_much_as_it_says),
+        cmocka_unit_test(dropout_drops_its_share),
         cmocka_unit_test(steps_against_the_gradient_lower_the_loss),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@
 #include "nn/lstm_kernels.h"
 #include "nn/lstm_math.h"
 
-// The bound that lstm_math.h promises.
+// The bound of lstm_math.h.
 #define CLOSE 2e-7
 
 static double error_of(float got, double expected)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// There is always a latest set that is complete, and nothing but sets is ever
-// removed.
+// The latest set is always complete, and only sets are removed.
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -56,8 +55,8 @@ static void the_last_two_sets_are_kept(void **state)
     assert_int_equal(remove_all("out"), 1 + 1 + 2 * (1 + WORLD));
 }
 
-// A set that was begun between the two is not the one before, and one of a
-// later step is left over from a run that went on from an earlier one.
+// An incomplete set between the two does not count as the previous one. A set
+// of a later step is left over from a run that was resumed at an earlier one.
 static void sets_that_were_begun_are_removed(void **state)
 {
     (void)state;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Feeds at their limits: little to test on, tables, memory, and what cannot be
-// fed.
+// Edge cases of feeds: small test sets, tables, memory, and invalid options.
 #include "feed_test.h"
 
 static void a_test_set_may_be_small_or_missing(void **state)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Batches of a text: rows that go on from batch to batch, and who reads which
-// part.
+// Batches of a text: rows that continue from batch to batch, and the part of
+// each worker.
 #include "feed_test.h"
 
 enum { ROWS = 3, STEPS = 4, TEST_ROWS = 2 };
 
-// A file of different words, so that each tells its place.
+// A file of different words, so that each identifies its position.
 static void write_words(const char *path, int from, int count)
 {
     FILE *const file = fopen(path, "w");
@@ -16,7 +16,7 @@ static void write_words(const char *path, int from, int count)
     assert_int_equal(fclose(file), 0);
 }
 
-// Words of train, valid and test; a line adds its end.
+// Numbers of words in train, valid and test, with the <eos> of the line.
 static data_set *open_words(int train, int valid, int test)
 {
     write_words("train.txt", 0, train - 1);
@@ -120,7 +120,7 @@ static void rows_go_on_from_batch_to_batch(void **state)
     data_set_close(set);
 }
 
-// The first word of a part tells which it is.
+// The first word of a part identifies it.
 static uint32_t first_word(train_feed *feed, uint64_t epoch)
 {
     nn_batch batch;
@@ -153,7 +153,7 @@ static void shuffle_hands_the_parts_on(void **state)
     data_set_close(set);
 }
 
-// Compares the words that a worker reads, one a batch, with documents.
+// Compares the first word of each batch of a worker with the documents.
 static void assert_reads(
     const train_feed_options *o, const int *documents, size_t count)
 {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs at their edges: before the first step, and when a checkpoint cannot be
-// written.
+// Edge cases of runs: before the first step, and failing checkpoints.
 #include "train/run.h"
 
 #include "feed_test.h"
@@ -65,7 +64,7 @@ static lac_status work(test_worker *w)
     scene *const s = w->context;
     const lac_status status =
         s->absent && w->rank == 1
-            ? lac_fail(LAC_ERR_INVALID, "worker 1 has no wish to work")
+            ? lac_fail(LAC_ERR_INVALID, "worker 1 fails at once")
             : train_work(&s->run, w->transport);
     if (status != LAC_OK) {
         lac_transport_abort(w->transport, lac_error_message());
@@ -106,7 +105,7 @@ static void a_run_that_is_stopped_at_once_leaves_a_checkpoint(void **state)
     close_scene(&s);
 }
 
-// Until then another process may still look at what the folder holds.
+// Until then another process may still read the folder.
 static void nothing_is_ready_before_all_workers_are(void **state)
 {
     (void)state;
@@ -120,7 +119,7 @@ static void nothing_is_ready_before_all_workers_are(void **state)
     close_scene(&s);
 }
 
-// As if another run had written until this one could keep it out.
+// As if another run had written before this one locked the folder.
 static lac_status find_another(void *context)
 {
     (void)context;
@@ -197,7 +196,7 @@ static void a_run_fails_if_its_folder_is_removed(void **state)
     }
 }
 
-// Puts a file where the folder of a set has to be.
+// Creates a file with the name of a set's folder.
 static lac_status block_second_step(void *context, const train_facts *facts)
 {
     (void)context;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tensors come back from a file as they were; a file that is not as it was
-// written changes nothing.
+// Tensors survive a round trip through a file; a damaged file changes nothing.
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -35,7 +34,7 @@ static void what_is_written_is_read(void **state)
     assert_int_equal(empty_folder(), 1);
 }
 
-// More than a piece of the writer, and not a multiple of it.
+// More than a piece of the writer, and not a multiple of one.
 static void a_large_tensor_comes_back(void **state)
 {
     (void)state;
@@ -201,8 +200,8 @@ static void a_device_that_is_full_is_named(void **state)
         "/dev/full: cannot write: No space left on device");
 }
 
-// Every limit on the size of files below the true size makes writing fail, at
-// another place each.
+// Every limit on the file size below the true size makes a write fail, each at
+// another position.
 static void a_disk_that_is_full_leaves_the_old_file(void **state)
 {
     (void)state;
@@ -237,7 +236,7 @@ static void a_disk_that_is_full_leaves_the_old_file(void **state)
     assert_int_equal(empty_folder(), 1);
 }
 
-static void no_memory_is_told_and_nothing_is_written(void **state)
+static void no_memory_is_reported_and_nothing_is_written(void **state)
 {
     (void)state;
     sample in, out;
@@ -266,7 +265,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_addressed_is_refused),
         cmocka_unit_test(a_device_that_is_full_is_named),
         cmocka_unit_test(a_disk_that_is_full_leaves_the_old_file),
-        cmocka_unit_test(no_memory_is_told_and_nothing_is_written),
+        cmocka_unit_test(no_memory_is_reported_and_nothing_is_written),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Headers that somebody else made up, with a checksum that is right: whatever
-// is not as expected is named, and nothing is written.
+// Forged headers with a valid checksum: the message names the problem, and
+// nothing is written.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 #include "tensors.h"
 #include "train/safetensors_file.h"
 
-// Makes a file of a header, blanks and zeros for values, with a true checksum
-// in place of sixteen zeros.
+// Makes a file of a header, spaces and zeros for values, and replaces the
+// sixteen zeros by a valid checksum.
 static void put_header(const char *header, size_t values)
 {
     uint8_t file[4096] = {0};
@@ -40,10 +40,10 @@ static void put_header(const char *header, size_t values)
 typedef struct hostile {
     const char *header;
     lac_status status;
-    const char *sentence;
+    const char *message;
 } hostile;
 
-// The checksum of all of these is right.
+// All of these have a valid checksum.
 static const hostile hostiles[] = {
     {META "}," X "," Y("[8,11]") "}", LAC_ERR_INVALID,
      "file: has no number 'n'"},
@@ -115,7 +115,7 @@ static void what_is_not_as_expected_is_named(void **state)
     for (size_t i = 0; i < sizeof(hostiles) / sizeof(hostiles[0]); i++) {
         const hostile *const h = &hostiles[i];
         put_header(h->header, 11);
-        assert_fails(read_record("file", &record), h->status, h->sentence);
+        assert_fails(read_record("file", &record), h->status, h->message);
         assert_true(x[0] + x[1] == 3 && y[0] == 3 && y[2] == 5 && n == 6);
     }
     put_header(GOOD "}", 10);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Learning rates: each course, how it warms up, and what users may write.
+// Learning rates: each schedule, its warm-up, and the milestones of users.
 #include <math.h>
 #include <string.h>
 
@@ -119,7 +119,7 @@ static void milestones_are_read(void **state)
 static void other_milestones_are_refused(void **state)
 {
     static const struct {
-        const char *text, *sentence;
+        const char *text, *message;
     } cases[] = {
         {"x", "milestones: 'x' is not a number of epochs"},
         {"150,", "milestones: '' is not a number of epochs"},
@@ -145,7 +145,7 @@ static void other_milestones_are_refused(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_fails(
             train_milestones_parse(cases[i].text, &s), LAC_ERR_INVALID,
-            cases[i].sentence);
+            cases[i].message);
         assert_memory_equal(&s, &before, sizeof(s));
     }
 }
