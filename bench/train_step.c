@@ -3,11 +3,10 @@
 //
 // usage: bench_train_step MODEL CHANNELS HEIGHT WIDTH CLASSES BATCH STEPS
 //
-// Says "ready" with the versions it runs on. Then, for every number of steps
-// that it reads, it takes as many (gradient, SGD with momentum, update) and
-// says how many seconds they took, of the clock and of the processor; it ends
-// where its input ends. The examples are noise of the right shape, the same in
-// every step.
+// Prints "ready" and the versions of its libraries. For every number that it
+// then reads it makes that many steps (gradient, SGD with momentum, update) and
+// prints their wall-clock and CPU seconds. It exits at the end of its input.
+// The examples are noise of the right shape, the same in every step.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +20,7 @@
 enum { ARGUMENTS = 7, SEED = 1 };
 
 static const double MOMENTUM = 0.9;
-static const double RATE = 0.001; // parameters hardly move, whatever the data
+static const double RATE = 0.001; // so small that parameters hardly change
 
 typedef struct trainer {
     nn_options options;
@@ -29,7 +28,7 @@ typedef struct trainer {
     train_optimiser *optimiser;
 } trainer;
 
-static double now(clockid_t id)
+static double clock_seconds(clockid_t id)
 {
     struct timespec t;
     (void)clock_gettime(id, &t);
@@ -57,14 +56,11 @@ static lac_status read_arguments(char *const *argv, nn_options *out)
     out->model = argv[1];
     out->training = true;
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        const lac_status status = read_number(argv[i + 2], numbers[i]);
-        if (status != LAC_OK) {
-            return status;
-        }
+        LAC_TRY(read_number(argv[i + 2], numbers[i]));
     }
     if (s->classes == 0 || out->batch == 0) {
         return lac_fail(
-            LAC_ERR_INVALID, "0 classes or examples, expected some");
+            LAC_ERR_INVALID, "0 classes or examples, expected at least 1");
     }
     return LAC_OK;
 }
@@ -88,10 +84,7 @@ static void draw_examples(full_network *f, const nn_options *options)
 static lac_status open_trainer(trainer *t)
 {
     full_network *const f = &t->network;
-    const lac_status status = open_full_network(f, &t->options);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(open_full_network(f, &t->options));
     draw_examples(f, &t->options);
     nn_network_initialise(f->net, SEED, f->parameters, f->statistics);
     return train_optimiser_open(
@@ -116,18 +109,16 @@ static lac_status take_step(trainer *t, uint32_t number)
     const lac_key noise = lac_key_make(
         SEED, LAC_PURPOSE_DATA, number, lac_scope_shared(),
         lac_name_hash("dropout"));
-    const lac_status status = nn_network_gradient(
-        f->net, &state, &f->batch, &noise, f->gradient, &f->score);
-    if (status == LAC_OK) {
-        train_optimiser_step(t->optimiser, RATE, f->parameters, f->gradient);
-        for (size_t i = 0; i < f->n; i++) {
-            f->parameters[i] += f->gradient[i];
-        }
+    LAC_TRY(nn_network_gradient(
+        f->net, &state, &f->batch, &noise, f->gradient, &f->score));
+    train_optimiser_step(t->optimiser, RATE, f->parameters, f->gradient);
+    for (size_t i = 0; i < f->n; i++) {
+        f->parameters[i] += f->gradient[i];
     }
-    return status;
+    return LAC_OK;
 }
 
-// Answers requests until there are no more.
+// Serves requests until the end of the input.
 static lac_status serve(trainer *t)
 {
     char line[32];
@@ -139,17 +130,14 @@ static lac_status serve(trainer *t)
     (void)fflush(stdout);
     while (fgets(line, sizeof(line), stdin) != NULL) {
         const unsigned long count = strtoul(line, NULL, 10);
-        const double start = now(CLOCK_MONOTONIC);
-        const double start_cpu = now(CLOCK_PROCESS_CPUTIME_ID);
+        const double start = clock_seconds(CLOCK_MONOTONIC);
+        const double start_cpu = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
         for (unsigned long i = 0; i < count; i++) {
-            const lac_status status = take_step(t, taken++);
-            if (status != LAC_OK) {
-                return status;
-            }
+            LAC_TRY(take_step(t, taken++));
         }
         (void)printf(
-            "%.6f %.6f\n", now(CLOCK_MONOTONIC) - start,
-            now(CLOCK_PROCESS_CPUTIME_ID) - start_cpu);
+            "%.6f %.6f\n", clock_seconds(CLOCK_MONOTONIC) - start,
+            clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - start_cpu);
         (void)fflush(stdout);
     }
     return LAC_OK;

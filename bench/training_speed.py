@@ -5,12 +5,13 @@
 usage: training_speed.py [--write] [--cpu] [--rounds N] BUILD_DIR [NETWORK...]
        training_speed.py --smoke FOLDER
 
-One worker, one thread. For each network both programs are started, take a few
-steps to warm up, and then take turns: a round is some whole training steps of
-the one and as many of the other, so that a machine that slows down slows both.
-A figure is the median of the rounds, a ratio the median of those of a round.
+One worker, one thread. For each network both programs are started, make one
+step to warm up, and then take turns: a round is some whole training steps of
+the one and as many of the other, so that a change of the machine's speed
+affects both. A speed is the median of the rounds, a ratio the median of the
+ratios of the rounds.
 
---write puts the table into docs/training-speed.md; --smoke takes a step of
+--write replaces the table in docs/training-speed.md; --smoke makes one step of
 laconic alone, with the bench_train_step of that folder. PyTorch is Debian's
 python3-torch.
 """
@@ -28,9 +29,9 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "training-speed.md"
 
-# Of each network: how laconic names it, channels, height, width and classes
-# of an example, the batch, words of a row (of a text), steps and number of
-# rounds. `torch` makes it in PyTorch from tools/pytorch_models.py.
+# For each network: its name in laconic, channels, height, width and classes of
+# an example, the batch, words per row (of a text), steps and number of rounds.
+# `torch` makes it in PyTorch from tools/pytorch_models.py.
 NETWORKS = {
     "lenet": dict(
         spec="lenet", sample=(1, 28, 28, 10), batch=128, words=0,
@@ -55,11 +56,11 @@ NETWORKS = {
 }
 
 
-# --- the side of PyTorch, in a process of its own ---------------------------
+# --- PyTorch, in a separate process ------------------------------------------
 
 def name_of_blas(path):
     if "openblas" in path:
-        # Which kernels it chose can make a difference of four times.
+        # The kernels that it chose can make a factor of four.
         corename = ctypes.CDLL(path).openblas_get_corename
         corename.restype = ctypes.c_char_p
         return f"OpenBLAS for {corename().decode()}"
@@ -69,7 +70,7 @@ def name_of_blas(path):
 
 
 def blas_of_this_process():
-    """The library of matrix products that is loaded, as far as one can see."""
+    """The name of the BLAS library that is loaded."""
     maps = pathlib.Path("/proc/self/maps").read_text()
     found = re.findall(r"\S*/lib(?:open)?blas\S*|\S*/libmkl_rt\S*", maps)
     names = {name_of_blas(path) for path in map(os.path.realpath, found)}
@@ -77,7 +78,7 @@ def blas_of_this_process():
 
 
 def serve_torch(name):
-    """Answers as bench_train_step does."""
+    """The protocol of bench_train_step, with PyTorch."""
     sys.path.insert(0, str(ROOT / "tools"))
     import pytorch_models as models
     torch = models.torch
@@ -127,7 +128,7 @@ def serve_torch(name):
 # --- taking turns -----------------------------------------------------------
 
 class Side:
-    """A program that takes steps when told to."""
+    """A program that makes steps on request."""
 
     def __init__(self, command, cpu=False):
         self.cpu = cpu
@@ -170,7 +171,7 @@ def measure(name, program, options):
         side.seconds(1)
     times = ([], [])
     for round_ in range(options.rounds or network["rounds"]):
-        # Who begins alternates.
+        # The order alternates.
         for i in ((0, 1), (1, 0))[round_ % 2]:
             times[i].append(sides[i].seconds(network["steps"]))
     for side in sides:
@@ -184,7 +185,7 @@ def measure(name, program, options):
         versions=[side.versions for side in sides])
 
 
-# --- what comes of it -------------------------------------------------------
+# --- the results -------------------------------------------------------------
 
 def cells(row):
     return [row["about"], row["unit"],
@@ -242,19 +243,19 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__.split("\n", 1)[0], allow_abbrev=False)
     parser.add_argument("--write", action="store_true",
-                        help="put the table into docs/training-speed.md")
+                        help="replace the table in docs/training-speed.md")
     parser.add_argument("--rounds", type=int, default=0)
     parser.add_argument("--cpu", action="store_true",
-                        help="count seconds of the processor instead of the "
-                             "clock's, where others compute as well")
+                        help="measure CPU seconds instead of wall-clock "
+                             "seconds, for a machine with other load")
     parser.add_argument("--smoke", action="store_true",
                         help="one step of laconic alone")
     parser.add_argument("--torch", action="store_true",
                         help=argparse.SUPPRESS)
     parser.add_argument("folder", metavar="BUILD_DIR")
     parser.add_argument("networks", metavar="NETWORK", nargs="*",
-                        help=f"of {', '.join(NETWORKS)}; all of them if none "
-                             "is named")
+                        help=f"one of {', '.join(NETWORKS)}; all of them by "
+                             "default")
     options = parser.parse_args()
     if options.torch:
         return serve_torch(options.folder)
@@ -277,7 +278,7 @@ def main():
         print(line)
     if re.search("reference BLAS|Prescott", rows[0]["versions"][1]):
         print("PyTorch runs on a BLAS that does not use this processor well; "
-              "docs/training-speed.md says what to do", file=sys.stderr)
+              "see docs/training-speed.md", file=sys.stderr)
     print_table(rows)
     if options.write:
         write_table(rows, options)

@@ -11,12 +11,12 @@
 #include "data/vocabulary.h"
 #include "fuzz.h"
 
-enum { CLASSES = 10, UNPACKED_MOST = 1 << 20, SIDE = 8, READERS = 6 };
+enum { CLASSES = 10, UNPACKED_MAX = 1 << 20, SIDE = 8, READERS = 6 };
 
 static lac_status read_images(data_bytes *bytes)
 {
     data_idx idx;
-    lac_status status = data_gunzip(bytes, UNPACKED_MOST);
+    lac_status status = data_gunzip(bytes, UNPACKED_MAX);
     if (status == LAC_OK) {
         status = data_idx_images(bytes, &idx);
     }

@@ -199,7 +199,7 @@ static void show_progress(void *context, const train_progress *p)
     } else {
         (void)snprintf(
             what, sizeof(what), "loss %.3f  %.0f %s/s  %s", p->loss,
-            p->labels_a_second,
+            p->labels_per_second,
             data_set_info(j->set)->kind == DATA_TEXT ? "words" : "examples",
             cli_bytes((double)p->payload_bytes, bytes));
     }
@@ -267,9 +267,9 @@ static int train_run_command(
     };
     j.run.hooks = (train_hooks){
         .context = &j,
-        .hold = take_folder,
+        .lock = take_folder,
         .ready = begin_run,
-        .tell = show_progress,
+        .progress = show_progress,
         .epoch = print_epoch,
         .stop = &stop_requested,
     };

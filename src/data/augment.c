@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-enum { PLACES = 2 * DATA_CROP_PADDING + 1 };
+enum { OFFSETS = 2 * DATA_CROP_PADDING + 1 };
 
 lac_key data_augment_key(uint64_t seed, uint64_t epoch)
 {
@@ -13,7 +13,8 @@ lac_key data_augment_key(uint64_t seed, uint64_t epoch)
         lac_name_hash("augment"));
 }
 
-// Writes one row that comes from `in`, or from the padding if it is NULL.
+// Writes one row of the crop. `in` is the row it comes from, or NULL for
+// padding.
 static void write_row(
     const float *in, float blank, int width, int shift, bool mirrored,
     float *out)
@@ -29,13 +30,13 @@ void data_augment(
     const float *in, float *out)
 {
     const int height = (int)info->height, width = (int)info->width;
-    // The top bit mirrors, the others choose one of 81 places.
+    // The top bit mirrors, the others choose one of 81 offsets.
     const uint32_t draw = lac_key_draw(key, example);
     const bool mirrored = draw >> 31 != 0;
-    const uint32_t place =
-        (uint32_t)((uint64_t)(draw << 1 >> 1) * (PLACES * PLACES) >> 31);
-    const int down = (int)(place / PLACES) - DATA_CROP_PADDING;
-    const int right = (int)(place % PLACES) - DATA_CROP_PADDING;
+    const uint32_t offset =
+        (uint32_t)((uint64_t)(draw << 1 >> 1) * (OFFSETS * OFFSETS) >> 31);
+    const int down = (int)(offset / OFFSETS) - DATA_CROP_PADDING;
+    const int right = (int)(offset % OFFSETS) - DATA_CROP_PADDING;
     for (uint32_t c = 0; c < info->channels; c++) {
         for (int y = 0; y < height; y++) {
             const int from = y + down;

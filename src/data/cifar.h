@@ -13,12 +13,12 @@ enum {
     DATA_CIFAR_RECORD = 1 + DATA_CIFAR_PIXELS,
     DATA_CIFAR_CLASSES = 10,
     DATA_CIFAR_BATCH = 10000, // images in each of the files
-    DATA_CIFAR_FILES = 6,     // five to train with and one to test
+    DATA_CIFAR_FILES = 6,     // five for training, one for testing
 };
 
-// data_cifar_check tells the number of records in a batch.
-// Fails with LAC_ERR_CORRUPT if there is none, a part of one, or a label above
-// 9.
+// data_cifar_check writes the number of records in a batch to `*count_out`.
+// Fails with LAC_ERR_CORRUPT if there is none, an incomplete one, or a label
+// above 9.
 lac_status data_cifar_check(const data_bytes *bytes, size_t *count_out);
 
 // data_cifar_name returns "data_batch_1" to "data_batch_5", "test_batch".

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Removes files when a signal ends the program. A handler may look at little
-// and call little: pointers that are lock-free, unlink and raise.
+// Removes files when a signal ends the program. The handler uses only what is
+// safe in one: lock-free pointers, unlink and raise.
 #include "data/cleanup.h"
 
 #include <pthread.h>
@@ -13,25 +13,24 @@ static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
 enum {
     SIGNAL_COUNT = sizeof(signals) / sizeof(signals[0]),
-    FILES_MOST = 256,
+    FILES_MAX = 256,
     NO_FILE = -1,
 };
 
-static const char *_Atomic doomed[FILES_MOST];
+static const char *_Atomic unfinished[FILES_MAX];
 static atomic_bool ending;
 
-// Who has a file, and what was done on a signal before the first had one.
+// Guards the entries of `unfinished` and their number.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static size_t files;
-static struct sigaction before_files[SIGNAL_COUNT];
 
-// SA_RESETHAND has put the default action back by now, and the signal is held
-// back until this returns: raised again, it then ends the program.
+// SA_RESETHAND has already restored the default action, and the signal is
+// blocked until this returns. Raised again, it then ends the program.
 static void remove_and_end(int number)
 {
     ending = true;
-    for (size_t i = 0; i < FILES_MOST; i++) {
-        const char *const path = doomed[i];
+    for (size_t i = 0; i < FILES_MAX; i++) {
+        const char *const path = unfinished[i];
         if (path != NULL) {
             (void)unlink(path);
         }
@@ -39,16 +38,22 @@ static void remove_and_end(int number)
     (void)raise(number);
 }
 
-// A signal that is ignored, or that somebody else handles, is left alone: it
-// does not end the program here.
-static void catch_signals(void)
+static bool has_handler(int number, void (*handler)(int))
 {
-    struct sigaction action = {.sa_handler = remove_and_end};
-    action.sa_flags = (int)SA_RESETHAND;
+    struct sigaction now;
+    return sigaction(number, NULL, &now) == 0 && now.sa_handler == handler;
+}
+
+// Changes a handler only where it is `from`. A signal that is ignored, or that
+// other code handles, does not end the program here, and its handler may be
+// replaced or reset (SA_RESETHAND) while a file is open: it is never touched.
+static void replace_handlers(void (*from)(int), void (*to)(int))
+{
+    struct sigaction action = {.sa_handler = to};
+    action.sa_flags = to == SIG_DFL ? 0 : (int)SA_RESETHAND;
     (void)sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < SIGNAL_COUNT; i++) {
-        (void)sigaction(signals[i], NULL, &before_files[i]);
-        if (before_files[i].sa_handler == SIG_DFL) {
+        if (has_handler(signals[i], from)) {
             (void)sigaction(signals[i], &action, NULL);
         }
     }
@@ -58,14 +63,14 @@ int data_cleanup_begin(const char *path)
 {
     int file = NO_FILE;
     (void)pthread_mutex_lock(&lock);
-    for (int i = 0; file == NO_FILE && i < FILES_MOST; i++) {
-        if (doomed[i] == NULL) {
-            doomed[i] = path;
+    for (int i = 0; file == NO_FILE && i < FILES_MAX; i++) {
+        if (unfinished[i] == NULL) {
+            unfinished[i] = path;
             file = i;
         }
     }
     if (file != NO_FILE && files++ == 0) {
-        catch_signals();
+        replace_handlers(SIG_DFL, remove_and_end);
     }
     (void)pthread_mutex_unlock(&lock);
     return file;
@@ -77,15 +82,13 @@ void data_cleanup_end(int file)
         return;
     }
     (void)pthread_mutex_lock(&lock);
-    doomed[file] = NULL;
+    unfinished[file] = NULL;
     if (--files == 0) {
-        for (size_t i = 0; i < SIGNAL_COUNT; i++) {
-            (void)sigaction(signals[i], &before_files[i], NULL);
-        }
+        replace_handlers(remove_and_end, SIG_DFL);
     }
     (void)pthread_mutex_unlock(&lock);
-    // The handler, in another thread, may have taken the path just before; it
-    // has to live until the program ends, and that is now.
+    // The handler may be reading the path in another thread, which is about to
+    // end the program: the path must live until then.
     while (ending) {
         (void)pause();
     }

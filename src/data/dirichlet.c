@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Dirichlet shares as Gamma variates divided by their sum. Gamma(a) for a >= 1
-// by Marsaglia and Tsang, "A simple method for generating gamma variables"
-// (2000): with d = a - 1/3, c = 1 / sqrt(9 d), x normal and v = (1 + c x)^3,
-// d v is accepted when log u < x^2 / 2 + d - d v + d log v. For a < 1 it is
-// Gamma(a + 1) times u^(1/a). All is kept as logarithms, because with a small
-// alpha that power is below the smallest double.
+// Dirichlet shares: Gamma variates divided by their sum. Gamma(a) for a >= 1 by
+// Marsaglia and Tsang, "A simple method for generating gamma variables" (2000):
+// with d = a - 1/3, c = 1 / sqrt(9 d), x normal and v = (1 + c x)^3, d v is
+// accepted if log u < x^2 / 2 + d - d v + d log v. For a < 1 it is Gamma(a + 1)
+// times u^(1/a). All values are logarithms, because with a small alpha that
+// power is below the smallest double.
 #include "data/dirichlet.h"
 
 #include <math.h>
 
-enum { DRAWS_EACH = 1 << 12 }; // room for one share's rejections
+enum { DRAWS_EACH = 1 << 12 }; // draws reserved for one share
 
 // The draws of one share, one after the other.
 typedef struct stream {
@@ -97,14 +97,14 @@ static double log_gamma_variate(stream *s, double a)
 void data_dirichlet(
     const lac_key *key, double alpha, size_t n, double *shares_out)
 {
-    double most = -HUGE_VAL, sum = 0;
+    double max = -HUGE_VAL, sum = 0;
     for (size_t i = 0; i < n; i++) {
         stream s = {key, (uint32_t)(i * DRAWS_EACH)};
         shares_out[i] = log_gamma_variate(&s, alpha);
-        most = shares_out[i] > most ? shares_out[i] : most;
+        max = shares_out[i] > max ? shares_out[i] : max;
     }
     for (size_t i = 0; i < n; i++) {
-        shares_out[i] = data_exp(shares_out[i] - most);
+        shares_out[i] = data_exp(shares_out[i] - max);
         sum += shares_out[i];
     }
     for (size_t i = 0; i < n; i++) {

@@ -7,15 +7,15 @@
 
 #include <laconic/laconic.h>
 
-// data_log and data_exp are the natural logarithm of x > 0 and the exponential
-// of x <= 0 to about fifteen digits, by + - * / only: those of libm differ from
-// machine to machine.
+// data_log and data_exp compute the natural logarithm of x > 0 and the
+// exponential of x <= 0 to about fifteen digits. They use only + - * /, because
+// the functions of libm differ between machines.
 double data_log(double x);
 double data_exp(double x);
 
 // data_dirichlet writes n >= 1 shares that sum to 1, drawn with `key` from the
-// symmetric Dirichlet distribution of this `alpha` > 0. Small alphas give
-// nearly all to one, large ones give equal shares.
+// symmetric Dirichlet distribution with parameter `alpha` > 0. A small alpha
+// gives nearly everything to one share, a large one gives equal shares.
 void data_dirichlet(
     const lac_key *key, double alpha, size_t n, double *shares_out);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files as bytes in memory, gzipped or not.
+// Reads files, gzipped or not, into memory.
 #include "data/file.h"
 
 #include <errno.h>
@@ -19,6 +19,12 @@ enum {
     GZIP_FIRST = 0x1f,
     GZIP_SECOND = 0x8b,
 };
+
+uint32_t data_read_be32(const uint8_t *in)
+{
+    return (uint32_t)in[0] << 24 | (uint32_t)in[1] << 16 |
+           (uint32_t)in[2] << 8 | in[3];
+}
 
 lac_status data_no_memory(const char *name, size_t len)
 {
@@ -68,9 +74,9 @@ lac_status data_path_join(char *path, const char *folder, const char *name)
     return LAC_OK;
 }
 
-// Makes room for at least one byte more, and for the end to be seen. What is
-// known of the size only helps: the file may change meanwhile.
-static bool grow(data_bytes *bytes, size_t *room)
+// Makes room for at least one more byte. The size of the file is only a hint,
+// because it may change while it is read.
+static bool grow_bytes(data_bytes *bytes, size_t *room)
 {
     if (bytes->len < *room) {
         return true;
@@ -99,7 +105,7 @@ static lac_status read_stream(
     }
     size_t got;
     do {
-        if (!grow(out, &room)) {
+        if (!grow_bytes(out, &room)) {
             return data_no_memory(out->name, room);
         }
         got = fread(out->data + out->len, 1, room - out->len, file);
@@ -140,24 +146,24 @@ lac_status data_file_read_like(
     return status;
 }
 
-static uInt piece(size_t len)
+static uInt zlib_size(size_t len)
 {
     return len < UINT_MAX ? (uInt)len : UINT_MAX;
 }
 
-// Inflates to out->data, which grows up to one byte more than `most`.
+// Inflates to out->data, which grows to at most `max` + 1 bytes.
 static lac_status inflate_all(
-    z_stream *stream, const data_bytes *in, size_t most, data_bytes *out)
+    z_stream *stream, const data_bytes *in, size_t max, data_bytes *out)
 {
     size_t used = 0, room = in->len < FIRST_ROOM ? FIRST_ROOM : in->len;
     int code = Z_OK;
     out->data = malloc(room);
-    while (out->data != NULL && code == Z_OK && out->len <= most) {
-        if (!grow(out, &room)) {
+    while (out->data != NULL && code == Z_OK && out->len <= max) {
+        if (!grow_bytes(out, &room)) {
             return data_no_memory(in->name, room);
         }
-        const uInt given = piece(in->len - used);
-        const uInt space = piece(room - out->len);
+        const uInt given = zlib_size(in->len - used);
+        const uInt space = zlib_size(room - out->len);
         stream->next_in = in->data + used;
         stream->avail_in = given;
         stream->next_out = out->data + out->len;
@@ -169,12 +175,11 @@ static lac_status inflate_all(
     if (out->data == NULL || code == Z_MEM_ERROR) {
         return data_no_memory(in->name, room);
     }
-    if (out->len > most) {
+    if (out->len > max) {
         return lac_fail(
             LAC_ERR_CORRUPT,
-            "%s: holds more than %zu bytes when unpacked, expected at most "
-            "these",
-            in->name, most);
+            "%s: has more than %zu bytes when unpacked, expected no more",
+            in->name, max);
     }
     if (code != Z_STREAM_END || used != in->len) {
         return lac_fail(
@@ -186,7 +191,7 @@ static lac_status inflate_all(
     return LAC_OK;
 }
 
-lac_status data_gunzip(data_bytes *bytes, size_t most)
+lac_status data_gunzip(data_bytes *bytes, size_t max)
 {
     if (bytes->len < 2 || bytes->data[0] != GZIP_FIRST ||
         bytes->data[1] != GZIP_SECOND) {
@@ -197,7 +202,7 @@ lac_status data_gunzip(data_bytes *bytes, size_t most)
     if (inflateInit2(&stream, GZIP_WINDOW) != Z_OK) {
         return data_no_memory(bytes->name, bytes->len);
     }
-    const lac_status status = inflate_all(&stream, bytes, most, &out);
+    const lac_status status = inflate_all(&stream, bytes, max, &out);
     (void)inflateEnd(&stream);
     if (status != LAC_OK) {
         data_bytes_free(&out);

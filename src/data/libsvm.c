@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT
-// The text format of LIBSVM. Two walks over the text: the first counts lines
-// and colons, which bound what the second fills in.
+// Parses the text format of LIBSVM. A first pass counts lines and colons, which
+// bound the sizes of the arrays that the second pass fills.
 #include "data/libsvm.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NUMBER_MOST = 63, SHOWN_MOST = 24 };
+enum { NUMBER_MAX = 63, SHOWN_MAX = 24 };
 
-// Where the walk is, and on which line.
+// The position of the parser.
 typedef struct cursor {
     const char *name;
     const char *at, *end;
-    const char *word; // where what is being read begins
+    const char *word; // the start of the current word
     size_t line;
 } cursor;
 
-// Shows the word that is wrong, cut where it is long or not plain text.
-static lac_status expected(const cursor *c, const char *what)
+// Fails with the wrong word, cut where it is long or not printable.
+static lac_status fail_at_word(const cursor *c, const char *what)
 {
     int len = 0;
-    while (c->word + len < c->end && len < SHOWN_MOST && c->word[len] > ' ' &&
+    while (c->word + len < c->end && len < SHOWN_MAX && c->word[len] > ' ' &&
            c->word[len] <= '~') {
         len++;
     }
@@ -55,12 +55,13 @@ static void next_line(cursor *c)
     c->line++;
 }
 
-// Reads a finite number that ends before a blank, a colon or the line's end.
-static bool read_number(cursor *c, double *out)
+// Reads a finite number that ends before a blank, a colon or the end of the
+// line.
+static bool parse_number(cursor *c, double *out)
 {
-    char text[NUMBER_MOST + 1];
+    char text[NUMBER_MAX + 1];
     size_t len = 0;
-    while (c->at + len < c->end && len < NUMBER_MOST && !is_blank(c->at[len]) &&
+    while (c->at + len < c->end && len < NUMBER_MAX && !is_blank(c->at[len]) &&
            strchr(":\n#", c->at[len]) == NULL) {
         text[len] = c->at[len];
         len++;
@@ -72,21 +73,21 @@ static bool read_number(cursor *c, double *out)
     return len > 0 && end == text + len && isfinite(*out);
 }
 
-static lac_status read_value(cursor *c, data_table *t)
+static lac_status parse_value(cursor *c, data_table *t)
 {
     double index = 0, value = 0;
     c->word = c->at;
-    if (!read_number(c, &index) || index < 1 || index > DATA_TABLE_WIDTH_MOST ||
+    if (!parse_number(c, &index) || index < 1 || index > DATA_TABLE_WIDTH_MAX ||
         index != floor(index) || c->at == c->end || *c->at != ':') {
-        return expected(c, "index:value with an index from 1 to 16777216");
+        return fail_at_word(c, "index:value with an index from 1 to 16777216");
     }
     c->at++;
     const uint32_t column = (uint32_t)index - 1;
-    if (!read_number(c, &value) || !isfinite((float)value)) {
-        return expected(c, "a finite number after the colon");
+    if (!parse_number(c, &value) || !isfinite((float)value)) {
+        return fail_at_word(c, "a finite number after the colon");
     }
     if (t->values > t->start[t->count] && t->column[t->values - 1] >= column) {
-        return expected(c, "indices that ascend");
+        return fail_at_word(c, "ascending indices");
     }
     t->column[t->values] = column;
     t->value[t->values++] = (float)value;
@@ -94,22 +95,19 @@ static lac_status read_value(cursor *c, data_table *t)
     return LAC_OK;
 }
 
-static lac_status read_line(cursor *c, data_table *t)
+static lac_status parse_line(cursor *c, data_table *t)
 {
     skip_blanks(c);
     if (at_line_end(c)) {
         return LAC_OK;
     }
     c->word = c->at;
-    if (!read_number(c, &t->label[t->count])) {
-        return expected(c, "a number as label");
+    if (!parse_number(c, &t->label[t->count])) {
+        return fail_at_word(c, "a number as label");
     }
     t->start[t->count] = t->values;
     for (skip_blanks(c); !at_line_end(c); skip_blanks(c)) {
-        const lac_status status = read_value(c, t);
-        if (status != LAC_OK) {
-            return status;
-        }
+        LAC_TRY(parse_value(c, t));
     }
     t->count++;
     t->start[t->count] = t->values;
@@ -125,20 +123,17 @@ static size_t count_bytes(const data_bytes *bytes, uint8_t which)
     return count;
 }
 
-static lac_status read_lines(const data_bytes *bytes, data_table *t)
+static lac_status parse_lines(const data_bytes *bytes, data_table *t)
 {
     const char *const text = (const char *)bytes->data;
     cursor c = {bytes->name, text, text + bytes->len, text, 1};
     while (c.at < c.end) {
-        const lac_status status = read_line(&c, t);
-        if (status != LAC_OK) {
-            return status;
-        }
+        LAC_TRY(parse_line(&c, t));
         next_line(&c);
     }
     if (t->count == 0) {
         return lac_fail(
-            LAC_ERR_CORRUPT, "%s: has no examples, expected one a line",
+            LAC_ERR_CORRUPT, "%s: has no examples, expected one per line",
             bytes->name);
     }
     return LAC_OK;
@@ -159,7 +154,7 @@ lac_status data_libsvm_parse(const data_bytes *bytes, data_table *out)
         status = data_no_memory(bytes->name, bytes->len);
     } else {
         out->start[0] = 0;
-        status = read_lines(bytes, out);
+        status = parse_lines(bytes, out);
     }
     if (status != LAC_OK) {
         data_table_free(out);

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Whole files, written aside and renamed.
+// Whole files: written to a temporary file beside the target, then renamed.
+//
+// A temporary file is named after its process, `.laconic-PID-N`, and is locked
+// (flock) while it is written. A killed process leaves it; the next write to
+// that folder removes it. A file is taken for abandoned only if no process here
+// has that PID and no process, on this machine or on another that shares the
+// folder, holds its lock.
 #include "data/output.h"
 
 #include <dirent.h>
@@ -9,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,17 +24,17 @@
 #include "data/file.h"
 
 enum {
-    WRITE_MOST = 1 << 30, // in one call
-    LINKS_MOST = 40,      // one behind the other
+    WRITE_MAX = 1 << 30, // bytes in one call
+    LINKS_MAX = 40,      // followed one after the other
     LINK_SIZE = 4096,
     NAME_SIZE = 64,
-    NAMES_MOST = 10000, // tried until one is new
+    NAMES_MAX = 10000, // tried until one is unused
     NEW_FILE_MODE = 0666,
     NEW_FOLDER_MODE = 0777,
     MODE_BITS = 0777,
 };
 
-static const char aside_begin[] = ".laconic-";
+static const char temporary_prefix[] = ".laconic-";
 
 static lac_status system_failed(const char *path, const char *what)
 {
@@ -38,10 +45,9 @@ static lac_status system_failed(const char *path, const char *what)
 static bool write_all(int fd, const uint8_t *data, size_t len)
 {
     while (len > 0) {
-        const ssize_t done =
-            write(fd, data, len < WRITE_MOST ? len : WRITE_MOST);
+        const ssize_t done = write(fd, data, len < WRITE_MAX ? len : WRITE_MAX);
         if (done == 0) {
-            errno = EIO; // or this would go on for ever
+            errno = EIO; // would repeat for ever
         }
         if (done == 0 || (done < 0 && errno != EINTR)) {
             return false;
@@ -54,20 +60,22 @@ static bool write_all(int fd, const uint8_t *data, size_t len)
     return true;
 }
 
-// Not every file system can flush; those that cannot say EINVAL.
-static bool flush(int fd)
+// File systems that cannot flush return EINVAL.
+static bool flush_file(int fd)
 {
     return fsync(fd) == 0 || errno == EINVAL;
 }
 
-lac_status data_folder_flush(const char *path)
+// Flushes the names in a folder, so that a file that was just made or renamed
+// survives a power failure.
+static lac_status flush_folder(const char *path)
 {
     const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 && errno == EACCES) {
-        return LAC_OK; // writable, but not for reading, so there is no way
+        return LAC_OK; // a folder that cannot be read cannot be flushed
     }
     lac_status status = LAC_OK;
-    if (fd < 0 || !flush(fd)) {
+    if (fd < 0 || !flush_file(fd)) {
         status = system_failed(path, "flush the folder");
     }
     if (fd >= 0) {
@@ -76,7 +84,7 @@ lac_status data_folder_flush(const char *path)
     return status;
 }
 
-// "folder/file" and a name become "folder/name", to be freed by the caller.
+// Returns "folder/name" for the path "folder/file"; the caller frees it.
 static char *name_beside(const char *path, const char *name)
 {
     const char *const slash = strrchr(path, '/');
@@ -97,15 +105,15 @@ static lac_status flush_folder_of(const char *path)
     if (folder == NULL) {
         return data_no_memory(path, strlen(path));
     }
-    const lac_status status = data_folder_flush(folder);
+    const lac_status status = flush_folder(folder);
     free(folder);
     return status;
 }
 
-// Makes one folder; the one above it is there. Whoever made it flushes its
-// name: others may be making the same.
-static lac_status make_one(const char *path)
+lac_status data_folder_make_one(const char *path)
 {
+    // Other processes may be making the same folder; the one that succeeds
+    // flushes its name.
     if (mkdir(path, NEW_FOLDER_MODE) == 0) {
         return flush_folder_of(path);
     }
@@ -134,14 +142,25 @@ lac_status data_folder_make(const char *path)
         if (path[i] == '/' || path[i] == '\0') {
             memcpy(part, path, i);
             part[i] = '\0';
-            status = make_one(part);
+            status = data_folder_make_one(part);
         }
     }
     return status;
 }
 
-// Where the links of `path` end, to be freed by the caller: also if there is
-// nothing yet, which realpath does not tell. NULL and errno on failure.
+bool data_folder_exists(const char *path)
+{
+    if (data_is_folder(path)) {
+        return true;
+    }
+    // A network file system may have cached that the path did not exist;
+    // opening the folder above it makes the system ask the server again.
+    (void)!flush_folder_of(path);
+    return data_is_folder(path);
+}
+
+// Returns the path that the links of `path` lead to, which need not exist (so
+// realpath does not serve); the caller frees it. NULL and errno on failure.
 static char *follow_links(const char *path)
 {
     char link[LINK_SIZE];
@@ -149,9 +168,9 @@ static char *follow_links(const char *path)
     for (int i = 0; at != NULL; i++) {
         const ssize_t len = readlink(at, link, sizeof(link) - 1);
         if (len < 0) {
-            return at; // no link, or nothing
+            return at; // not a link, or missing
         }
-        if (i == LINKS_MOST) {
+        if (i == LINKS_MAX) {
             free(at);
             errno = ELOOP;
             return NULL;
@@ -164,24 +183,48 @@ static char *follow_links(const char *path)
     return NULL;
 }
 
-bool data_output_is_aside(const char *name)
+bool data_output_is_temporary(const char *name)
 {
-    return strncmp(name, aside_begin, sizeof(aside_begin) - 1) == 0;
+    return strncmp(name, temporary_prefix, sizeof(temporary_prefix) - 1) == 0;
 }
 
-// Whether the program that gave a file its name while writing it is no more.
-static bool is_left(const char *name)
+// Whether no process of this machine has the PID in the name of a file.
+static bool is_of_dead_process(const char *name)
 {
     char *end;
-    if (!data_output_is_aside(name)) {
+    if (!data_output_is_temporary(name)) {
         return false;
     }
-    const long pid = strtol(name + sizeof(aside_begin) - 1, &end, 10);
+    const long pid = strtol(name + sizeof(temporary_prefix) - 1, &end, 10);
     if (pid <= 0 || *end != '-') {
         return false;
     }
     (void)strtoul(end + 1, &end, 10);
     return *end == '\0' && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+// Whether `name` in this folder still is the open file, and not one that was
+// created after another process removed that file.
+static bool is_same_file(int folder, const char *name, int fd)
+{
+    struct stat by_name, by_fd;
+    return fstatat(folder, name, &by_name, AT_SYMLINK_NOFOLLOW) == 0 &&
+           fstat(fd, &by_fd) == 0 && S_ISREG(by_fd.st_mode) &&
+           by_name.st_dev == by_fd.st_dev && by_name.st_ino == by_fd.st_ino;
+}
+
+// Removes a file unless a process holds its lock.
+static void remove_if_unlocked(int folder, const char *name)
+{
+    const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    const int fd = openat(folder, name, flags);
+    if (fd < 0) {
+        return;
+    }
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_same_file(folder, name, fd)) {
+        (void)unlinkat(folder, name, 0);
+    }
+    (void)close(fd);
 }
 
 void data_output_sweep(const char *folder)
@@ -191,40 +234,66 @@ void data_output_sweep(const char *folder)
         return;
     }
     for (const struct dirent *entry; (entry = readdir(names)) != NULL;) {
-        if (is_left(entry->d_name)) {
-            (void)unlinkat(dirfd(names), entry->d_name, 0);
+        if (is_of_dead_process(entry->d_name)) {
+            remove_if_unlocked(dirfd(names), entry->d_name);
         }
     }
     (void)closedir(names);
 }
 
-// Makes a file of a name that nothing had, with the number of the process in
-// it so that few have to be tried.
-static int create_aside(data_output *o, mode_t mode)
+static void sweep_folder_of(const char *path)
 {
-    for (unsigned i = 0; i < NAMES_MOST; i++) {
+    char *const folder = name_beside(path, ".");
+    if (folder != NULL) {
+        data_output_sweep(folder);
+        free(folder);
+    }
+}
+
+// Locks a new file. Returns false if a sweep had taken it for abandoned before
+// it was locked. File systems without locks have no sweeps either.
+static bool lock_new_file(int fd)
+{
+    struct stat info;
+    const bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    return (locked || errno != EWOULDBLOCK) && fstat(fd, &info) == 0 &&
+           info.st_nlink > 0;
+}
+
+// Creates a file with an unused name and locks it. The PID in the name keeps
+// the number of attempts small.
+static int create_temporary(data_output *o, mode_t mode)
+{
+    for (unsigned i = 0; i < NAMES_MAX; i++) {
         char name[NAME_SIZE];
         (void)snprintf(
-            name, sizeof(name), "%s%ld-%u", aside_begin, (long)getpid(), i);
-        o->aside = name_beside(o->target, name);
-        const int fd =
-            o->aside == NULL
-                ? -1
-                : open(o->aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (fd >= 0) {
+            name, sizeof(name), "%s%ld-%u", temporary_prefix, (long)getpid(),
+            i);
+        o->temporary = name_beside(o->target, name);
+        if (o->temporary == NULL) {
+            return -1;
+        }
+        const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+        const int fd = open(o->temporary, flags, mode);
+        if (fd >= 0 && lock_new_file(fd)) {
             return fd;
         }
-        free(o->aside);
-        o->aside = NULL;
-        if (errno != EEXIST) {
+        const int problem = fd < 0 ? errno : EEXIST;
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        free(o->temporary);
+        o->temporary = NULL;
+        errno = problem;
+        if (problem != EEXIST) {
             return -1;
         }
     }
     return -1;
 }
 
-// Of a file that is there the mode is kept; a new one has the usual.
-static lac_status begin_aside(data_output *o, const struct stat *old)
+// Keeps the mode of an existing file, `old`; a new one gets the usual mode.
+static lac_status begin_temporary(data_output *o, const struct stat *old)
 {
     sigset_t before;
     const mode_t mode = old == NULL ? NEW_FILE_MODE : old->st_mode & MODE_BITS;
@@ -232,19 +301,22 @@ static lac_status begin_aside(data_output *o, const struct stat *old)
     if (o->target == NULL) {
         return system_failed(o->path, "resolve");
     }
+    sweep_folder_of(o->target);
     data_cleanup_hold(&before);
-    o->fd = create_aside(o, mode);
+    o->fd = create_temporary(o, mode);
     const int problem = errno;
     if (o->fd >= 0) {
-        o->cleanup = data_cleanup_begin(o->aside);
+        o->cleanup = data_cleanup_begin(o->temporary);
     }
     data_cleanup_release(&before);
     errno = problem;
     if (o->fd < 0) {
         return system_failed(o->path, "create a file beside it");
     }
-    // The mask of the process has been taken off.
-    if (old != NULL && fchmod(o->fd, mode) != 0) {
+    // The lock outlives the descriptor that is written to and closed.
+    o->lock = fcntl(o->fd, F_DUPFD_CLOEXEC, 0);
+    // open has applied the umask.
+    if (o->lock < 0 || (old != NULL && fchmod(o->fd, mode) != 0)) {
         return system_failed(o->path, "write");
     }
     return LAC_OK;
@@ -252,7 +324,7 @@ static lac_status begin_aside(data_output *o, const struct stat *old)
 
 static lac_status begin_directly(data_output *o)
 {
-    // Behind /dev/stdout may be a file that others have written to.
+    // /dev/stdout may be a file that other programs have written to.
     o->fd = data_file_is_stdout(o->path) ? dup(STDOUT_FILENO)
                                          : open(o->path, O_WRONLY | O_CLOEXEC);
     return o->fd < 0 ? system_failed(o->path, "open for writing") : LAC_OK;
@@ -261,15 +333,16 @@ static lac_status begin_directly(data_output *o)
 lac_status data_output_begin(data_output *o, const char *path)
 {
     struct stat info;
-    *o = (data_output){.path = path, .fd = -1};
+    *o = (data_output){.path = path, .fd = -1, .lock = -1};
     if (*path == '\0') {
         return data_empty_path();
     }
     const bool exists = stat(path, &info) == 0;
     const bool directly =
         exists && (!S_ISREG(info.st_mode) || data_file_is_stdout(path));
-    const lac_status status =
-        directly ? begin_directly(o) : begin_aside(o, exists ? &info : NULL);
+    const lac_status status = directly
+                                  ? begin_directly(o)
+                                  : begin_temporary(o, exists ? &info : NULL);
     if (status != LAC_OK) {
         data_output_abandon(o);
     }
@@ -286,7 +359,7 @@ lac_status data_output_append(data_output *o, const void *data, size_t len)
     return status;
 }
 
-// Closes the file, and forgets it whether or not that works.
+// Closes the file; its descriptor is gone even if that fails.
 static lac_status close_file(data_output *o)
 {
     const int fd = o->fd;
@@ -294,35 +367,35 @@ static lac_status close_file(data_output *o)
     return close(fd) == 0 ? LAC_OK : system_failed(o->path, "write");
 }
 
-static void forget_aside(data_output *o)
+static void release_temporary(data_output *o)
 {
     data_cleanup_end(o->cleanup);
-    free(o->aside);
-    o->aside = NULL;
+    free(o->temporary);
+    o->temporary = NULL;
 }
 
-static lac_status rename_aside(data_output *o)
+static lac_status rename_temporary(data_output *o)
 {
-    if (rename(o->aside, o->target) != 0) {
+    if (rename(o->temporary, o->target) != 0) {
         return system_failed(o->path, "rename a new file to it");
     }
-    forget_aside(o); // another thread may have a file of this name by now
+    release_temporary(o); // another thread may reuse the name from here on
     return flush_folder_of(o->target);
+}
+
+static lac_status commit_temporary(data_output *o)
+{
+    if (!flush_file(o->fd)) {
+        return system_failed(o->path, "write");
+    }
+    LAC_TRY(close_file(o));
+    return rename_temporary(o);
 }
 
 lac_status data_output_commit(data_output *o)
 {
-    const bool directly = o->aside == NULL;
-    lac_status status = LAC_OK;
-    if (!directly && !flush(o->fd)) {
-        status = system_failed(o->path, "write");
-    }
-    if (status == LAC_OK) {
-        status = close_file(o);
-    }
-    if (status == LAC_OK && !directly) {
-        status = rename_aside(o);
-    }
+    const lac_status status =
+        o->temporary == NULL ? close_file(o) : commit_temporary(o);
     data_output_abandon(o);
     return status;
 }
@@ -332,22 +405,23 @@ void data_output_abandon(data_output *o)
     if (o->fd >= 0) {
         (void)close(o->fd);
     }
-    if (o->aside != NULL) {
-        (void)unlink(o->aside);
-        forget_aside(o);
+    if (o->temporary != NULL) {
+        (void)unlink(o->temporary);
+        release_temporary(o);
+    }
+    if (o->lock >= 0) {
+        (void)close(o->lock);
     }
     free(o->target);
-    *o = (data_output){.fd = -1};
+    *o = (data_output){.fd = -1, .lock = -1};
 }
 
 lac_status data_file_write(const char *path, const uint8_t *data, size_t len)
 {
     data_output o;
-    lac_status status = data_output_begin(&o, path);
-    if (status == LAC_OK) {
-        status = data_output_append(&o, data, len);
-    }
-    return status == LAC_OK ? data_output_commit(&o) : status;
+    LAC_TRY(data_output_begin(&o, path));
+    LAC_TRY(data_output_append(&o, data, len));
+    return data_output_commit(&o);
 }
 
 bool data_file_is_stdout(const char *path)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Files that are written whole or not at all. A path goes into the sentence of
-// every failure. Threads may write at the same time, each to a path of its own.
+// Files that are written whole or not at all. Every error message begins with
+// the path. Threads may write at the same time, each to its own path.
 #ifndef LACONIC_DATA_OUTPUT_H
 #define LACONIC_DATA_OUTPUT_H
 
@@ -10,55 +10,58 @@
 
 #include <laconic/laconic.h>
 
-// data_file_write makes data[0..len) the content of `path`. It is written to a
-// new file beside it, flushed, and renamed, so that the path holds either the
-// old content or the new one and never a part. A path that exists and is no
-// regular file (a pipe, a device) is written directly. A link stays, and what
-// it points to is written. A signal that ends the program takes the new file
-// away.
+// data_file_write makes data[0..len) the content of `path`. It writes a
+// temporary file beside it, flushes it and renames it, so that the path holds
+// either the old or the new content, never a part. An existing path that is not
+// a regular file (a pipe, a device) is written directly. A link stays a link,
+// and the file it leads to is written. A signal that ends the program removes
+// the temporary file; one that a killed program left in the same folder is
+// removed as well.
 // Fails with LAC_ERR_INVALID, leaving nothing behind.
 lac_status data_file_write(const char *path, const uint8_t *data, size_t len);
 
-// The same, piece by piece: after data_output_begin come any number of
-// data_output_append and one data_output_commit. Whatever fails ends it, and
-// the path is as it was. Only the members' owner looks at them.
+// The same in pieces: data_output_begin, any number of data_output_append, then
+// data_output_commit. A failure of any of them ends the write and leaves the
+// path as it was. The members are private.
 typedef struct data_output {
-    const char *path; // what the user calls it; borrowed
-    char *target;     // where its links end
-    char *aside;      // the new file, NULL if the path is written directly
+    const char *path; // as the user wrote it; borrowed
+    char *target;     // where its links lead
+    char *temporary;  // the new file; NULL if the path is written directly
     int fd;
+    int lock; // a duplicate of fd that keeps the file locked; -1 if none
     int cleanup;
 } data_output;
 
-// `path` must outlive the output.
+// data_output_begin opens the output. `path` must outlive it.
 // Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM.
 lac_status data_output_begin(data_output *o, const char *path);
 lac_status data_output_append(data_output *o, const void *data, size_t len);
 lac_status data_output_commit(data_output *o);
 
-// data_output_abandon leaves the path as it was.
+// data_output_abandon ends a write and leaves the path as it was.
 void data_output_abandon(data_output *o);
 
-// data_output_is_aside tells whether a file has the name that one has while it
-// is written; a killed program leaves it.
-bool data_output_is_aside(const char *name);
+// data_output_is_temporary returns whether `name` is that of a temporary file.
+bool data_output_is_temporary(const char *name);
 
-// data_output_sweep removes such files from a folder, of programs that are no
-// more. What cannot be removed stays.
+// data_output_sweep removes the temporary files that killed programs left in a
+// folder. It ignores what it cannot remove.
 void data_output_sweep(const char *folder);
 
-// data_folder_make makes a folder and those above it, so that they last. One
-// that is there is as good.
+// data_folder_make makes a folder and its parents, and flushes their names. An
+// existing folder is not an error.
 // Fails with LAC_ERR_INVALID.
 lac_status data_folder_make(const char *path);
 
-// data_folder_flush makes the names in a folder last, such as one that was
-// just made or renamed.
-// Fails with LAC_ERR_INVALID.
-lac_status data_folder_flush(const char *path);
+// data_folder_make_one does the same without the parents.
+lac_status data_folder_make_one(const char *path);
 
-// data_file_is_stdout tells whether what is written to `path` comes out of the
-// standard output, where a report would then get in between.
+// data_folder_exists returns whether a path is a folder. Unlike data_is_folder
+// it finds one that another machine has just made.
+bool data_folder_exists(const char *path);
+
+// data_file_is_stdout returns whether writing to `path` writes to the standard
+// output, where a report would mix with it.
 bool data_file_is_stdout(const char *path);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// PNG, second edition (ISO/IEC 15948): chunks with a checksum each, the image
-// data of all IDAT chunks as one zlib stream, and a filter before every row.
+// PNG, second edition (ISO/IEC 15948): chunks with checksums; the image data of
+// all IDAT chunks is one zlib stream; every row begins with its filter.
 #include "data/png.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 enum {
     SIGNATURE = 8,
-    FRAME = 12, // length, type and checksum around a chunk's data
+    FRAME = 12, // length, type and checksum of a chunk
     HEADER = 13,
     BITS = 8,
     TRUE_COLOUR = 2,
@@ -18,13 +18,7 @@ enum {
     STEP = DATA_PNG_CHANNELS, // bytes to the pixel on the left
 };
 
-static uint32_t high_first(const uint8_t *in)
-{
-    return (uint32_t)in[0] << 24 | (uint32_t)in[1] << 16 |
-           (uint32_t)in[2] << 8 | in[3];
-}
-
-// A chunk, its data in the file.
+// A chunk; it points into the file.
 typedef struct chunk {
     const uint8_t *type, *data;
     uint32_t len;
@@ -34,16 +28,16 @@ static lac_status next_chunk(const data_bytes *b, size_t *at, chunk *out)
 {
     const size_t left = b->len - *at;
     const uint8_t *const start = b->data + *at;
-    if (left < FRAME || high_first(start) > left - FRAME) {
+    if (left < FRAME || data_read_be32(start) > left - FRAME) {
         return lac_fail(
             LAC_ERR_CORRUPT,
             "%s: ends within a chunk at byte %zu, expected "
             "a whole PNG image",
             b->name, *at);
     }
-    *out = (chunk){start + 4, start + 8, high_first(start)};
+    *out = (chunk){start + 4, start + 8, data_read_be32(start)};
     const uLong sum = crc32(crc32(0, NULL, 0), out->type, out->len + 4);
-    if (sum != high_first(out->data + out->len)) {
+    if (sum != data_read_be32(out->data + out->len)) {
         return lac_fail(
             LAC_ERR_CORRUPT,
             "%s: the checksum of the chunk at byte %zu is wrong, expected "
@@ -54,32 +48,30 @@ static lac_status next_chunk(const data_bytes *b, size_t *at, chunk *out)
     return LAC_OK;
 }
 
-static lac_status check_header(
+static lac_status check_image_header(
     const data_bytes *b, const chunk *c, uint32_t width, uint32_t height)
 {
     const uint8_t *const h = c->data;
     if (c->len != HEADER || memcmp(c->type, "IHDR", 4) != 0 ||
-        high_first(h) != width || high_first(h + 4) != height || h[8] != BITS ||
-        h[9] != TRUE_COLOUR || h[10] != 0 || h[11] != 0 || h[12] != 0) {
+        data_read_be32(h) != width || data_read_be32(h + 4) != height ||
+        h[8] != BITS || h[9] != TRUE_COLOUR || h[10] != 0 || h[11] != 0 ||
+        h[12] != 0) {
         return lac_fail(
             LAC_ERR_CORRUPT,
-            "%s: an image of another shape, expected %u x %u pixels of 8-bit "
+            "%s: has another format, expected %u x %u pixels of 8-bit "
             "red, green and blue",
             b->name, width, height);
     }
     return LAC_OK;
 }
 
-// Feeds all IDAT chunks to the stream, whose output is set.
+// Inflates all IDAT chunks to the output of the stream.
 static lac_status inflate_chunks(const data_bytes *b, size_t at, z_stream *z)
 {
     chunk c;
     int code = Z_OK;
     do {
-        const lac_status status = next_chunk(b, &at, &c);
-        if (status != LAC_OK) {
-            return status;
-        }
+        LAC_TRY(next_chunk(b, &at, &c));
         if (memcmp(c.type, "IDAT", 4) == 0 && c.len > 0) {
             // zlib does not write to its input.
             z->next_in = b->data + (c.data - b->data);
@@ -106,7 +98,7 @@ static int paeth(int left, int up, int corner)
     return a <= b && a <= c ? left : b <= c ? up : corner;
 }
 
-// Undoes the filter of one row; `up` is the row above, or zeros.
+// Reverses the filter of one row; `up` is the row above, or zeros.
 static void unfilter(
     int filter, const uint8_t *in, const uint8_t *up, size_t len, uint8_t *out)
 {
@@ -144,7 +136,7 @@ static lac_status unfilter_all(
     return status;
 }
 
-static lac_status read_rows(
+static lac_status inflate_rows(
     const data_bytes *b, size_t at, uint32_t width, uint32_t height,
     uint8_t *pixels)
 {
@@ -176,21 +168,15 @@ lac_status data_png_read(
     *pixels_out = NULL;
     if (bytes->len < SIGNATURE ||
         memcmp(bytes->data, signature, SIGNATURE) != 0) {
-        return lac_fail(
-            LAC_ERR_CORRUPT, "%s: does not begin as a PNG image", bytes->name);
+        return lac_fail(LAC_ERR_CORRUPT, "%s: is not a PNG image", bytes->name);
     }
-    lac_status status = next_chunk(bytes, &at, &c);
-    if (status == LAC_OK) {
-        status = check_header(bytes, &c, width, height);
-    }
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(next_chunk(bytes, &at, &c));
+    LAC_TRY(check_image_header(bytes, &c, width, height));
     uint8_t *const pixels = malloc((size_t)width * height * DATA_PNG_CHANNELS);
     if (pixels == NULL) {
         return data_no_memory(bytes->name, (size_t)width * height);
     }
-    status = read_rows(bytes, at, width, height, pixels);
+    const lac_status status = inflate_rows(bytes, at, width, height, pixels);
     if (status != LAC_OK) {
         free(pixels);
         return status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an open data set is made of, for those who fill it.
+// The members of a data set, for the sources that fill it.
 #ifndef LACONIC_DATA_SET_H
 #define LACONIC_DATA_SET_H
 
@@ -9,7 +9,7 @@
 
 enum { DATA_PIXEL_VALUES = 256 };
 
-// One part. Its arrays are the set's own.
+// One part. The set owns its arrays.
 typedef struct data_part_store {
     uint8_t *pixels;
     uint32_t *labels;
@@ -20,13 +20,13 @@ typedef struct data_part_store {
 struct data_set {
     data_info info;
     data_part_store parts[DATA_PARTS];
-    float level[DATA_CHANNELS_MOST][DATA_PIXEL_VALUES];
+    float level[DATA_CHANNELS_MAX][DATA_PIXEL_VALUES];
     data_vocabulary vocabulary;
     data_document *documents;
     size_t document_count;
 };
 
-// data_set_normalise fills `level` and `blank` for `channels` of the set.
+// data_set_normalise fills `level` and `blank` for the channels of the set.
 void data_set_normalise(
     data_set *set, const double *mean, const double *deviation);
 

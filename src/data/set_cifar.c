@@ -16,7 +16,7 @@ static lac_status batch_path(const char *folder, size_t file, char *path)
     return data_path_join(path, folder, name);
 }
 
-static bool present(const char *folder)
+static bool cifar_present(const char *folder)
 {
     char path[DATA_PATH_SIZE];
     for (size_t i = 0; i < DATA_CIFAR_FILES; i++) {
@@ -27,14 +27,12 @@ static bool present(const char *folder)
     return true;
 }
 
-// Puts the records of a batch behind those that are there.
-static lac_status append(data_set *set, data_part part, const data_bytes *bytes)
+// Appends the records of a batch.
+static lac_status append_batch(
+    data_set *set, data_part part, const data_bytes *bytes)
 {
     size_t count;
-    const lac_status status = data_cifar_check(bytes, &count);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(data_cifar_check(bytes, &count));
     data_part_store *const to = &set->parts[part];
     const size_t before = set->info.count[part];
     uint8_t *const pixels =
@@ -57,7 +55,7 @@ static lac_status append(data_set *set, data_part part, const data_bytes *bytes)
     return LAC_OK;
 }
 
-static lac_status load(const char *folder, data_set *set)
+static lac_status cifar_load(const char *folder, data_set *set)
 {
     static const double mean[] = {0.4914, 0.4822, 0.4465};
     static const double deviation[] = {0.2470, 0.2435, 0.2616};
@@ -71,7 +69,7 @@ static lac_status load(const char *folder, data_set *set)
             status = data_file_read(path, &bytes);
         }
         if (status == LAC_OK) {
-            status = append(set, part, &bytes);
+            status = append_batch(set, part, &bytes);
         }
         data_bytes_free(&bytes);
         if (status != LAC_OK) {
@@ -101,8 +99,8 @@ const data_source data_cifar_10 = {
          .name = "cifar-10",
          .summary = "50,000 + 10,000 colour images, 3x32x32, 10 classes"},
     .kind = DATA_IMAGES,
-    .present = present,
-    .load = load,
+    .present = cifar_present,
+    .load = cifar_load,
     .package = &package,
     .obtain = "a folder with data_batch_1.bin to data_batch_5.bin and "
               "test_batch.bin",

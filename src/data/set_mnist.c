@@ -9,7 +9,7 @@
 #include "data/set.h"
 #include "data/source.h"
 
-enum { CLASSES = 10, UNPACKED_MOST = 1 << 30 };
+enum { CLASSES = 10, UNPACKED_MAX = 1 << 30 };
 
 static const char *const image_files[DATA_PARTS] = {
     "train-images-idx3-ubyte", NULL, "t10k-images-idx3-ubyte"};
@@ -18,9 +18,9 @@ static const char *const label_files[DATA_PARTS] = {
 
 static const char obtain[] =
     "a folder with train-images-idx3-ubyte, train-labels-idx1-ubyte and the "
-    "same of t10k, gzipped or not";
+    "same two with t10k, gzipped or not";
 
-// Finds a file under its name or that of its gzipped form.
+// Finds a file by its name, plain or gzipped.
 static bool find_file(const char *folder, const char *name, char *path)
 {
     char gzipped[64];
@@ -31,7 +31,7 @@ static bool find_file(const char *folder, const char *name, char *path)
             data_is_file(path));
 }
 
-static bool present(const char *folder)
+static bool mnist_present(const char *folder)
 {
     char path[DATA_PATH_SIZE];
     return find_file(folder, image_files[DATA_TRAIN], path) &&
@@ -44,14 +44,11 @@ static lac_status read_file(
     const char *folder, const char *name, char *path, data_bytes *out)
 {
     (void)find_file(folder, name, path);
-    lac_status status = data_file_read(path, out);
-    if (status == LAC_OK) {
-        status = data_gunzip(out, UNPACKED_MOST);
-    }
-    return status;
+    LAC_TRY(data_file_read(path, out));
+    return data_gunzip(out, UNPACKED_MAX);
 }
 
-// Takes the pixels over from the file's bytes, moved to their front.
+// Moves the pixels to the front of the file's bytes and takes over the bytes.
 static void take_pixels(
     data_bytes *bytes, const data_idx *images, data_part_store *to)
 {
@@ -70,13 +67,13 @@ static lac_status check_shape(
         (images->height != info->height || images->width != info->width)) {
         return lac_fail(
             LAC_ERR_CORRUPT,
-            "%s: images of %u x %u, expected %u x %u as for training",
+            "%s: images of %u x %u, expected %u x %u as in the training set",
             bytes->name, images->height, images->width, info->height,
             info->width);
     }
     if (images->count != labels) {
         return lac_fail(
-            LAC_ERR_CORRUPT, "%s: %u images, expected %u as there are labels",
+            LAC_ERR_CORRUPT, "%s: %u images, expected %u, the number of labels",
             bytes->name, images->count, labels);
     }
     return LAC_OK;
@@ -86,13 +83,8 @@ static lac_status load_images(
     data_set *set, data_part part, data_bytes *bytes, uint32_t labels)
 {
     data_idx images;
-    lac_status status = data_idx_images(bytes, &images);
-    if (status == LAC_OK) {
-        status = check_shape(set, bytes, &images, labels);
-    }
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(data_idx_images(bytes, &images));
+    LAC_TRY(check_shape(set, bytes, &images, labels));
     set->info.channels = 1;
     set->info.height = images.height;
     set->info.width = images.width;
@@ -105,10 +97,7 @@ static lac_status load_labels(
     const data_bytes *bytes, data_part_store *to, uint32_t *count_out)
 {
     data_idx labels;
-    const lac_status status = data_idx_labels(bytes, CLASSES, &labels);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(data_idx_labels(bytes, CLASSES, &labels));
     to->labels = malloc(((size_t)labels.count + 1) * sizeof(*to->labels));
     if (to->labels == NULL) {
         return data_no_memory(bytes->name, labels.count);
@@ -120,7 +109,8 @@ static lac_status load_labels(
     return LAC_OK;
 }
 
-static lac_status load_part(const char *folder, data_set *set, data_part part)
+static lac_status mnist_load_part(
+    const char *folder, data_set *set, data_part part)
 {
     char path[DATA_PATH_SIZE];
     data_bytes bytes = {0};
@@ -141,29 +131,25 @@ static lac_status load_part(const char *folder, data_set *set, data_part part)
     return status;
 }
 
-static lac_status load(
+static lac_status mnist_load(
     const char *folder, data_set *set, double mean, double deviation)
 {
     set->info.classes = CLASSES;
-    lac_status status = load_part(folder, set, DATA_TRAIN);
-    if (status == LAC_OK) {
-        status = load_part(folder, set, DATA_TEST);
-    }
-    if (status == LAC_OK) {
-        data_set_normalise(set, &mean, &deviation);
-    }
-    return status;
+    LAC_TRY(mnist_load_part(folder, set, DATA_TRAIN));
+    LAC_TRY(mnist_load_part(folder, set, DATA_TEST));
+    data_set_normalise(set, &mean, &deviation);
+    return LAC_OK;
 }
 
 // Mean and deviation of the 60,000 training images, to four digits.
 static lac_status load_fashion(const char *folder, data_set *set)
 {
-    return load(folder, set, 0.2860, 0.3530);
+    return mnist_load(folder, set, 0.2860, 0.3530);
 }
 
 static lac_status load_digits(const char *folder, data_set *set)
 {
-    return load(folder, set, 0.1307, 0.3081);
+    return mnist_load(folder, set, 0.1307, 0.3081);
 }
 
 static const data_package fashion_package = {
@@ -179,7 +165,7 @@ const data_source data_fashion_mnist = {
          .summary = "60,000 + 10,000 images of clothes, 28x28, 10 classes"},
     .kind = DATA_IMAGES,
     .system = "/usr/share/datasets/fashion-mnist",
-    .present = present,
+    .present = mnist_present,
     .load = load_fashion,
     .package = &fashion_package,
     .obtain = obtain,
@@ -200,7 +186,7 @@ const data_source data_mnist = {
          .name = "mnist",
          .summary = "60,000 + 10,000 handwritten digits, 28x28, 10 classes"},
     .kind = DATA_IMAGES,
-    .present = present,
+    .present = mnist_present,
     .load = load_digits,
     .package = &digits_package,
     .obtain = obtain,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tables in the format of LIBSVM: a file to train with and, if there is one, a
-// file of the same name with ".t" to test. The distinct labels, ascending, are
+// Tables in the format of LIBSVM: a file for training and optionally one of the
+// same name with ".t" for testing. The distinct labels in ascending order are
 // the classes: -1 and +1 become 0 and 1.
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,14 +9,14 @@
 #include "data/set.h"
 #include "data/source.h"
 
-enum { CLASSES_MOST = 1000, UNPACKED_MOST = INT32_MAX };
+enum { CLASSES_MAX = 1000, UNPACKED_MAX = INT32_MAX };
 
 static lac_status read_table(const char *path, data_table *out)
 {
     data_bytes bytes;
     lac_status status = data_file_read(path, &bytes);
     if (status == LAC_OK) {
-        status = data_gunzip(&bytes, UNPACKED_MOST);
+        status = data_gunzip(&bytes, UNPACKED_MAX);
     }
     if (status == LAC_OK) {
         status = data_libsvm_parse(&bytes, out);
@@ -32,7 +32,7 @@ static int by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-// Collects the distinct labels of a table, ascending.
+// Collects the distinct labels of a table in ascending order.
 static lac_status find_classes(
     const char *path, const data_table *t, double *classes, uint32_t *count_out)
 {
@@ -43,11 +43,11 @@ static lac_status find_classes(
                 NULL) {
             continue;
         }
-        if (count == CLASSES_MOST) {
+        if (count == CLASSES_MAX) {
             return lac_fail(
                 LAC_ERR_CORRUPT,
-                "%s: more than %d different labels, expected classes", path,
-                CLASSES_MOST);
+                "%s: has more than %d different labels, expected classes", path,
+                CLASSES_MAX);
         }
         classes[count++] = t->label[i];
         qsort(classes, count, sizeof(*classes), by_value);
@@ -71,29 +71,24 @@ static lac_status number_labels(
         if (found == NULL) {
             return lac_fail(
                 LAC_ERR_CORRUPT,
-                "%s: label %g of example %zu, expected one of the training "
+                "%s: example %zu has label %g, expected one of the training "
                 "file",
-                path, t->label[i], i + 1);
+                path, i + 1, t->label[i]);
         }
         part->labels[i] = (uint32_t)(found - classes);
     }
     return LAC_OK;
 }
 
-static lac_status load_part(
+static lac_status table_load_part(
     const char *path, data_set *set, data_part part, double *classes)
 {
     data_part_store *const to = &set->parts[part];
-    lac_status status = read_table(path, &to->table);
-    if (status == LAC_OK && part == DATA_TRAIN) {
-        status = find_classes(path, &to->table, classes, &set->info.classes);
+    LAC_TRY(read_table(path, &to->table));
+    if (part == DATA_TRAIN) {
+        LAC_TRY(find_classes(path, &to->table, classes, &set->info.classes));
     }
-    if (status == LAC_OK) {
-        status = number_labels(path, classes, set->info.classes, to);
-    }
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(number_labels(path, classes, set->info.classes, to));
     set->info.count[part] = to->table.count;
     if (to->table.width > set->info.width) {
         set->info.width = to->table.width;
@@ -101,18 +96,17 @@ static lac_status load_part(
     return LAC_OK;
 }
 
-static lac_status load(const char *path, data_set *set)
+static lac_status table_load(const char *path, data_set *set)
 {
     char test[DATA_PATH_SIZE];
-    double classes[CLASSES_MOST];
+    double classes[CLASSES_MAX];
     set->info.channels = set->info.height = 1;
     set->info.width = 1;
     const int len = snprintf(test, sizeof(test), "%s.t", path);
-    lac_status status = load_part(path, set, DATA_TRAIN, classes);
-    if (status == LAC_OK && len < DATA_PATH_SIZE && data_is_file(test)) {
-        status = load_part(test, set, DATA_TEST, classes);
-    }
-    return status;
+    LAC_TRY(table_load_part(path, set, DATA_TRAIN, classes));
+    return len < DATA_PATH_SIZE && data_is_file(test)
+               ? table_load_part(test, set, DATA_TEST, classes)
+               : LAC_OK;
 }
 
 static bool a9a_present(const char *folder)
@@ -127,8 +121,8 @@ static bool a9a_present(const char *folder)
 static lac_status a9a_load(const char *folder, data_set *set)
 {
     char path[DATA_PATH_SIZE];
-    const lac_status status = data_path_join(path, folder, "a9a");
-    return status == LAC_OK ? load(path, set) : status;
+    LAC_TRY(data_path_join(path, folder, "a9a"));
+    return table_load(path, set);
 }
 
 const data_source data_a9a = {
@@ -151,6 +145,6 @@ const data_source data_libsvm = {
                     "and FILE.t to test"},
     .kind = DATA_TABLE,
     .present = data_is_file,
-    .load = load,
+    .load = table_load,
     .obtain = "the path of a file in the format of LIBSVM",
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Texts. A folder either has its own parts (train, valid and test, as .txt or
-// as wiki.train.tokens and so on), all of whose training words are kept; or it
-// has any .txt files, which are then taken in the order of their names, every
-// tenth to test, the fifth after it for validation, the others to train, and
-// words seen fewer than three times become <unk>, as WikiText does it (Merity
-// et al., arXiv:1609.07843).
+// as wiki.train.tokens and so on), whose training words all enter the
+// vocabulary. Or it has any .txt files. They are sorted by name: of every ten
+// the tenth is for testing, the fifth for validation, the others for training,
+// and words that occur fewer than three times become <unk>, as in WikiText
+// (Merity et al., arXiv:1609.07843).
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -14,13 +14,13 @@
 #include "data/set.h"
 #include "data/source.h"
 
-enum { FILES_MOST = 1 << 13, EVERY = 10, VALID_AT = 4, LEAST = 3 };
+enum { FILES_MAX = 1 << 13, EVERY = 10, VALID_AT = 4, COUNT_MIN = 3 };
 
-// The files of a text, with those of each part together.
+// The files of a text, grouped by part.
 typedef struct library {
     size_t count;
     char **paths;
-    const char **names; // of the files in their folder
+    const char **names; // without the folder
     data_part *parts;
     data_bytes *texts;
 } library;
@@ -52,10 +52,7 @@ static lac_status library_add(
     library *l, const char *folder, const char *name, data_part part)
 {
     char path[DATA_PATH_SIZE];
-    lac_status status = data_path_join(path, folder, name);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(data_path_join(path, folder, name));
     char *const copy = strdup(path);
     if (copy == NULL) {
         return data_no_memory(path, strlen(path));
@@ -67,7 +64,7 @@ static lac_status library_add(
     return data_file_read(copy, &l->texts[i]);
 }
 
-// Writes the name of the file of a part in a folder that has its own.
+// Writes the name of the file of a part to `name`, if the folder has one.
 static bool find_part(const char *folder, data_part part, char *name)
 {
     static const char *const words[DATA_PARTS] = {"train", "valid", "test"};
@@ -95,7 +92,7 @@ static int is_text(const struct dirent *entry)
            strcmp(entry->d_name + len - 4, ".txt") == 0;
 }
 
-// Bytes, not the order of a language.
+// By bytes, independent of the locale.
 static int by_name(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
@@ -131,21 +128,21 @@ static lac_status read_parts(const char *folder, library *l)
     return status;
 }
 
-static data_part part_of(size_t i)
+static data_part part_of_file(size_t i)
 {
     return i % EVERY == EVERY - 1  ? DATA_TEST
            : i % EVERY == VALID_AT ? DATA_VALID
                                    : DATA_TRAIN;
 }
 
-// Those of one part after another, each part in the order of the names.
+// One part after the other, each in the order of the names.
 static lac_status add_entries(
     const char *folder, struct dirent **entries, size_t count, library *l)
 {
     lac_status status = library_make(l, count);
     for (int part = 0; part < DATA_PARTS; part++) {
         for (size_t i = 0; status == LAC_OK && i < count; i++) {
-            if (part_of(i) == (data_part)part) {
+            if (part_of_file(i) == (data_part)part) {
                 status =
                     library_add(l, folder, entries[i]->d_name, (data_part)part);
             }
@@ -163,12 +160,12 @@ static lac_status read_texts(const char *folder, library *l)
             LAC_ERR_INVALID, "%s: cannot read: %s", folder, strerror(errno));
     }
     lac_status status = LAC_OK;
-    if (found < EVERY || found > FILES_MOST) {
+    if (found < EVERY || found > FILES_MAX) {
         status = lac_fail(
             LAC_ERR_INVALID,
             "%s: has %d .txt files, expected %d to %d, or train.txt, valid.txt "
             "and test.txt",
-            folder, found, EVERY, FILES_MOST);
+            folder, found, EVERY, FILES_MAX);
     } else {
         status = add_entries(folder, entries, (size_t)found, l);
     }
@@ -179,7 +176,7 @@ static lac_status read_texts(const char *folder, library *l)
     return status;
 }
 
-// Files of one author have the same name after the digits at the front.
+// Files of one author have the same name after the leading digits.
 static uint32_t label_of(const library *l, size_t i, data_document *documents)
 {
     const char *const own = l->names[i] + strspn(l->names[i], "0123456789");
@@ -223,14 +220,15 @@ static lac_status number_words(const library *l, data_set *set)
     return LAC_OK;
 }
 
-static lac_status load_library(const library *l, uint64_t least, data_set *set)
+static lac_status load_library(
+    const library *l, uint64_t count_min, data_set *set)
 {
     size_t training = 0;
     while (training < l->count && l->parts[training] == DATA_TRAIN) {
         training++;
     }
     lac_status status =
-        data_vocabulary_build(l->texts, training, least, &set->vocabulary);
+        data_vocabulary_build(l->texts, training, count_min, &set->vocabulary);
     if (status == LAC_OK) {
         set->info.classes = set->vocabulary.count;
         status = number_words(l, set);
@@ -247,13 +245,13 @@ static lac_status load_library(const library *l, uint64_t least, data_set *set)
     return status;
 }
 
-static lac_status load(const char *folder, data_set *set)
+static lac_status text_load(const char *folder, data_set *set)
 {
     library l = {0};
     const bool parts = has_parts(folder);
     lac_status status = parts ? read_parts(folder, &l) : read_texts(folder, &l);
     if (status == LAC_OK) {
-        status = load_library(&l, parts ? 1 : LEAST, set);
+        status = load_library(&l, parts ? 1 : COUNT_MIN, set);
     }
     library_free(&l);
     return status;
@@ -266,7 +264,7 @@ const data_source data_wikitext_2 = {
          .summary = "2,088,628 words of Wikipedia, vocabulary 33,278"},
     .kind = DATA_TEXT,
     .present = has_parts,
-    .load = load,
+    .load = text_load,
     .obtain = "a folder with train.txt, valid.txt and test.txt, or with "
               "wiki.train.tokens and so on",
 };
@@ -288,7 +286,7 @@ const data_source data_sotu = {
                     "words"},
     .kind = DATA_TEXT,
     .present = has_texts,
-    .load = load,
+    .load = text_load,
     .package = &sotu_package,
     .obtain = "a folder with ten .txt files or more",
 };
@@ -300,7 +298,7 @@ const data_source data_text = {
          .summary = "any folder of .txt files, named by --data-dir"},
     .kind = DATA_TEXT,
     .present = text_present,
-    .load = load,
+    .load = text_load,
     .obtain = "a folder with train.txt, valid.txt and test.txt, or with ten "
               ".txt files or more",
 };

@@ -25,11 +25,10 @@ static uint32_t rotate(uint32_t x, int by)
     return x >> by | x << (32 - by);
 }
 
-static void expand(const uint8_t *block, uint32_t w[ROUNDS])
+static void expand_block(const uint8_t *block, uint32_t w[ROUNDS])
 {
     for (int i = 0; i < 16; i++) {
-        w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
-               (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
+        w[i] = data_read_be32(block + (ptrdiff_t)4 * i);
     }
     for (int i = 16; i < ROUNDS; i++) {
         const uint32_t a = w[i - 15], b = w[i - 2];
@@ -41,7 +40,7 @@ static void expand(const uint8_t *block, uint32_t w[ROUNDS])
 static void add_block(uint32_t state[WORDS], const uint8_t *block)
 {
     uint32_t w[ROUNDS], s[WORDS];
-    expand(block, w);
+    expand_block(block, w);
     memcpy(s, state, sizeof(s));
     for (int i = 0; i < ROUNDS; i++) {
         const uint32_t e = s[4], a = s[0];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// SHA-256 (FIPS 180-4), to check what was downloaded.
+// SHA-256 (FIPS 180-4), to verify downloads.
 #ifndef LACONIC_DATA_SHA256_H
 #define LACONIC_DATA_SHA256_H
 
@@ -7,11 +7,11 @@
 
 enum { DATA_SHA256_SIZE = 65 };
 
-// data_sha256 writes the sum as 64 hexadecimal digits and a zero byte.
+// data_sha256 writes the hash as 64 hexadecimal digits and a zero byte.
 void data_sha256(
     const uint8_t *data, size_t len, char digits_out[DATA_SHA256_SIZE]);
 
-// data_sha256_check compares the sum of bytes with what is expected.
+// data_sha256_check compares the hash of `bytes` with `digits`.
 // Fails with LAC_ERR_CORRUPT.
 lac_status data_sha256_check(const data_bytes *bytes, const char *digits);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who trains on which examples.
+// Assigns the training examples to workers.
 #include "data/split.h"
 
 #include <math.h>
@@ -13,11 +13,11 @@ struct data_split {
     data_split_rule rule;
     uint64_t seed;
     size_t count;
-    size_t *start;   // workers + 1: where the examples of a worker begin
-    uint32_t *index; // all examples, those of a worker together
+    size_t *start;   // workers + 1: the first entry of each worker in index
+    uint32_t *index; // all examples, grouped by worker
 };
 
-static const double alpha_least = 1e-6, alpha_most = 1e9;
+static const double alpha_min = 1e-6, alpha_max = 1e9;
 
 lac_status data_split_parse(const char *text, data_split_rule *out)
 {
@@ -33,8 +33,8 @@ lac_status data_split_parse(const char *text, data_split_rule *out)
         const char *const number = text + strlen(dirichlet);
         char *end;
         const double alpha = strtod(number, &end);
-        if (end != number && *end == '\0' && alpha >= alpha_least &&
-            alpha <= alpha_most) {
+        if (end != number && *end == '\0' && alpha >= alpha_min &&
+            alpha <= alpha_max) {
             *out = (data_split_rule){DATA_SPLIT_DIRICHLET, alpha};
             return LAC_OK;
         }
@@ -52,16 +52,16 @@ static lac_key key_for(uint64_t seed, uint64_t epoch, const char *use)
         seed, LAC_PURPOSE_SPLIT, epoch, lac_scope_shared(), lac_name_hash(use));
 }
 
-// Fisher and Yates. A draw of 32 bits times the bound favours some numbers by
-// a part in 2^32 / n, far below what an epoch could show.
+// Fisher-Yates. A 32-bit draw times the bound favours some numbers by a part in
+// 2^32 / n, far too little to matter.
 static void shuffle(const lac_key *key, uint32_t *index, size_t n)
 {
     for (size_t i = n; i > 1; i--) {
         const uint64_t draw = lac_key_draw(key, (uint32_t)(i - 1));
         const size_t k = (size_t)(draw * i >> 32);
-        const uint32_t held = index[i - 1];
+        const uint32_t swapped = index[i - 1];
         index[i - 1] = index[k];
-        index[k] = held;
+        index[k] = swapped;
     }
 }
 
@@ -72,15 +72,15 @@ static void count_up(uint32_t *index, size_t n)
     }
 }
 
-// Where the examples of worker w begin when all get the same number.
+// The first example of worker w if all workers get the same number.
 static size_t even_start(size_t count, uint32_t workers, uint32_t w)
 {
     const size_t each = count / workers, more = count % workers;
     return w * each + (w < more ? w : more);
 }
 
-// Sorts by label and keeps the order of equal ones, by counting. `bounds` gets
-// where each label begins, classes + 1 numbers.
+// Stable counting sort by label. Writes the start of each label to `bounds`,
+// which has classes + 1 entries.
 static lac_status sort_by_label(
     const data_split_options *o, uint32_t classes, uint32_t *index,
     size_t *bounds)
@@ -99,7 +99,7 @@ static lac_status sort_by_label(
     for (size_t i = 0; i < o->count; i++) {
         sorted[bounds[o->labels[index[i]]]++] = index[i];
     }
-    // Each bound has moved to where the next label begins.
+    // Each bound is now the start of the next label.
     memmove(bounds + 1, bounds, classes * sizeof(*bounds));
     bounds[0] = 0;
     memcpy(index, sorted, o->count * sizeof(*index));
@@ -107,7 +107,7 @@ static lac_status sort_by_label(
     return LAC_OK;
 }
 
-// Decides the worker of every example, whose labels stand together in `index`.
+// Draws the worker of every example; `index` is sorted by label.
 static void draw_owners(
     const data_split_options *o, uint32_t classes, const uint32_t *index,
     const size_t *bounds, double *shares, uint32_t *owner)
@@ -129,37 +129,37 @@ static void draw_owners(
     }
 }
 
-// Gives each worker that has nothing an example of one that has the most.
-static void feed_the_empty(
+// Gives each worker without examples one of the worker that has the most.
+static void fill_empty_workers(
     uint32_t *owner, size_t count, size_t *size, uint32_t workers)
 {
     for (uint32_t w = 0; w < workers; w++) {
         if (size[w] > 0) {
             continue;
         }
-        uint32_t rich = 0;
+        uint32_t donor = 0;
         for (uint32_t k = 1; k < workers; k++) {
-            rich = size[k] > size[rich] ? k : rich;
+            donor = size[k] > size[donor] ? k : donor;
         }
         size_t i = 0;
-        while (i < count && owner[i] != rich) {
+        while (i < count && owner[i] != donor) {
             i++;
         }
         owner[i] = w;
-        size[rich]--;
+        size[donor]--;
         size[w]++;
     }
 }
 
-// From the owner of each example to the lists of the workers.
-static void collect(data_split *s, uint32_t workers, uint32_t *owner)
+// Makes the lists of the workers from the owner of each example.
+static void list_by_owner(data_split *s, uint32_t workers, uint32_t *owner)
 {
     size_t *const size = s->start + 1;
     memset(s->start, 0, (workers + (size_t)1) * sizeof(*s->start));
     for (size_t i = 0; i < s->count; i++) {
         size[owner[i]]++;
     }
-    feed_the_empty(owner, s->count, size, workers);
+    fill_empty_workers(owner, s->count, size, workers);
     for (uint32_t w = 0; w < workers; w++) {
         s->start[w + 1] += s->start[w];
     }
@@ -170,7 +170,7 @@ static void collect(data_split *s, uint32_t workers, uint32_t *owner)
     s->start[0] = 0;
 }
 
-static lac_status deal_by_label(
+static lac_status assign_by_label(
     data_split *s, const data_split_options *o, uint32_t classes)
 {
     size_t *const bounds = malloc((classes + (size_t)1) * sizeof(*bounds));
@@ -185,7 +185,7 @@ static lac_status deal_by_label(
     }
     if (status == LAC_OK && o->rule.kind == DATA_SPLIT_DIRICHLET) {
         draw_owners(o, classes, s->index, bounds, shares, owner);
-        collect(s, o->workers, owner);
+        list_by_owner(s, o->workers, owner);
     }
     free(bounds);
     free(shares);
@@ -193,7 +193,7 @@ static lac_status deal_by_label(
     return status;
 }
 
-static lac_status check(const data_split_options *o)
+static lac_status split_check(const data_split_options *o)
 {
     if (o->workers == 0 || o->count < o->workers || o->count > UINT32_MAX) {
         return lac_fail(
@@ -205,13 +205,13 @@ static lac_status check(const data_split_options *o)
                               o->rule.kind == DATA_SPLIT_DIRICHLET)) {
         return lac_fail(
             LAC_ERR_INVALID,
-            "split: the data has no labels to go by, expected shuffle or "
+            "split: the data has no labels, expected shuffle or "
             "fixed");
     }
     return LAC_OK;
 }
 
-static lac_status deal(data_split *s, const data_split_options *o)
+static lac_status assign(data_split *s, const data_split_options *o)
 {
     for (uint32_t w = 0; w <= o->workers; w++) {
         s->start[w] = even_start(o->count, o->workers, w);
@@ -229,16 +229,13 @@ static lac_status deal(data_split *s, const data_split_options *o)
     for (size_t i = 0; i < o->count; i++) {
         classes = o->labels[i] >= classes ? o->labels[i] + 1 : classes;
     }
-    return deal_by_label(s, o, classes);
+    return assign_by_label(s, o, classes);
 }
 
 lac_status data_split_open(data_split **out, const data_split_options *options)
 {
     *out = NULL;
-    lac_status status = check(options);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(split_check(options));
     data_split *const s = calloc(1, sizeof(*s));
     if (s != NULL) {
         *s = (data_split){
@@ -246,11 +243,10 @@ lac_status data_split_open(data_split **out, const data_split_options *options)
             malloc((options->workers + (size_t)1) * sizeof(*s->start)),
             malloc(options->count * sizeof(*s->index))};
     }
-    if (s == NULL || s->start == NULL || s->index == NULL) {
-        status = data_no_memory("split", options->count * sizeof(uint32_t));
-    } else {
-        status = deal(s, options);
-    }
+    const lac_status status =
+        s == NULL || s->start == NULL || s->index == NULL
+            ? data_no_memory("split", options->count * sizeof(uint32_t))
+            : assign(s, options);
     if (status != LAC_OK) {
         data_split_close(s);
         return status;

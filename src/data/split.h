@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Who trains on which examples.
+// The split of the training examples between the workers.
 //
-//     shuffle          all examples are shuffled and dealt anew every epoch
-//     fixed            dealt once; a worker shuffles its own every epoch
-//     sorted           as fixed, but dealt in the order of their labels
-//     dirichlet:ALPHA  as fixed, but the shares that the workers get of each
-//                      label are drawn from Dirichlet(ALPHA)
+//     shuffle          all examples are shuffled and split anew every epoch
+//     fixed            split once; a worker shuffles its own every epoch
+//     sorted           as fixed, but split in the order of their labels
+//     dirichlet:ALPHA  as fixed, but the workers' shares of each label are
+//     drawn
+//                      from Dirichlet(ALPHA)
 //
 // In every epoch each example belongs to exactly one worker. The first three
-// give all workers the same number, to within one; the last gives each at
-// least one. Everything is a function of the seed, the epoch and the number of
-// workers: each worker derives its list alone, the same after a resume.
+// rules give all workers the same number, to within one; the last gives each at
+// least one. The split is a function of the seed, the epoch and the number of
+// workers, so that each worker derives its list alone, also after a resume.
 #ifndef LACONIC_DATA_SPLIT_H
 #define LACONIC_DATA_SPLIT_H
 
@@ -31,33 +32,33 @@ typedef struct data_split_rule {
     double alpha; // of dirichlet
 } data_split_rule;
 
-// data_split_parse reads a rule as the user writes it.
+// data_split_parse parses a rule as the user writes it.
 // Fails with LAC_ERR_INVALID.
 lac_status data_split_parse(const char *text, data_split_rule *out);
 
 typedef struct data_split_options {
     data_split_rule rule;
     size_t count;           // examples, at least as many as workers
-    const uint32_t *labels; // of them, borrowed for the call; may be NULL for
-                            // shuffle and fixed
+    const uint32_t *labels; // of the examples, borrowed for the call; may be
+                            // NULL for shuffle and fixed
     uint32_t workers;
     uint64_t seed;
 } data_split_options;
 
 typedef struct data_split data_split;
 
-// data_split_open deals the examples.
+// data_split_open splits the examples.
 // Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM; `*out` is then NULL.
 lac_status data_split_open(data_split **out, const data_split_options *options);
 
 void data_split_close(data_split *split);
 
-// data_split_size returns how many examples a worker has in every epoch.
+// data_split_size returns the number of examples of a worker in an epoch.
 size_t data_split_size(const data_split *split, uint32_t worker);
 
-// data_split_epoch writes the worker's examples of an epoch, in the order in
-// which it takes them, to index_out, which has room for `count` numbers: what
-// lies behind the worker's own is used up.
+// data_split_epoch writes the examples of a worker in an epoch, in training
+// order, to index_out. That has room for `count` numbers; the entries after the
+// worker's own are scratch.
 void data_split_epoch(
     const data_split *split, uint64_t epoch, uint32_t worker,
     uint32_t *index_out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// PNG sprites to the binary batches of CIFAR-10.
+// Converts PNG sprites to the binary batches of CIFAR-10.
 #include "data/sprites.h"
 
 #include <errno.h>
@@ -70,7 +70,7 @@ static void write_records(
     }
 }
 
-static lac_status write_file(const data_bytes *bytes)
+static lac_status write_batch(const data_bytes *bytes)
 {
     FILE *const file = fopen(bytes->name, "wb");
     bool good =
@@ -107,13 +107,9 @@ static lac_status convert_batch(
     char name[32], path[DATA_PATH_SIZE];
     uint8_t *pixels = NULL;
     (void)snprintf(name, sizeof(name), "%s.bin", data_cifar_name(file));
-    lac_status status = data_path_join(path, to, name);
-    if (status == LAC_OK) {
-        status = read_sprite(from, file, &pixels);
-    }
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(data_path_join(path, to, name));
+    LAC_TRY(read_sprite(from, file, &pixels));
+    lac_status status = LAC_OK;
     data_bytes batch = {path, malloc(BATCH_SIZE), BATCH_SIZE};
     if (batch.data == NULL) {
         status = data_no_memory(path, BATCH_SIZE);
@@ -122,7 +118,7 @@ static lac_status convert_batch(
         status = data_sha256_check(&batch, sums[file]);
     }
     if (status == LAC_OK) {
-        status = write_file(&batch);
+        status = write_batch(&batch);
     }
     data_bytes_free(&batch);
     free(pixels);
@@ -131,7 +127,7 @@ static lac_status convert_batch(
 
 lac_status data_sprites_convert(
     const char *from, const char *to,
-    void (*tell)(void *context, const char *what), void *context)
+    void (*progress)(void *context, const char *what), void *context)
 {
     const size_t training = LABELS - DATA_CIFAR_BATCH;
     uint8_t *const labels = calloc(1, LABELS);
@@ -147,7 +143,7 @@ lac_status data_sprites_convert(
     for (size_t i = 0; status == LAC_OK && i < DATA_CIFAR_FILES; i++) {
         char what[64];
         (void)snprintf(what, sizeof(what), "converting %s", data_cifar_name(i));
-        tell(context, what);
+        progress(context, what);
         status = convert_batch(from, to, i, labels + i * DATA_CIFAR_BATCH);
     }
     free(labels);

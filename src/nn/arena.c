@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
-// Largest first, each at the lowest offset where it meets none that is needed
-// at the same time: not the least memory there is, but close to it.
+// Places the largest span first, each at the lowest offset where it overlaps no
+// span that is live at the same time. The total is near the minimum.
 #include "nn/arena.h"
 
 #include <stdbool.h>
 
-static size_t aligned(size_t size)
+static size_t span_size(size_t size)
 {
     return (size + NN_ALIGNMENT - 1) / NN_ALIGNMENT * NN_ALIGNMENT;
 }
 
-static bool in_the_way(const nn_span *placed, const nn_span *s)
+static bool overlaps(const nn_span *placed, const nn_span *s)
 {
     return placed->first <= s->last && s->first <= placed->last &&
-           placed->offset < s->offset + aligned(s->size) &&
-           s->offset < placed->offset + aligned(placed->size);
+           placed->offset < s->offset + span_size(s->size) &&
+           s->offset < placed->offset + span_size(placed->size);
 }
 
-// Moves s behind what is in its way until nothing is.
-static void place(
+// Moves s behind every span it overlaps until there is none.
+static void place_span(
     nn_span *s, const nn_span *spans, const size_t *order, size_t placed)
 {
     s->offset = 0;
@@ -26,8 +26,8 @@ static void place(
         moved = false;
         for (size_t i = 0; i < placed; i++) {
             const nn_span *const p = &spans[order[i]];
-            if (in_the_way(p, s)) {
-                s->offset = p->offset + aligned(p->size);
+            if (overlaps(p, s)) {
+                s->offset = p->offset + span_size(p->size);
                 moved = true;
             }
         }
@@ -46,9 +46,9 @@ size_t nn_arena_place(nn_span *spans, size_t count, size_t *order)
     }
     for (size_t i = 0; i < count; i++) {
         nn_span *const s = &spans[order[i]];
-        place(s, spans, order, i);
-        if (s->offset + aligned(s->size) > total) {
-            total = s->offset + aligned(s->size);
+        place_span(s, spans, order, i);
+        if (s->offset + span_size(s->size) > total) {
+            total = s->offset + span_size(s->size);
         }
     }
     return total;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// nn_grow returns the array, of `count` members of this size, with room for one
-// more, or NULL if there is no memory; it then is as it was.
+// nn_grow returns the array of `count` members of this size with room for one
+// more. Returns NULL if there is no memory; the array is then unchanged.
 static inline void *nn_grow(
     void *array, size_t count, size_t *room, size_t size)
 {
@@ -15,8 +15,8 @@ static inline void *nn_grow(
     if (count < *room) {
         return array;
     }
-    const size_t wanted = *room == 0 ? FIRST : 2 * *room;
-    void *const grown = calloc(wanted, size);
+    const size_t capacity = *room == 0 ? FIRST : 2 * *room;
+    void *const grown = calloc(capacity, size);
     if (grown == NULL) {
         return NULL;
     }
@@ -24,7 +24,7 @@ static inline void *nn_grow(
         memcpy(grown, array, count * size);
     }
     free(array);
-    *room = wanted;
+    *room = capacity;
     return grown;
 }
 

@@ -1,14 +1,84 @@
 // SPDX-License-Identifier: MIT
-// Plans of oneDNN: what is made, kept and released.
+// Plans of oneDNN: descriptions of memories, the primitives that oneDNN chooses
+// for them, the block of memory they share, and the run.
+#define _DEFAULT_SOURCE // madvise
 #include "nn/dnnl_plan.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
+#include "nn/arena.h"
 #include "nn/array.h"
-#include "nn/dnnl_plan_state.h"
+#include "nn/headroom.h"
 
-// The array with room for one more, or NULL.
-static void *grow(nn_plan *plan, void *array, nn_count *l, size_t size)
+enum { LARGE_PAGE = 1 << 21 };
+
+struct nn_op {
+    nn_op *next; // in the list of the plan
+    const char *name;
+    dnnl_primitive_desc_t pd;
+};
+
+// A primitive, or a function of ours.
+typedef struct nn_step {
+    const char *name;
+    dnnl_primitive_t primitive; // NULL for a function
+    void (*call)(void *context);
+    void *context;
+    dnnl_exec_arg_t args[NN_ARGS_MAX + 1];
+    int count;
+} nn_step;
+
+typedef struct nn_memory {
+    dnnl_memory_t handle;
+    nn_desc desc;
+    nn_source source; // NN_SOURCES: a buffer of the plan
+    size_t place;     // offset in the source, or index of the span
+} nn_memory;
+
+// The length and the capacity of an array.
+typedef struct nn_count {
+    size_t count, room;
+} nn_count;
+
+struct nn_plan {
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    nn_op *ops;
+    nn_step *steps;
+    nn_memory *memories;
+    nn_span *spans;
+    nn_count step_list, memory_list, span_list;
+    void *block;
+    size_t bytes;
+    lac_status status;
+};
+
+nn_desc nn_desc_plain(size_t count, const size_t *dimensions)
+{
+    static const dnnl_format_tag_t tags[] = {
+        dnnl_format_tag_undef, dnnl_a, dnnl_ab, dnnl_abc, dnnl_abcd};
+    nn_desc desc = {0};
+    dnnl_dims_t dims = {0};
+    for (size_t i = 0; i < count; i++) {
+        dims[i] = (dnnl_dim_t)dimensions[i];
+    }
+    // Fails only for dimensions that the plan rejects too.
+    (void)dnnl_memory_desc_init_by_tag(
+        &desc, (int)count, dims, dnnl_f32, tags[count]);
+    return desc;
+}
+
+nn_desc nn_desc_any(const nn_desc *like)
+{
+    nn_desc desc = {0};
+    (void)dnnl_memory_desc_init_by_tag(
+        &desc, like->ndims, like->dims, dnnl_f32, dnnl_format_tag_any);
+    return desc;
+}
+
+// Returns the array with room for one more entry, or NULL.
+static void *plan_grow(nn_plan *plan, void *array, nn_count *l, size_t size)
 {
     if (plan->status != LAC_OK) {
         return NULL;
@@ -35,8 +105,18 @@ void nn_plan_check(nn_plan *plan, dnnl_status_t status, const char *what)
     }
 }
 
-bool nn_plan_going(const nn_plan *plan)
+bool nn_plan_ok(const nn_plan *plan)
 {
+    return plan->status == LAC_OK;
+}
+
+// Whether oneDNN may be called to create something: nothing has failed yet, and
+// there is enough memory.
+static bool plan_can_create(nn_plan *plan)
+{
+    if (plan->status == LAC_OK) {
+        plan->status = nn_headroom_check();
+    }
     return plan->status == LAC_OK;
 }
 
@@ -56,7 +136,7 @@ lac_status nn_plan_open(nn_plan **out)
                 &plan->stream, plan->engine, dnnl_stream_default_flags),
             "stream");
     }
-    // Memory 0 means none.
+    // Memory 0 stands for none.
     nn_desc nothing = {0};
     (void)nn_plan_source(plan, NN_X, 0, &nothing);
     const lac_status status = plan->status;
@@ -98,7 +178,7 @@ static nn_mem new_memory(
     nn_plan *plan, nn_source source, size_t place, const nn_desc *desc)
 {
     nn_memory *const memories =
-        grow(plan, plan->memories, &plan->memory_list, sizeof(*memories));
+        plan_grow(plan, plan->memories, &plan->memory_list, sizeof(*memories));
     if (memories == NULL) {
         return 0;
     }
@@ -119,7 +199,7 @@ nn_mem nn_plan_buffer(nn_plan *plan, const nn_desc *desc)
         return 0;
     }
     nn_span *const spans =
-        grow(plan, plan->spans, &plan->span_list, sizeof(*spans));
+        plan_grow(plan, plan->spans, &plan->span_list, sizeof(*spans));
     if (spans == NULL) {
         return 0;
     }
@@ -139,7 +219,77 @@ nn_desc nn_plan_desc(const nn_plan *plan, nn_mem memory)
     return plan->status == LAC_OK ? plan->memories[memory].desc : (nn_desc){0};
 }
 
-// The next step needs this memory.
+// The attributes of all primitives: their scratchpad is part of the plan.
+static dnnl_primitive_attr_t open_attr(nn_plan *plan, bool relu)
+{
+    dnnl_primitive_attr_t attr = NULL;
+    dnnl_post_ops_t post = NULL;
+    if (plan->status == LAC_OK) {
+        nn_plan_check(plan, dnnl_primitive_attr_create(&attr), "attributes");
+    }
+    if (plan->status != LAC_OK) {
+        return NULL;
+    }
+    nn_plan_check(
+        plan,
+        dnnl_primitive_attr_set_scratchpad_mode(
+            attr, dnnl_scratchpad_mode_user),
+        "scratchpad");
+    if (relu) {
+        nn_plan_check(plan, dnnl_post_ops_create(&post), "ReLU");
+        nn_plan_check(
+            plan,
+            dnnl_post_ops_append_eltwise(post, 1, dnnl_eltwise_relu, 0, 0),
+            "ReLU");
+        nn_plan_check(
+            plan, dnnl_primitive_attr_set_post_ops(attr, post), "ReLU");
+        (void)dnnl_post_ops_destroy(post);
+    }
+    return attr;
+}
+
+static nn_op *new_op(nn_plan *plan, const char *name)
+{
+    if (plan->status != LAC_OK) {
+        return NULL;
+    }
+    nn_op *const op = calloc(1, sizeof(*op));
+    if (op == NULL) {
+        plan->status = lac_fail(LAC_ERR_NOMEM, "no memory to plan a network");
+        return NULL;
+    }
+    op->name = name;
+    op->next = plan->ops;
+    plan->ops = op;
+    return op;
+}
+
+nn_op *nn_plan_op(
+    nn_plan *plan, const char *name, const void *described, bool relu,
+    const nn_op *hint)
+{
+    nn_op *const op = new_op(plan, name);
+    dnnl_primitive_attr_t attr = open_attr(plan, relu);
+    if (plan_can_create(plan)) {
+        nn_plan_check(
+            plan,
+            dnnl_primitive_desc_create(
+                &op->pd, described, attr, plan->engine,
+                hint == NULL ? NULL : hint->pd),
+            name);
+    }
+    (void)dnnl_primitive_attr_destroy(attr);
+    return plan->status == LAC_OK ? op : NULL;
+}
+
+nn_desc nn_op_desc(const nn_op *op, dnnl_query_t what)
+{
+    const nn_desc *const desc =
+        op == NULL ? NULL : dnnl_primitive_desc_query_md(op->pd, what, 0);
+    return desc == NULL ? (nn_desc){0} : *desc;
+}
+
+// Extends the lifetime of a memory to the next step.
 static void touch(nn_plan *plan, nn_mem memory)
 {
     if (memory == 0 || plan->memories[memory].source != NN_SOURCES) {
@@ -154,7 +304,7 @@ static void touch(nn_plan *plan, nn_mem memory)
 static nn_step *new_step(nn_plan *plan)
 {
     nn_step *const steps =
-        grow(plan, plan->steps, &plan->step_list, sizeof(*steps));
+        plan_grow(plan, plan->steps, &plan->step_list, sizeof(*steps));
     if (steps == NULL) {
         return NULL;
     }
@@ -186,7 +336,10 @@ void nn_plan_step(nn_plan *plan, nn_op *op, size_t count, const nn_arg *args)
         add_arg(plan, s, args[i]);
     }
     add_arg(plan, s, (nn_arg){DNNL_ARG_SCRATCHPAD, scratchpad});
-    nn_plan_check(plan, dnnl_primitive_create(&s->primitive, op->pd), op->name);
+    if (plan_can_create(plan)) {
+        nn_plan_check(
+            plan, dnnl_primitive_create(&s->primitive, op->pd), op->name);
+    }
     plan->step_list.count++;
 }
 
@@ -203,4 +356,147 @@ void nn_plan_call(
         }
         plan->step_list.count++;
     }
+}
+
+static bool has_desc(const nn_plan *plan, nn_mem memory, const nn_desc *desc)
+{
+    const nn_desc now = nn_plan_desc(plan, memory);
+    return plan->status != LAC_OK || dnnl_memory_desc_equal(&now, desc);
+}
+
+nn_mem nn_plan_room(nn_plan *plan, nn_mem memory, const nn_desc *desc)
+{
+    return has_desc(plan, memory, desc) ? memory : nn_plan_buffer(plan, desc);
+}
+
+nn_mem nn_plan_as(nn_plan *plan, nn_mem memory, const nn_desc *desc)
+{
+    const nn_mem room = nn_plan_room(plan, memory, desc);
+    nn_plan_into(plan, memory, room);
+    return room;
+}
+
+void nn_plan_into(nn_plan *plan, nn_mem from, nn_mem to)
+{
+    if (from == to) {
+        return;
+    }
+    const nn_desc src = nn_plan_desc(plan, from);
+    const nn_desc dst = nn_plan_desc(plan, to);
+    nn_op *const op = new_op(plan, "reorder");
+    dnnl_primitive_attr_t attr = open_attr(plan, false);
+    if (plan_can_create(plan)) {
+        nn_plan_check(
+            plan,
+            dnnl_reorder_primitive_desc_create(
+                &op->pd, &src, plan->engine, &dst, plan->engine, attr),
+            "reorder");
+    }
+    (void)dnnl_primitive_attr_destroy(attr);
+    if (plan->status == LAC_OK) {
+        const nn_arg args[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
+        nn_plan_step(plan, op, 2, args);
+    }
+}
+
+static char *align_up(void *block, size_t alignment)
+{
+    const uintptr_t past = (uintptr_t)block % alignment;
+    return (char *)block + (past == 0 ? 0 : alignment - past);
+}
+
+// Requests pages of 2 MB, which make passes over large activations some percent
+// faster. Nothing depends on getting them.
+static void request_large_pages(char *block, size_t len)
+{
+#ifdef MADV_HUGEPAGE
+    char *const first = align_up(block, LARGE_PAGE);
+    if (first < block + len) {
+        const size_t left = (size_t)(block + len - first);
+        (void)madvise(first, left - left % LARGE_PAGE, MADV_HUGEPAGE);
+    }
+#else
+    (void)block;
+    (void)len;
+#endif
+}
+
+static void set_handle(nn_plan *plan, nn_memory *m, void *where)
+{
+    nn_plan_check(
+        plan, dnnl_memory_set_data_handle(m->handle, where), "memory");
+}
+
+static void plan_allocate(nn_plan *plan)
+{
+    size_t *const order = calloc(plan->span_list.count + 1, sizeof(*order));
+    if (order != NULL) {
+        plan->bytes = nn_arena_place(plan->spans, plan->span_list.count, order);
+        plan->block = calloc(plan->bytes + NN_ALIGNMENT, 1);
+        free(order);
+    }
+    if (plan->block == NULL) {
+        plan->status = lac_fail(
+            LAC_ERR_NOMEM, "no memory for a network: %zu bytes", plan->bytes);
+        return;
+    }
+    char *const first = align_up(plan->block, NN_ALIGNMENT);
+    request_large_pages(first, plan->bytes);
+    for (size_t i = 1; i < plan->memory_list.count; i++) {
+        nn_memory *const m = &plan->memories[i];
+        if (m->source == NN_SOURCES) {
+            set_handle(plan, m, first + plan->spans[m->place].offset);
+        }
+    }
+}
+
+lac_status nn_plan_finish(nn_plan *plan)
+{
+    if (plan->status == LAC_OK) {
+        plan_allocate(plan);
+    }
+    return plan->status;
+}
+
+size_t nn_plan_memory(const nn_plan *plan)
+{
+    return plan->bytes;
+}
+
+float *nn_plan_data(const nn_plan *plan, nn_mem memory)
+{
+    void *data = NULL;
+    (void)dnnl_memory_get_data_handle(plan->memories[memory].handle, &data);
+    return data;
+}
+
+void nn_plan_bind(nn_plan *plan, nn_source source, const float *values)
+{
+    for (size_t i = 1; i < plan->memory_list.count; i++) {
+        nn_memory *const m = &plan->memories[i];
+        if (m->source == source) {
+            // oneDNN has no const handle for memory that it only reads.
+            set_handle(plan, m, (void *)(uintptr_t)(values + m->place));
+        }
+    }
+}
+
+lac_status nn_plan_run(nn_plan *plan)
+{
+    for (size_t i = 0; i < plan->step_list.count; i++) {
+        const nn_step *const s = &plan->steps[i];
+        if (s->call != NULL) {
+            s->call(s->context);
+        } else {
+            nn_plan_check(
+                plan,
+                dnnl_primitive_execute(
+                    s->primitive, plan->stream, s->count, s->args),
+                s->name);
+        }
+    }
+    nn_plan_check(plan, dnnl_stream_wait(plan->stream), "run");
+    const lac_status status = plan->status;
+    plan->status = LAC_OK;
+    return status;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sums and ReLUs. The loops work in place, on vectors that do not overlap:
-// compilers then know that they may take several values at a time.
+// Sums and ReLUs. The loops work in place, on vectors that do not overlap, so
+// that compilers vectorise them.
 #include "nn/elementwise.h"
 
 #include <assert.h>
@@ -8,7 +8,7 @@
 
 enum { PIECE = 1024 };
 
-static void add(float *restrict x, const float *restrict b, size_t n)
+static void add_values(float *restrict x, const float *restrict b, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         x[i] += b[i];
@@ -32,18 +32,18 @@ static void mask(float *restrict x, const float *restrict y, size_t n)
     }
 }
 
-// Both at once is a branch for each value to compilers; one after the other on
-// a piece that stays in the first cache costs next to nothing.
+// In one loop compilers make a branch for each value. Two loops over a piece
+// that stays in the L1 cache cost almost nothing.
 static void add_mask(float *x, const float *b, const float *y, size_t n)
 {
     for (size_t i = 0; i < n; i += PIECE) {
         const size_t m = n - i < PIECE ? n - i : PIECE;
-        add(x + i, b + i, m);
+        add_values(x + i, b + i, m);
         mask(x + i, y + i, m);
     }
 }
 
-static void run(void *context)
+static void run_pass(void *context)
 {
     const nn_pass *const p = context;
     float *const x = nn_plan_data(p->plan, p->out);
@@ -59,7 +59,7 @@ static void run(void *context)
     } else if (p->relu) {
         add_relu(x, b, p->n);
     } else {
-        add(x, b, p->n);
+        add_values(x, b, p->n);
     }
 }
 
@@ -69,7 +69,7 @@ static void plan_pass(nn_plan *plan, nn_pass *p)
     const nn_mem used[] = {p->a, p->b, p->y, p->out};
     p->plan = plan;
     p->n = dnnl_memory_desc_get_size(&desc) / sizeof(float);
-    nn_plan_call(plan, run, p, 4, used);
+    nn_plan_call(plan, run_pass, p, 4, used);
 }
 
 void nn_plan_add(nn_plan *plan, nn_pass *pass)

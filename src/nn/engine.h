@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-// What a kind of network has to do; network.h says what each of these means.
-// An engine's own struct begins with a nn_network, which its open fills.
+// The interface that a kind of network implements; network.h documents the
+// functions. The struct of an engine begins with a nn_network, which its open
+// fills.
 #ifndef LACONIC_NN_ENGINE_H
 #define LACONIC_NN_ENGINE_H
 
 #include "nn/network.h"
 
 typedef struct nn_engine {
-    void (*close)(nn_network *net); // releases all of it but the layouts
+    void (*close)(nn_network *net); // frees all except the layouts
     size_t (*dimensions)(
-        const nn_network *net, size_t tensor, size_t out[NN_DIMENSIONS_MOST]);
+        const nn_network *net, size_t tensor, size_t out[NN_DIMENSIONS_MAX]);
     void (*initialise)(
         const nn_network *net, uint64_t seed, float *parameters,
         float *statistics);
@@ -29,12 +30,12 @@ struct nn_network {
     size_t memory;
 };
 
-// nn_fill_uniform writes n uniform numbers between -bound and bound, drawn for
-// the tensor of this name.
+// nn_fill_uniform writes n uniform numbers between -bound and bound, drawn with
+// the key of the tensor of this name.
 void nn_fill_uniform(
     uint64_t seed, const char *name, double bound, float *out, size_t n);
 
-// nn_fill_normal writes n normal numbers of this deviation.
+// nn_fill_normal does so with normal numbers of this standard deviation.
 void nn_fill_normal(
     uint64_t seed, const char *name, double deviation, float *out, size_t n);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Feed-forward networks. Opening one makes a plan: the forward steps of all
-// layers, the loss and, for training, their backward steps. A call tells the
-// plan where the caller's vectors are and runs it.
+// Feed-forward networks. Opening one builds a plan: the forward steps of all
+// layers, the loss and, for training, the backward steps. A call binds the
+// caller's vectors to the plan and runs it.
 #include "nn/feedforward.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ typedef struct feedforward {
     nn_graph *graph;
     nn_builder builder;
     float *examples;       // a copy of a batch that is not full
-    nn_mem logits, slopes; // slopes: derivatives by the logits
+    nn_mem logits, diffs;  // diffs: derivatives by the logits
     const nn_batch *batch; // during a call
     nn_score score;        // of that call
 } feedforward;
@@ -29,7 +29,7 @@ static const struct {
     [NN_NORM] = {nn_norm_forward, nn_norm_backward},
     [NN_MAX_POOL] = {nn_pool_forward, nn_pool_backward},
     [NN_MEAN_POOL] = {nn_pool_forward, nn_pool_backward},
-    [NN_JOIN] = {nn_join_forward, nn_join_backward},
+    [NN_RESIDUAL] = {nn_residual_forward, nn_residual_backward},
 };
 
 static void feedforward_close(nn_network *net)
@@ -44,7 +44,7 @@ static void feedforward_close(nn_network *net)
 }
 
 static size_t feedforward_dimensions(
-    const nn_network *net, size_t tensor, size_t out[NN_DIMENSIONS_MOST])
+    const nn_network *net, size_t tensor, size_t out[NN_DIMENSIONS_MAX])
 {
     const feedforward *const f = (const feedforward *)net;
     const nn_tensor *const t = &f->graph->parameters.at[tensor];
@@ -52,7 +52,8 @@ static size_t feedforward_dimensions(
     return t->count;
 }
 
-static void begin(const nn_tensor_list *list, uint64_t seed, float *out)
+static void initialise_list(
+    const nn_tensor_list *list, uint64_t seed, float *out)
 {
     for (size_t i = 0; i < list->count; i++) {
         const nn_tensor *const t = &list->at[i];
@@ -73,19 +74,19 @@ static void feedforward_initialise(
     const nn_network *net, uint64_t seed, float *parameters, float *statistics)
 {
     const feedforward *const f = (const feedforward *)net;
-    begin(&f->graph->parameters, seed, parameters);
-    begin(&f->graph->statistics, seed, statistics);
+    initialise_list(&f->graph->parameters, seed, parameters);
+    initialise_list(&f->graph->statistics, seed, statistics);
 }
 
 // The step between forward and backward.
-static void measure(void *context)
+static void run_loss(void *context)
 {
     feedforward *const f = context;
     const nn_plan *const plan = f->builder.plan;
-    float *const slopes = f->slopes == 0 ? NULL : nn_plan_data(plan, f->slopes);
+    float *const diffs = f->diffs == 0 ? NULL : nn_plan_data(plan, f->diffs);
     nn_loss(
         nn_plan_data(plan, f->logits), f->batch->labels, f->batch->count,
-        f->graph->sample.classes, slopes, &f->score);
+        f->graph->sample.classes, diffs, &f->score);
 }
 
 static lac_status check_batch(const feedforward *f, const nn_batch *batch)
@@ -100,23 +101,18 @@ static lac_status check_batch(const feedforward *f, const nn_batch *batch)
     return LAC_OK;
 }
 
-static lac_status run(
+static lac_status run_plan(
     feedforward *f, const nn_state *state, const nn_batch *batch, nn_score *out)
 {
     nn_plan *const plan = f->builder.plan;
-    lac_status status = check_batch(f, batch);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(check_batch(f, batch));
     nn_plan_bind(plan, NN_PARAMETERS, state->parameters);
     nn_plan_bind(plan, NN_STATISTICS, state->statistics);
     f->batch = batch;
     f->score = (nn_score){0};
-    status = nn_plan_run(plan);
-    if (status == LAC_OK) {
-        *out = f->score;
-    }
-    return status;
+    LAC_TRY(nn_plan_run(plan));
+    *out = f->score;
+    return LAC_OK;
 }
 
 static lac_status feedforward_gradient(
@@ -127,7 +123,8 @@ static lac_status feedforward_gradient(
     (void)noise;
     if (!f->builder.training) {
         return lac_fail(
-            LAC_ERR_INVALID, "%s: opened to evaluate, expected for training",
+            LAC_ERR_INVALID,
+            "%s: was opened to evaluate, expected for training",
             f->graph->model);
     }
     if (batch->count != f->builder.batch) {
@@ -137,7 +134,7 @@ static lac_status feedforward_gradient(
     }
     nn_plan_bind(f->builder.plan, NN_X, batch->x);
     nn_plan_bind(f->builder.plan, NN_GRADIENT, gradient_out);
-    return run(f, state, batch, out);
+    return run_plan(f, state, batch, out);
 }
 
 static size_t example_size(const nn_graph *g)
@@ -154,7 +151,8 @@ static lac_status feedforward_evaluate(
     const size_t size = example_size(f->graph);
     if (f->builder.training) {
         return lac_fail(
-            LAC_ERR_INVALID, "%s: opened for training, expected to evaluate",
+            LAC_ERR_INVALID,
+            "%s: was opened for training, expected to evaluate",
             f->graph->model);
     }
     if (batch->count == 0 || batch->count > f->builder.batch) {
@@ -165,16 +163,16 @@ static lac_status feedforward_evaluate(
     }
     const float *x = batch->x;
     if (batch->count < f->builder.batch) {
-        // The rest are copies from an earlier call or zeros, nobody looks at
-        // what becomes of them.
+        // The rest are zeros or examples of an earlier call; their results are
+        // not used.
         memcpy(f->examples, x, batch->count * size * sizeof(*x));
         x = f->examples;
     }
     nn_plan_bind(f->builder.plan, NN_X, x);
-    return run(f, state, batch, out);
+    return run_plan(f, state, batch, out);
 }
 
-static const nn_engine engine = {
+static const nn_engine feedforward_engine = {
     .close = feedforward_close,
     .dimensions = feedforward_dimensions,
     .initialise = feedforward_initialise,
@@ -182,7 +180,7 @@ static const nn_engine engine = {
     .evaluate = feedforward_evaluate,
 };
 
-static lac_status open_layout(lac_layout **out, const nn_tensor_list *list)
+static lac_status layout_of_list(lac_layout **out, const nn_tensor_list *list)
 {
     lac_tensor *const tensors = calloc(list->count + 1, sizeof(*tensors));
     if (tensors == NULL) {
@@ -205,13 +203,13 @@ static void plan_loss(feedforward *f)
     const size_t last = f->graph->value_count - 1;
     const nn_desc desc = nn_value_desc(b, last);
     f->logits = b->flows[last].y;
-    f->slopes = b->training ? nn_plan_buffer(b->plan, &desc) : 0;
-    b->flows[last].diff = f->slopes;
-    const nn_mem used[] = {f->logits, f->slopes};
-    nn_plan_call(b->plan, measure, f, 2, used);
+    f->diffs = b->training ? nn_plan_buffer(b->plan, &desc) : 0;
+    b->flows[last].diff = f->diffs;
+    const nn_mem used[] = {f->logits, f->diffs};
+    nn_plan_call(b->plan, run_loss, f, 2, used);
 }
 
-static lac_status plan(feedforward *f)
+static lac_status build_plan(feedforward *f)
 {
     nn_builder *const b = &f->builder;
     const nn_graph *const g = f->graph;
@@ -229,8 +227,9 @@ static lac_status plan(feedforward *f)
     return status;
 }
 
-// The memory that does not depend on oneDNN.
-static lac_status allocate(feedforward *f, const nn_options *options)
+// Allocates the memory that does not depend on oneDNN.
+static lac_status feedforward_allocate(
+    feedforward *f, const nn_options *options)
 {
     nn_builder *const b = &f->builder;
     const nn_graph *const g = f->graph;
@@ -251,29 +250,18 @@ static lac_status allocate(feedforward *f, const nn_options *options)
     return LAC_OK;
 }
 
-static lac_status fill(
+static lac_status feedforward_fill(
     feedforward *f, const nn_model *model, const nn_options *options)
 {
-    lac_status status = nn_graph_open(&f->graph, model, &options->sample);
-    if (status == LAC_OK) {
-        status = allocate(f, options);
-    }
-    if (status == LAC_OK) {
-        status = open_layout(&f->base.layout, &f->graph->parameters);
-    }
-    if (status == LAC_OK) {
-        status = open_layout(&f->base.statistics, &f->graph->statistics);
-    }
-    if (status == LAC_OK) {
-        status = nn_plan_open(&f->builder.plan);
-    }
-    if (status == LAC_OK) {
-        status = plan(f);
-    }
-    return status;
+    LAC_TRY(nn_graph_open(&f->graph, model, &options->sample));
+    LAC_TRY(feedforward_allocate(f, options));
+    LAC_TRY(layout_of_list(&f->base.layout, &f->graph->parameters));
+    LAC_TRY(layout_of_list(&f->base.statistics, &f->graph->statistics));
+    LAC_TRY(nn_plan_open(&f->builder.plan));
+    return build_plan(f);
 }
 
-static lac_status check_options(
+static lac_status feedforward_check(
     const nn_model *model, const nn_options *options)
 {
     const char *const name = model->plugin.name;
@@ -302,16 +290,13 @@ lac_status nn_feedforward_open(
 {
     (void)settings;
     *out = NULL;
-    lac_status status = check_options(model, options);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(feedforward_check(model, options));
     feedforward *const f = calloc(1, sizeof(*f));
     if (f == NULL) {
         return lac_fail(LAC_ERR_NOMEM, "no memory for a network");
     }
-    f->base.engine = &engine;
-    status = fill(f, model, options);
+    f->base.engine = &feedforward_engine;
+    const lac_status status = feedforward_fill(f, model, options);
     if (status != LAC_OK) {
         nn_network_close(&f->base);
         return status;

@@ -6,7 +6,7 @@
 #include "nn/graph.h"
 #include "nn/network.h"
 
-// nn_feedforward_open is the nn_model.open of what nn_model.describe describes.
+// nn_feedforward_open is the nn_model.open of models that have a describe.
 lac_status nn_feedforward_open(
     nn_network **out, const nn_model *model, const void *settings,
     const nn_options *options);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Descriptions of models: layers and tensors are appended to arrays.
+// Builds the description of a model: appends layers, values and tensors to
+// arrays.
 #include "nn/graph.h"
 
 #include <assert.h>
@@ -10,13 +11,13 @@
 
 #include "nn/array.h"
 
-static void *none_left(nn_graph *g)
+static void *graph_no_memory(nn_graph *g)
 {
     g->status = lac_fail(LAC_ERR_NOMEM, "no memory for the layers of a model");
     return NULL;
 }
 
-// A new layer that takes the value that stands here, or NULL.
+// Returns a new layer that reads the current value, or NULL.
 static nn_layer *new_layer(nn_graph *g, nn_kind kind)
 {
     if (g->status != LAC_OK) {
@@ -25,7 +26,7 @@ static nn_layer *new_layer(nn_graph *g, nn_kind kind)
     nn_layer *const layers =
         nn_grow(g->layers, g->layer_count, &g->layer_room, sizeof(*g->layers));
     if (layers == NULL) {
-        return none_left(g);
+        return graph_no_memory(g);
     }
     g->layers = layers;
     nn_layer *const l = &layers[g->layer_count++];
@@ -39,13 +40,13 @@ static nn_layer *new_layer(nn_graph *g, nn_kind kind)
     return l;
 }
 
-// Gives the last layer a value of this size, which stands here from now on.
+// Adds the output of the last layer, which becomes the current value.
 static void new_value(nn_graph *g, size_t channels, size_t height, size_t width)
 {
     nn_value *const values =
         nn_grow(g->values, g->value_count, &g->value_room, sizeof(*g->values));
     if (values == NULL) {
-        (void)none_left(g);
+        (void)graph_no_memory(g);
         return;
     }
     g->values = values;
@@ -67,7 +68,7 @@ static void new_tensor(
     nn_tensor *const at =
         nn_grow(list->at, list->count, &list->room, sizeof(*list->at));
     if (at == NULL) {
-        (void)none_left(g);
+        (void)graph_no_memory(g);
         return;
     }
     list->at = at;
@@ -96,7 +97,7 @@ static void new_vector(
     new_tensor(g, list, tensor, name, part);
 }
 
-// The weight and the bias of a layer as PyTorch begins them.
+// Adds the weight and the bias of a layer, initialised as in PyTorch.
 static void new_pair(nn_graph *g, nn_tensor weight, const char *name)
 {
     size_t fan_in = 1;
@@ -151,21 +152,21 @@ void nn_graph_list(
 {
     nn_graph *g = NULL;
     (void)settings;
-    if (nn_graph_open(&g, model, &model->usual) != LAC_OK) {
-        nn_add_nothing(tensors);
+    if (nn_graph_open(&g, model, &model->default_sample) != LAC_OK) {
+        nn_list_fail(tensors);
         return;
     }
     assert(g != NULL);
     for (size_t i = 0; i < g->parameters.count; i++) {
         const nn_tensor *const t = &g->parameters.at[i];
-        nn_add(
+        nn_list_add(
             tensors, t->dimensions[0], t->values / t->dimensions[0], "%s",
             t->name);
     }
     nn_graph_close(g);
 }
 
-void nn_refuse(nn_graph *g, const char *expected)
+void nn_reject_sample(nn_graph *g, const char *expected)
 {
     g->status = lac_fail(
         LAC_ERR_INVALID, "%s: examples are %u x %u x %u, expected %s", g->model,
@@ -190,18 +191,21 @@ void nn_from(nn_graph *g, size_t value)
     g->here = value;
 }
 
-static size_t slid(size_t size, nn_window w)
+static size_t output_size(size_t size, nn_window w)
 {
     assert(size + 2 * w.pad >= w.kernel);
     return (size + 2 * w.pad - w.kernel) / w.stride + 1;
 }
 
-// The value of a layer that slides a window.
-static void slide(nn_graph *g, nn_layer *l, size_t channels, nn_window window)
+// Adds the output of a layer that slides a window.
+static void new_window_value(
+    nn_graph *g, nn_layer *l, size_t channels, nn_window window)
 {
     const nn_value in = g->values[l->in];
     l->window = window;
-    new_value(g, channels, slid(in.height, window), slid(in.width, window));
+    new_value(
+        g, channels, output_size(in.height, window),
+        output_size(in.width, window));
 }
 
 void nn_conv(
@@ -211,20 +215,20 @@ void nn_conv(
     if (l == NULL) {
         return;
     }
-    const size_t places = window.kernel * window.kernel;
+    const size_t area = window.kernel * window.kernel;
     nn_tensor weight = {
         .dimensions =
             {out, g->values[l->in].channels, window.kernel, window.kernel},
         .count = 4,
         .start = NN_NORMAL,
-        .scale = sqrt(2.0 / (double)(places * out))};
+        .scale = sqrt(2.0 / (double)(area * out))};
     l->bias = bias;
     if (bias) {
         new_pair(g, weight, name);
     } else {
         new_tensor(g, &g->parameters, weight, name, "weight");
     }
-    slide(g, l, out, window);
+    new_window_value(g, l, out, window);
 }
 
 void nn_linear(nn_graph *g, const char *name, size_t out)
@@ -262,8 +266,7 @@ void nn_relu(nn_graph *g)
     }
 }
 
-// A ReLU and a maximum may change places, and there are fewer values after the
-// maximum.
+// A ReLU and a maximum commute, and there are fewer values after the maximum.
 static void swap_relu(nn_graph *g, nn_layer *pool)
 {
     const nn_value *const in = &g->values[pool->in];
@@ -278,7 +281,7 @@ void nn_max_pool(nn_graph *g, nn_window window)
     nn_layer *const l = new_layer(g, NN_MAX_POOL);
     if (l != NULL) {
         swap_relu(g, l);
-        slide(g, l, g->values[l->in].channels, window);
+        new_window_value(g, l, g->values[l->in].channels, window);
     }
 }
 
@@ -290,9 +293,9 @@ void nn_mean_pool(nn_graph *g)
     }
 }
 
-void nn_join(nn_graph *g, size_t other)
+void nn_residual(nn_graph *g, size_t other)
 {
-    nn_layer *const l = new_layer(g, NN_JOIN);
+    nn_layer *const l = new_layer(g, NN_RESIDUAL);
     if (l != NULL) {
         const nn_value in = g->values[l->in];
         l->other = other;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Layers that multiply by weights and add a bias: convolutions, and fully
-// connected ones. The weights are brought once a step into the order that
-// oneDNN likes best, and their derivatives back. Of a convolution oneDNN also
-// chooses the order of the values; a fully connected layer reads what an image
-// gives in the order it has.
+// Convolutions and fully connected layers: products with weights plus a bias.
+// Once in each run the weights are copied to the order that oneDNN chose, and
+// their derivatives back. For a convolution oneDNN also chooses the order of
+// the values; a fully connected layer reads them in the order they have.
 #include "nn/layers.h"
 
-// What a layer reads and gives, or the derivatives by these.
+// Input, parameters and output of a layer, or the derivatives by them.
 typedef struct ends {
     nn_desc x, weight, bias, y;
 } ends;
@@ -55,9 +54,9 @@ static dnnl_status_t describe_linear(
     }
 }
 
-// The primitive between these ends; `forward` is that of the forward step, or
-// NULL for that step itself.
-static nn_op *choose(
+// Returns the primitive for these memories. `forward` is the primitive of the
+// forward step, or NULL if this is it.
+static nn_op *choose_primitive(
     nn_builder *b, const nn_layer *l, dnnl_prop_kind_t kind, const ends *e,
     const nn_op *forward)
 {
@@ -66,7 +65,7 @@ static nn_op *choose(
     const bool is_conv = l->kind == NN_CONV, is_backward = forward != NULL;
     const char *const name = names[is_conv][is_backward];
     described d;
-    if (!nn_plan_going(b->plan)) {
+    if (!nn_plan_ok(b->plan)) {
         return NULL;
     }
     nn_plan_check(
@@ -77,9 +76,9 @@ static nn_op *choose(
     return nn_plan_op(b->plan, name, &d, l->relu && !is_backward, forward);
 }
 
-// The weights, or where their derivatives go. Those of a fully connected layer
-// are out x in, or seen as out x channels x height x width if that is what the
-// examples are.
+// The weights, or their derivatives. Those of a fully connected layer are
+// out x in, described as out x channels x height x width if its input is
+// images.
 static nn_mem weight_of(nn_builder *b, const nn_layer *l, nn_source source)
 {
     const nn_value *const in = &b->graph->values[l->in];
@@ -93,7 +92,7 @@ static nn_mem weight_of(nn_builder *b, const nn_layer *l, nn_source source)
     return nn_plan_source(b->plan, source, t->offset, &desc);
 }
 
-// `y` is in the order that it has, or plain if it is not made yet.
+// `y` has the order of the output, or plain order if it does not exist yet.
 static ends ends_of(
     const nn_builder *b, const nn_layer *l, nn_mem weight, nn_mem bias,
     nn_desc y)
@@ -117,7 +116,7 @@ void nn_affine_forward(nn_builder *b, const nn_layer *l, nn_trace *t)
     const nn_mem weight = weight_of(b, l, NN_PARAMETERS);
     const nn_mem bias = l->bias ? nn_parameter(b, l->parameter + 1) : 0;
     const ends e = ends_of(b, l, weight, bias, nn_value_desc(b, l->out));
-    t->op = choose(b, l, nn_forward_kind(b), &e, NULL);
+    t->op = choose_primitive(b, l, nn_forward_kind(b), &e, NULL);
     const nn_desc x = nn_op_desc(t->op, dnnl_query_src_md);
     const nn_desc y = nn_op_desc(t->op, dnnl_query_dst_md);
     const nn_desc chosen = nn_op_desc(t->op, dnnl_query_weights_md);
@@ -135,20 +134,20 @@ static void backward_weights(
 {
     nn_plan *const p = b->plan;
     const nn_mem weight = weight_of(b, l, NN_GRADIENT);
-    const nn_mem bias = l->bias ? nn_slope(b, l->parameter + 1) : 0;
+    const nn_mem bias = l->bias ? nn_parameter_diff(b, l->parameter + 1) : 0;
     const ends e = ends_of(b, l, weight, bias, nn_plan_desc(p, diff));
-    nn_op *const op = choose(b, l, dnnl_backward_weights, &e, t->op);
+    nn_op *const op = choose_primitive(b, l, dnnl_backward_weights, &e, t->op);
     const nn_desc x = nn_op_desc(op, dnnl_query_src_md);
     const nn_desc dy = nn_op_desc(op, dnnl_query_diff_dst_md);
     const nn_desc dw = nn_op_desc(op, dnnl_query_diff_weights_md);
-    const nn_mem slope = nn_plan_room(p, weight, &dw);
+    const nn_mem diff_weight = nn_plan_room(p, weight, &dw);
     const nn_arg args[] = {
         {DNNL_ARG_SRC, nn_plan_as(p, b->flows[l->in].y, &x)},
         {DNNL_ARG_DIFF_DST, nn_plan_as(p, diff, &dy)},
-        {DNNL_ARG_DIFF_WEIGHTS, slope},
+        {DNNL_ARG_DIFF_WEIGHTS, diff_weight},
         {DNNL_ARG_DIFF_BIAS, bias}};
     nn_plan_step(p, op, 4, args);
-    nn_plan_into(p, slope, weight);
+    nn_plan_into(p, diff_weight, weight);
 }
 
 static void backward_data(
@@ -157,7 +156,7 @@ static void backward_data(
     nn_plan *const p = b->plan;
     const nn_mem weight = weight_of(b, l, NN_PARAMETERS);
     const ends e = ends_of(b, l, weight, 0, nn_plan_desc(p, diff));
-    nn_op *const op = choose(b, l, dnnl_backward_data, &e, t->op);
+    nn_op *const op = choose_primitive(b, l, dnnl_backward_data, &e, t->op);
     const nn_desc like_x = nn_plan_desc(p, b->flows[l->in].y);
     const nn_desc dx = nn_op_desc(op, dnnl_query_diff_src_md);
     const nn_desc dy = nn_op_desc(op, dnnl_query_diff_dst_md);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Batch norms, together with the ReLU after them. While training they use the
-// mean and variance of the batch and write down a running mean of both, as
-// PyTorch does: a tenth of the new one each step, of the variance the unbiased
-// estimate. Otherwise they use the running means.
+// Batch norms, with the ReLU after them. In training they use the mean and the
+// variance of the batch and update the running means of both as PyTorch does:
+// with momentum 0.1, and the unbiased estimate of the variance. Otherwise they
+// use the running means.
 #include "nn/layers.h"
 
 static const float EPSILON = 1e-5F;
@@ -21,7 +21,8 @@ static nn_mem statistic(nn_builder *b, size_t i)
     return nn_plan_source(b->plan, NN_STATISTICS, t->offset, &desc);
 }
 
-static void run_mean(float *mean, const float *now, size_t n, double correction)
+static void update_mean(
+    float *mean, const float *now, size_t n, double correction)
 {
     const double momentum = 0.1;
     for (size_t i = 0; i < n; i++) {
@@ -36,16 +37,16 @@ static void update_running(void *context)
     const nn_plan *const p = r->builder->plan;
     const double count = (double)r->count;
     const double unbiased = r->count > 1 ? count / (count - 1) : 1;
-    run_mean(
+    update_mean(
         nn_plan_data(p, r->running_mean), nn_plan_data(p, r->mean), r->channels,
         1);
-    run_mean(
+    update_mean(
         nn_plan_data(p, r->running_variance), nn_plan_data(p, r->variance),
         r->channels, unbiased);
 }
 
-// The statistics of the batch, and after the norm the step that keeps them.
-static void watch(nn_builder *b, const nn_layer *l, nn_trace *t)
+// Adds the step after the norm that updates its running means.
+static void add_update(nn_builder *b, const nn_layer *l, nn_trace *t)
 {
     const nn_value *const in = &b->graph->values[l->in];
     t->running = (nn_running){
@@ -65,7 +66,7 @@ void nn_norm_forward(nn_builder *b, const nn_layer *l, nn_trace *t)
     nn_plan *const p = b->plan;
     t->x = b->flows[l->in].y;
     const nn_desc x = nn_plan_desc(p, t->x);
-    if (!nn_plan_going(p)) {
+    if (!nn_plan_ok(p)) {
         return;
     }
     dnnl_batch_normalization_desc_t d;
@@ -95,7 +96,7 @@ void nn_norm_forward(nn_builder *b, const nn_layer *l, nn_trace *t)
         {DNNL_ARG_WORKSPACE, t->workspace}};
     nn_plan_step(p, t->op, 7, args);
     if (b->training) {
-        watch(b, l, t);
+        add_update(b, l, t);
     }
     b->flows[l->out].y = y;
 }
@@ -105,7 +106,7 @@ void nn_norm_backward(nn_builder *b, const nn_layer *l, nn_trace *t)
     nn_plan *const p = b->plan;
     const nn_mem diff = nn_take_diff(b, l, false);
     const nn_desc x = nn_plan_desc(p, t->x);
-    if (!nn_plan_going(p)) {
+    if (!nn_plan_ok(p)) {
         return;
     }
     dnnl_batch_normalization_desc_t d;
@@ -125,8 +126,8 @@ void nn_norm_backward(nn_builder *b, const nn_layer *l, nn_trace *t)
         {DNNL_ARG_SHIFT, nn_parameter(b, l->parameter + 1)},
         {DNNL_ARG_WORKSPACE, t->workspace},
         {DNNL_ARG_DIFF_SRC, diff_in},
-        {DNNL_ARG_DIFF_SCALE, nn_slope(b, l->parameter)},
-        {DNNL_ARG_DIFF_SHIFT, nn_slope(b, l->parameter + 1)}};
+        {DNNL_ARG_DIFF_SCALE, nn_parameter_diff(b, l->parameter)},
+        {DNNL_ARG_DIFF_SHIFT, nn_parameter_diff(b, l->parameter + 1)}};
     nn_plan_step(p, op, 10, args);
     nn_give_diff(b, l->in, diff_in);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Maxima over windows, and the mean over all places.
+// Maximum over windows, and mean over all of height and width.
 #include "nn/layers.h"
 
 typedef struct window {
@@ -33,7 +33,7 @@ void nn_pool_forward(nn_builder *b, const nn_layer *l, nn_trace *t)
     const nn_desc x = nn_plan_desc(p, b->flows[l->in].y);
     const nn_desc plain = nn_value_desc(b, l->out);
     const nn_desc any = nn_desc_any(&plain);
-    if (!nn_plan_going(p)) {
+    if (!nn_plan_ok(p)) {
         return;
     }
     dnnl_pooling_desc_t d;
@@ -65,7 +65,7 @@ void nn_pool_backward(nn_builder *b, const nn_layer *l, nn_trace *t)
     const nn_mem diff = nn_take_diff(b, l, l->relu);
     const nn_desc dx = nn_plan_desc(p, b->flows[l->in].y);
     const nn_desc dy = nn_plan_desc(p, diff);
-    if (!nn_plan_going(p)) {
+    if (!nn_plan_ok(p)) {
         return;
     }
     dnnl_pooling_desc_t d;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What the kinds of layers have in common.
+// Functions that the kinds of layers share.
 #include "nn/layers.h"
 
 #include <assert.h>
 
-// Whether a value has no places: what a fully connected layer gives, and an
-// example that goes straight into one.
+// Whether a value has no height and width: the output of a fully connected
+// layer, and an example that is the input of one.
 static bool is_flat(const nn_builder *b, size_t v)
 {
     const nn_layer *const layers = b->graph->layers;
@@ -37,7 +37,7 @@ nn_mem nn_parameter(nn_builder *b, size_t i)
     return tensor(b, NN_PARAMETERS, i);
 }
 
-nn_mem nn_slope(nn_builder *b, size_t i)
+nn_mem nn_parameter_diff(nn_builder *b, size_t i)
 {
     return tensor(b, NN_GRADIENT, i);
 }

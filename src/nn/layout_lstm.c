@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A language model of words: an embedding, LSTM layers of the same width, and
-// the embedding again to predict the next word (tied weights), so that only
-// its bias is a parameter of the last layer.
+// A language model of words: an embedding, LSTM layers of the same width, and a
+// decoder with the weights of the embedding (tied weights). Of the decoder only
+// the bias is a parameter of its own.
 #include "nn/layouts.h"
 #include "nn/lstm.h"
 
@@ -14,7 +14,8 @@ static const lac_param lstm_params[] = {
      .default_value = "28869",
      .min = 1,
      .max = UINT32_MAX,
-     .help = "words of the layout, WikiText-2 by default; data bring theirs"},
+     .help = "words of the layout, WikiText-2 by default; training uses "
+             "those of the data"},
     {.name = "hidden",
      .type = LAC_PARAM_U32,
      .offset = offsetof(nn_lstm_settings, hidden),
@@ -35,7 +36,7 @@ static const lac_param lstm_params[] = {
      .default_value = "0.4",
      .min = 0,
      .max = 0.99,
-     .help = "share of each layer's input that training leaves out"},
+     .help = "share of each layer's input that training sets to 0"},
     {0},
 };
 
@@ -45,14 +46,14 @@ static void lstm_list(
     (void)model;
     const nn_lstm_settings *const l = settings;
     const size_t gates = (size_t)NN_LSTM_GATES * l->hidden;
-    nn_add(tensors, l->vocabulary, l->hidden, "encoder.weight");
+    nn_list_add(tensors, l->vocabulary, l->hidden, "encoder.weight");
     for (uint32_t k = 0; k < l->layers; k++) {
-        nn_add(tensors, gates, l->hidden, "rnn.weight_ih_l%u", k);
-        nn_add(tensors, gates, l->hidden, "rnn.weight_hh_l%u", k);
-        nn_add(tensors, gates, 1, "rnn.bias_ih_l%u", k);
-        nn_add(tensors, gates, 1, "rnn.bias_hh_l%u", k);
+        nn_list_add(tensors, gates, l->hidden, "rnn.weight_ih_l%u", k);
+        nn_list_add(tensors, gates, l->hidden, "rnn.weight_hh_l%u", k);
+        nn_list_add(tensors, gates, 1, "rnn.bias_ih_l%u", k);
+        nn_list_add(tensors, gates, 1, "rnn.bias_hh_l%u", k);
     }
-    nn_add(tensors, l->vocabulary, 1, "decoder.bias");
+    nn_list_add(tensors, l->vocabulary, 1, "decoder.bias");
 }
 
 const nn_model nn_lstm_model = {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 // Residual networks (He et al., arXiv:1512.03385), with the names of
-// torchvision. Where a stage changes the size of its input, the way around its
-// first block is a convolution of 1 x 1 with a batch norm ("downsample").
+// torchvision. Where a stage changes the size of its input, the shortcut of its
+// first block is a 1 x 1 convolution with a batch norm ("downsample").
 //
 // For CIFAR-10: resnet8 and resnet20 have three stages of 16, 32 and 64
 // channels, resnet18 four of 64 to 512; the first convolution is 3 x 3.
-// resnet50 is that of ImageNet: bottlenecks, which give out four times as many
-// channels as they work on, and a first convolution of 7 x 7.
+// resnet50 is that of ImageNet: bottlenecks, whose output has four times as
+// many channels as their inner convolutions, and a first convolution of 7 x 7.
 #include "nn/feedforward.h"
 #include "nn/layouts.h"
 
 typedef struct resnet {
     size_t stages;
     size_t blocks[4];
-    size_t width; // channels of the first stage; each next has twice as many
+    size_t width; // channels of the first stage; they double in each stage
     size_t expansion;
     bool imagenet;
 } resnet;
@@ -47,14 +47,14 @@ static void describe_block(
         conv_norm(g, "conv3", "bn3", out, 1, 1);
     }
     const size_t body = nn_here(g);
-    size_t around = entry;
+    size_t shortcut = entry;
     if (sized) {
         nn_from(g, entry);
         conv_norm(g, "downsample.0", "downsample.1", out, 1, stride);
-        around = nn_here(g);
+        shortcut = nn_here(g);
     }
     nn_from(g, body);
-    nn_join(g, around);
+    nn_residual(g, shortcut);
     nn_relu(g);
 }
 
@@ -74,7 +74,7 @@ static void describe_resnet(nn_graph *g, const void *shape)
 {
     const resnet *const net = shape;
     if (g->sample.height < SMALLEST || g->sample.width < SMALLEST) {
-        nn_refuse(g, "images of at least 8 x 8");
+        nn_reject_sample(g, "images of at least 8 x 8");
         return;
     }
     describe_stem(g, net);
@@ -102,7 +102,7 @@ const nn_model nn_resnet8_model = {
     .open = nn_feedforward_open,
     .describe = describe_resnet,
     .shape = &(const resnet){3, {1, 1, 1}, 16, 1, false},
-    .usual = {3, 32, 32, 10},
+    .default_sample = {3, 32, 32, 10},
 };
 
 const nn_model nn_resnet20_model = {
@@ -113,7 +113,7 @@ const nn_model nn_resnet20_model = {
     .open = nn_feedforward_open,
     .describe = describe_resnet,
     .shape = &(const resnet){3, {3, 3, 3}, 16, 1, false},
-    .usual = {3, 32, 32, 10},
+    .default_sample = {3, 32, 32, 10},
 };
 
 const nn_model nn_resnet18_model = {
@@ -124,7 +124,7 @@ const nn_model nn_resnet18_model = {
     .open = nn_feedforward_open,
     .describe = describe_resnet,
     .shape = &(const resnet){4, {2, 2, 2, 2}, 64, 1, false},
-    .usual = {3, 32, 32, 10},
+    .default_sample = {3, 32, 32, 10},
 };
 
 const nn_model nn_resnet50_model = {
@@ -134,5 +134,5 @@ const nn_model nn_resnet50_model = {
     .list = nn_graph_list,
     .describe = describe_resnet,
     .shape = &(const resnet){4, {3, 4, 6, 3}, 64, 4, true},
-    .usual = {3, 224, 224, 1000},
+    .default_sample = {3, 224, 224, 1000},
 };

@@ -22,7 +22,7 @@ static const lac_param logistic_params[] = {
      .default_value = "10",
      .min = 1,
      .max = UINT32_MAX,
-     .help = "what to tell apart; 1 for yes or no"},
+     .help = "classes of the examples; 1 for yes or no"},
     {0},
 };
 
@@ -37,7 +37,7 @@ static void logistic_list(
 {
     const logistic *const l = settings;
     nn_model sized = *model;
-    sized.usual = (nn_sample){1, 1, l->features, l->classes};
+    sized.default_sample = (nn_sample){1, 1, l->features, l->classes};
     nn_graph_list(&sized, settings, tensors);
 }
 
@@ -68,12 +68,12 @@ const nn_model nn_mlp_model = {
     .list = nn_graph_list,
     .open = nn_feedforward_open,
     .describe = describe_mlp,
-    .usual = {1, 28, 28, 10},
+    .default_sample = {1, 28, 28, 10},
 };
 
-// LeNet-5 (LeCun et al. 1998) as it is written today: ReLU, maxima, and every
-// channel of the second convolution sees all of the first. Images of 28 x 28
-// are padded to the 32 x 32 of the paper.
+// LeNet-5 (LeCun et al. 1998) in its usual modern form: ReLU, max pooling, and
+// every channel of the second convolution reads all of the first. Images of 28
+// x 28 are padded to the 32 x 32 of the paper.
 static void describe_lenet(nn_graph *g, const void *shape)
 {
     const uint32_t size = g->sample.height;
@@ -81,7 +81,7 @@ static void describe_lenet(nn_graph *g, const void *shape)
     nn_window five = {.kernel = 5, .stride = 1};
     (void)shape;
     if (g->sample.width != size || (size != 28 && size != 32)) {
-        nn_refuse(g, "images of 28 x 28 or 32 x 32");
+        nn_reject_sample(g, "images of 28 x 28 or 32 x 32");
         return;
     }
     five.pad = (32 - size) / 2;
@@ -106,5 +106,5 @@ const nn_model nn_lenet_model = {
     .list = nn_graph_list,
     .open = nn_feedforward_open,
     .describe = describe_lenet,
-    .usual = {1, 28, 28, 10},
+    .default_sample = {1, 28, 28, 10},
 };

@@ -37,7 +37,7 @@ const lac_plugin *const *nn_models(size_t *count_out)
     return models;
 }
 
-void nn_add(
+void nn_list_add(
     nn_tensors *tensors, size_t rows, size_t cols, const char *format, ...)
 {
     entry *const entries = nn_grow(
@@ -56,7 +56,7 @@ void nn_add(
     tensors->failed = tensors->failed || len < 0 || len >= NAME_SIZE;
 }
 
-void nn_add_nothing(nn_tensors *tensors)
+void nn_list_fail(nn_tensors *tensors)
 {
     tensors->failed = true;
 }

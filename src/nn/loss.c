@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Softmax and cross entropy, in double and in the order of the examples: of
+// Softmax and cross entropy, in double and in the order of the examples. For
 // logits z with the label y the loss is log(sum of exp z_k) - z_y, and its
-// derivative by z_k is softmax(z)_k, less 1 where k = y.
+// derivative by z_k is softmax(z)_k, minus 1 where k = y.
 #include "nn/loss.h"
 
 #include <math.h>
 
-static size_t largest(const float *z, size_t classes)
+static size_t largest_logit(const float *z, size_t classes)
 {
     size_t best = 0;
     for (size_t k = 1; k < classes; k++) {
@@ -26,7 +26,7 @@ void nn_loss(
 {
     for (size_t i = 0; i < count; i++) {
         const float *const z = logits + i * classes;
-        const size_t best = largest(z, classes);
+        const size_t best = largest_logit(z, classes);
         const float top = z[best];
         double sum = 0;
         for (size_t k = 0; k < classes; k++) {

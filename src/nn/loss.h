@@ -5,9 +5,9 @@
 
 #include "nn/network.h"
 
-// nn_loss adds to `score` how well count x classes logits predict labels,
-// which must be below `classes`. `diff_out`, unless NULL, gets the derivative
-// of the mean loss by each logit.
+// nn_loss adds the loss and the accuracy of count x classes logits to `score`.
+// The labels must be below `classes`. Unless `diff_out` is NULL it receives the
+// derivative of the mean loss by each logit.
 void nn_loss(
     const float *logits, const uint32_t *labels, size_t count, size_t classes,
     float *diff_out, nn_score *score);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The language model as a network: what it is opened for, where its training
-// begins, and the way of a call through embedding, layers and decoder.
+// The language model as a network: its options, its initial parameters, and a
+// call through embedding, layers and decoder.
 #include "nn/lstm.h"
 
 #include <math.h>
@@ -11,10 +11,10 @@
 #include "nn/layouts.h"
 
 static size_t lstm_dimensions(
-    const nn_network *net, size_t tensor, size_t out[NN_DIMENSIONS_MOST])
+    const nn_network *net, size_t tensor, size_t out[NN_DIMENSIONS_MAX])
 {
     const lac_shape shape = lac_layout_tensor(net->layout, tensor)->shape;
-    // Only biases have names that end so, and they have one dimension.
+    // Biases have one dimension; no other name contains this word.
     const bool vector =
         strstr(lac_layout_tensor(net->layout, tensor)->name, "bias") != NULL;
     out[0] = shape.rows;
@@ -22,7 +22,7 @@ static size_t lstm_dimensions(
     return vector ? 1 : 2;
 }
 
-// As PyTorch's LSTM and its example of a language model begin.
+// The distributions of PyTorch's LSTM and of its language model example.
 static void lstm_initialise(
     const nn_network *net, uint64_t seed, float *parameters, float *statistics)
 {
@@ -31,7 +31,7 @@ static void lstm_initialise(
     (void)statistics;
     for (size_t i = 0; i < count; i++) {
         const lac_tensor *const t = lac_layout_tensor(net->layout, i);
-        const size_t n = t->shape.rows * t->shape.cols;
+        const size_t n = lac_shape_values(t->shape);
         const bool decoder = i == count - 1;
         const double edge = decoder ? 0 : i == 0 ? 0.1 : bound;
         nn_fill_uniform(seed, t->name, edge, parameters + t->offset, n);
@@ -49,7 +49,7 @@ static void embed(const nn_lstm_call *call)
     }
 }
 
-// In the order of the lines, so that equal words add up the same way always.
+// In the order of the lines, so that the sums always have the same bits.
 static void embed_backward(const nn_lstm_call *call)
 {
     const size_t width = call->net->hidden;
@@ -62,34 +62,34 @@ static void embed_backward(const nn_lstm_call *call)
     }
 }
 
-// Writes x[k] and remembers what of `from` it kept. Each of these layers has a
-// key of its own.
-static void drop(const nn_lstm_call *call, size_t k, const float *from)
+// Writes `from` after dropout to x[k], and the mask. Every layer has its own
+// key.
+static void dropout(const nn_lstm_call *call, size_t k, const float *from)
 {
     const nn_lstm_layer *const layer = &call->net->layer[k];
     const double p = call->net->dropout;
-    const uint32_t bar = (uint32_t)(p * 0x1p32);
+    const uint32_t threshold = (uint32_t)(p * 0x1p32);
     const float scale = (float)(1 / (1 - p));
     const lac_key key = lac_key_make(
         call->noise->low, LAC_PURPOSE_DROPOUT, call->noise->high,
         lac_scope_shared(), k);
     const size_t n = call->lines * call->net->hidden;
     for (size_t i = 0; i < n; i++) {
-        layer->kept[i] = lac_key_draw(&key, (uint32_t)i) >= bar;
+        layer->mask[i] = lac_key_draw(&key, (uint32_t)i) >= threshold;
     }
     for (size_t i = 0; i < n; i++) {
-        layer->x[i] = from[i] * (scale * (float)layer->kept[i]);
+        layer->x[i] = from[i] * (scale * (float)layer->mask[i]);
     }
 }
 
-static void drop_backward(const nn_lstm_call *call, size_t k)
+static void dropout_backward(const nn_lstm_call *call, size_t k)
 {
-    const uint8_t *const kept = call->net->layer[k].kept;
+    const uint8_t *const mask = call->net->layer[k].mask;
     float *const gradient = call->net->gradient;
     const float scale = (float)(1 / (1 - call->net->dropout));
     const size_t n = call->lines * call->net->hidden;
     for (size_t i = 0; i < n; i++) {
-        gradient[i] *= scale * (float)kept[i];
+        gradient[i] *= scale * (float)mask[i];
     }
 }
 
@@ -102,20 +102,18 @@ const float *nn_lstm_input(const nn_lstm_call *call, size_t k)
     return net->layer[k - 1].hidden + call->rows * net->hidden;
 }
 
-static lac_status predict(const nn_lstm_call *call, nn_score *out)
+static lac_status lstm_predict(const nn_lstm_call *call, nn_score *out)
 {
     const nn_lstm *const net = call->net;
     embed(call);
     if (call->noise != NULL) {
-        drop(call, 0, net->layer[0].x);
+        dropout(call, 0, net->layer[0].x);
     }
     for (size_t k = 0; k < net->layers; k++) {
-        const lac_status status = nn_lstm_forward(call, k);
-        if (status != LAC_OK) {
-            return status;
-        }
+        LAC_TRY(nn_lstm_forward(call, k));
         if (call->noise != NULL) {
-            drop(call, k + 1, net->layer[k].hidden + call->rows * net->hidden);
+            dropout(
+                call, k + 1, net->layer[k].hidden + call->rows * net->hidden);
         }
     }
     return nn_lstm_decode(call, out);
@@ -134,20 +132,18 @@ static lac_status lstm_gradient(
         .gradient_out = gradient_out,
         .rows = batch->count,
         .lines = (size_t)batch->count * lstm->steps};
-    lac_status status = predict(&call, out);
-    for (size_t k = lstm->layers; status == LAC_OK && k-- > 0;) {
+    LAC_TRY(lstm_predict(&call, out));
+    for (size_t k = lstm->layers; k-- > 0;) {
         if (call.noise != NULL) {
-            drop_backward(&call, k + 1);
+            dropout_backward(&call, k + 1);
         }
-        status = nn_lstm_backward(&call, k);
+        LAC_TRY(nn_lstm_backward(&call, k));
     }
-    if (status == LAC_OK) {
-        if (call.noise != NULL) {
-            drop_backward(&call, 0);
-        }
-        embed_backward(&call);
+    if (call.noise != NULL) {
+        dropout_backward(&call, 0);
     }
-    return status;
+    embed_backward(&call);
+    return LAC_OK;
 }
 
 static lac_status lstm_evaluate(
@@ -161,7 +157,7 @@ static lac_status lstm_evaluate(
         .batch = batch,
         .rows = batch->count,
         .lines = (size_t)batch->count * lstm->steps};
-    return predict(&call, out);
+    return lstm_predict(&call, out);
 }
 
 static void lstm_close(nn_network *net)
@@ -179,7 +175,7 @@ static const nn_engine lstm_engine = {
     .evaluate = lstm_evaluate,
 };
 
-static lac_status check(const nn_lstm_settings *l, const nn_options *o)
+static lac_status lstm_check(const nn_lstm_settings *l, const nn_options *o)
 {
     if (o->sample.channels != 0) {
         return lac_fail(
@@ -192,7 +188,7 @@ static lac_status check(const nn_lstm_settings *l, const nn_options *o)
             "lstm: %u words, %u rows, %u steps, expected at least 1 of each",
             o->sample.classes, o->batch, o->steps);
     }
-    // Draws are numbered by 32 bits.
+    // The index of a random draw has 32 bits.
     const uint64_t lines = (uint64_t)o->batch * o->steps;
     if (lines > UINT32_MAX || lines * l->hidden > UINT32_MAX) {
         return lac_fail(
@@ -204,17 +200,14 @@ static lac_status check(const nn_lstm_settings *l, const nn_options *o)
     return LAC_OK;
 }
 
-// The names and shapes are those of the model with as many words.
+// Names and shapes are those of the model with this vocabulary.
 static lac_status open_layouts(const nn_lstm *net, nn_network *out)
 {
     char spec[128];
     (void)snprintf(
         spec, sizeof(spec), "lstm:vocabulary=%u,hidden=%u,layers=%u",
         net->vocabulary, net->hidden, net->layers);
-    const lac_status status = nn_layout_open(&out->layout, spec);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(nn_layout_open(&out->layout, spec));
     return lac_layout_open(&out->statistics, NULL, 0);
 }
 
@@ -225,10 +218,7 @@ lac_status nn_lstm_open(
     (void)model;
     const nn_lstm_settings *const l = settings;
     *out = NULL;
-    lac_status status = check(l, options);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(lstm_check(l, options));
     nn_lstm *const net = calloc(1, sizeof(*net));
     if (net == NULL) {
         return lac_fail(LAC_ERR_NOMEM, "lstm: no memory for a network");
@@ -243,7 +233,7 @@ lac_status nn_lstm_open(
         .steps = options->steps,
         .dropout = l->dropout,
         .training = options->training};
-    status = open_layouts(net, &net->network);
+    lac_status status = open_layouts(net, &net->network);
     if (status == LAC_OK) {
         status = nn_lstm_plan(net);
     }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The LSTM language model while it runs. With the rows of a call side by side
-// and its steps one after the other, word (step, row) is line
-// step * rows + row of every matrix below.
+// The LSTM language model. The rows of a call are processed side by side, its
+// steps one after the other: word (step, row) is line step * rows + row of
+// every matrix below.
 //
 //     x[0]   = dropout(encoder[word])
 //     h[k]   = lstm(x[k]),  x[k + 1] = dropout(h[k])
 //     logits = x[layers] encoder^T + bias
 //
-// The gradient stops where a call begins: what it finds in the carry is given.
+// The gradient is truncated at the start of a call: the carry counts as
+// constant.
 #ifndef LACONIC_NN_LSTM_H
 #define LACONIC_NN_LSTM_H
 
@@ -15,24 +16,24 @@
 #include "nn/layouts.h"
 
 typedef struct nn_lstm_settings {
-    uint32_t vocabulary; // of the layout; on data, as many words as it has
+    uint32_t vocabulary; // of the layout; training uses that of the data
     uint32_t hidden;
     uint32_t layers;
     double dropout;
 } nn_lstm_settings;
 
-enum { NN_LSTM_GATES = 4 }; // in the order of PyTorch: i, f, g, o
+enum { NN_LSTM_GATES = 4 }; // i, f, g, o, as in PyTorch
 
-// What a layer computes and its gradient needs again. Without gradients all
-// layers share their memory: a layer's whole input is multiplied before the
-// first line of its output is written.
+// The values of a layer that its gradient needs. Without gradients all layers
+// share this memory: a layer multiplies its whole input before it writes the
+// first line of its output.
 typedef struct nn_lstm_layer {
-    float *x;      // lines x hidden: its input after dropout
-    uint8_t *kept; // lines x hidden: 1 where dropout kept x, 0 elsewhere
-    float *gates;  // lines x 4 hidden; backwards, their gradient
-    float *cells;  // the carry's rows, then lines x hidden
-    float *bent;   // lines x hidden: tanh of the cells
-    float *hidden; // the carry's rows, then lines x hidden
+    float *x;          // lines x hidden: its input after dropout
+    uint8_t *mask;     // lines x hidden: 0 where dropout zeroed x, else 1
+    float *gates;      // lines x 4 hidden; then their gradient
+    float *cells;      // the rows of the carry, then lines x hidden
+    float *tanh_cells; // lines x hidden: tanh of the cells
+    float *hidden;     // the rows of the carry, then lines x hidden
 } nn_lstm_layer;
 
 typedef struct nn_lstm {
@@ -41,23 +42,23 @@ typedef struct nn_lstm {
     uint32_t batch, steps;
     double dropout;
     bool training;
-    size_t block; // lines whose logits are in memory at a time
+    size_t block; // lines whose logits are in memory at once
     void *memory;
-    nn_lstm_layer *layer; // layers, and one whose x the decoder reads
-    float *biases;        // 4 hidden: the two biases of a layer together
-    float *turned;        // hidden x 4 hidden: W_hh^T of a layer
-    float *logits;        // block x vocabulary
-    float *gradient;      // lines x hidden: of a layer's input or output
-    float *gradient_c;    // batch x hidden: of the cells of a step
+    nn_lstm_layer *layer;  // and one more, whose x is the decoder's input
+    float *biases;         // 4 hidden: the sum of a layer's biases
+    float *transposed;     // hidden x 4 hidden: W_hh^T of a layer
+    float *logits;         // block x vocabulary
+    float *gradient;       // lines x hidden: of a layer's input or output
+    float *gradient_cells; // batch x hidden: of the cells of a step
 } nn_lstm;
 
-// A call: what goes in, and how many rows it has.
+// The arguments of a call.
 typedef struct nn_lstm_call {
     nn_lstm *net;
     const nn_state *state;
     const nn_batch *batch;
-    const lac_key *noise; // NULL: nothing is left out
-    float *gradient_out;  // NULL: not wanted
+    const lac_key *noise; // NULL: no dropout
+    float *gradient_out;  // NULL: evaluate
     size_t rows, lines;
 } nn_lstm_call;
 
@@ -66,37 +67,25 @@ lac_status nn_lstm_open(
     nn_network **out, const nn_model *model, const void *settings,
     const nn_options *options);
 
-// nn_lstm_plan allocates what calls need. nn_lstm_release undoes it, even
-// after a failure.
-// Fails with LAC_ERR_NOMEM.
+// nn_lstm_plan allocates the memory of all calls. nn_lstm_release frees it,
+// even after a failure. Fails with LAC_ERR_NOMEM.
 lac_status nn_lstm_plan(nn_lstm *net);
 void nn_lstm_release(nn_lstm *net);
 
-// The tensors of a layer, and where one lies in a flat vector.
-typedef enum nn_lstm_tensor {
-    NN_LSTM_IH,
-    NN_LSTM_HH,
-    NN_LSTM_BIAS_IH,
-    NN_LSTM_BIAS_HH,
-    NN_LSTM_TENSORS,
-} nn_lstm_tensor;
-size_t nn_lstm_at(const nn_lstm *net, size_t k, nn_lstm_tensor tensor);
-
-// nn_lstm_input tells where layer k reads, or for k = layers the decoder.
+// nn_lstm_input returns the input of layer k, or for k = layers of the decoder.
 const float *nn_lstm_input(const nn_lstm_call *call, size_t k);
 
-// nn_lstm_forward goes through layer k, from its input to its hidden lines.
-// The carry is read and written.
-// This and the next two fail with LAC_ERR_UNSUPPORTED.
+// nn_lstm_forward computes the hidden lines of layer k from its input. It reads
+// and writes the carry.
+// This and the next two fail with LAC_ERR_UNSUPPORTED or LAC_ERR_NOMEM.
 lac_status nn_lstm_forward(const nn_lstm_call *call, size_t k);
 
-// nn_lstm_backward turns the gradient of layer k's output, net->gradient, into
-// that of its input and writes those of its weights.
+// nn_lstm_backward replaces net->gradient, that of layer k's output, by that of
+// its input, and writes the gradients of its weights.
 lac_status nn_lstm_backward(const nn_lstm_call *call, size_t k);
 
-// nn_lstm_decode scores what the last layer found. Where gradients are wanted
-// it writes those of the encoder, of the decoder's bias and, to net->gradient,
-// of its input.
+// nn_lstm_decode computes the loss. For gradients it also writes those of the
+// encoder, of the decoder's bias and, to net->gradient, of its input.
 lac_status nn_lstm_decode(const nn_lstm_call *call, nn_score *out);
 
 #endif

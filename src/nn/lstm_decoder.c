@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
-// From the last layer to the loss: logits over the vocabulary, their softmax,
-// its cross entropy with the words that follow, and back. A vocabulary is large
-// and a call has thousands of words, so that only some lines have their logits
-// in memory at a time.
+// From the last layer to the loss: logits over the vocabulary, softmax, cross
+// entropy with the next words, and backwards. A vocabulary is large and a call
+// has thousands of words, so only a block of lines has its logits in memory.
 #include <math.h>
 #include <string.h>
 
 #include "nn/lstm.h"
 #include "nn/lstm_kernels.h"
-#include "nn/lstm_multiply.h"
+#include "nn/multiply.h"
 
 typedef struct block {
     const nn_lstm_call *call;
@@ -22,8 +21,8 @@ static const lac_tensor *bias_of(const nn_lstm *net)
     return lac_layout_tensor(layout, lac_layout_count(layout) - 1);
 }
 
-// Of equal logits the first counts as the most probable.
-static bool is_first(const float *logits, size_t label, float highest)
+// Whether `label` is the prediction: the first of the highest logits.
+static bool is_predicted(const float *logits, size_t label, float highest)
 {
     if (logits[label] != highest) {
         return false;
@@ -35,7 +34,7 @@ static bool is_first(const float *logits, size_t label, float highest)
     return j == label;
 }
 
-// Scores a line; where gradients are wanted its logits become theirs.
+// Scores a line. For gradients it replaces the logits by theirs.
 static void score_line(
     const nn_lstm_call *call, size_t line, float *logits, nn_score *score)
 {
@@ -47,7 +46,7 @@ static void score_line(
     const float highest =
         kernels->add_bias(logits, call->state->parameters + bias, n);
     const float logit = logits[label];
-    score->correct += is_first(logits, label, highest) ? 1 : 0;
+    score->correct += is_predicted(logits, label, highest) ? 1 : 0;
     const double sum = kernels->exponentials(logits, highest, n);
     score->loss += log(sum) + ((double)highest - (double)logit);
     if (call->gradient_out != NULL) {
@@ -59,7 +58,7 @@ static void score_line(
     }
 }
 
-static lac_status predict(const block *b)
+static lac_status decode_logits(const block *b)
 {
     const nn_lstm *const net = b->call->net;
     return nn_multiply(&(nn_product){
@@ -68,25 +67,22 @@ static lac_status predict(const block *b)
         .k = net->hidden,
         .a = b->x,
         .b = b->call->state->parameters,
-        .b_turned = true,
+        .b_transposed = true,
         .c = net->logits});
 }
 
-static lac_status backward(const block *b)
+static lac_status decode_backward(const block *b)
 {
     const nn_lstm *const net = b->call->net;
-    const lac_status status = nn_multiply(&(nn_product){
+    LAC_TRY(nn_multiply(&(nn_product){
         .m = net->vocabulary,
         .n = net->hidden,
         .k = b->count,
         .a = net->logits,
-        .a_turned = true,
+        .a_transposed = true,
         .b = b->x,
         .add = b->first > 0,
-        .c = b->call->gradient_out});
-    if (status != LAC_OK) {
-        return status;
-    }
+        .c = b->call->gradient_out}));
     return nn_multiply(&(nn_product){
         .m = b->count,
         .n = net->hidden,
@@ -99,15 +95,12 @@ static lac_status backward(const block *b)
 static lac_status decode_block(const block *b, nn_score *score)
 {
     const nn_lstm *const net = b->call->net;
-    lac_status status = predict(b);
-    for (size_t i = 0; i < b->count && status == LAC_OK; i++) {
+    LAC_TRY(decode_logits(b));
+    for (size_t i = 0; i < b->count; i++) {
         score_line(
             b->call, b->first + i, net->logits + i * net->vocabulary, score);
     }
-    if (status == LAC_OK && b->call->gradient_out != NULL) {
-        status = backward(b);
-    }
-    return status;
+    return b->call->gradient_out == NULL ? LAC_OK : decode_backward(b);
 }
 
 lac_status nn_lstm_decode(const nn_lstm_call *call, nn_score *out)
@@ -128,10 +121,7 @@ lac_status nn_lstm_decode(const nn_lstm_call *call, nn_score *out)
             .first = i,
             .count = left < net->block ? left : net->block,
             .x = x + i * net->hidden};
-        const lac_status status = decode_block(&b, &score);
-        if (status != LAC_OK) {
-            return status;
-        }
+        LAC_TRY(decode_block(&b, &score));
     }
     *out = score;
     return LAC_OK;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The loops of the language model, written so that compilers make vector code
-// of them: no calls, no branches, and sums in lanes. They are compiled
-// twice, for any machine and for AVX2; without fused operations both give the
-// same bits.
+// The loops of the language model, written so that compilers vectorise them: no
+// calls, no branches, sums in lanes. They are compiled twice, for any machine
+// and for AVX2. Without fused operations both give the same bits.
 #include "nn/lstm_kernels.h"
 
 #include <math.h>
@@ -11,14 +10,14 @@
 
 enum {
     LANES = 64,
-    RUN = 1024 // values that are added in float before double takes over
+    RUN = 1024 // values that are summed in float; runs are summed in double
 };
 
-// Products of smaller numbers with weights would be denormal, which takes
-// processors a hundred times as long and changes no weight.
+// Products of smaller numbers with weights would be denormal, which makes a
+// processor a hundred times slower and changes no weight.
 #define NEGLIGIBLE 1e-30F
 
-NN_INLINE void bend_sigmoid(
+NN_INLINE void apply_sigmoid(
     float *restrict x, const float *restrict bias, size_t n)
 {
     for (size_t j = 0; j < n; j++) {
@@ -26,7 +25,7 @@ NN_INLINE void bend_sigmoid(
     }
 }
 
-NN_INLINE void bend_tanh(
+NN_INLINE void apply_tanh(
     float *restrict x, const float *restrict bias, size_t n)
 {
     for (size_t j = 0; j < n; j++) {
@@ -34,9 +33,9 @@ NN_INLINE void bend_tanh(
     }
 }
 
-NN_INLINE void join_gates(
+NN_INLINE void update_cell(
     size_t n, const float *gates, const float *before, float *restrict cells,
-    float *restrict bent, float *restrict hidden)
+    float *restrict tanh_cells, float *restrict hidden)
 {
     for (size_t j = 0; j < n; j++) {
         const float i = gates[j];
@@ -44,8 +43,8 @@ NN_INLINE void join_gates(
         const float g = gates[2 * n + j];
         const float c = f * before[j] + i * g;
         cells[j] = c;
-        bent[j] = nn_tanh(c);
-        hidden[j] = gates[3 * n + j] * bent[j];
+        tanh_cells[j] = nn_tanh(c);
+        hidden[j] = gates[3 * n + j] * tanh_cells[j];
     }
 }
 
@@ -54,20 +53,20 @@ NN_INLINE void cell_any(const nn_cell *c)
     const size_t n = c->width;
     for (size_t row = 0; row < c->rows; row++) {
         float *const gates = c->gates + 4 * row * n;
-        bend_sigmoid(gates, c->biases, 2 * n);
-        bend_tanh(gates + 2 * n, c->biases + 2 * n, n);
-        bend_sigmoid(gates + 3 * n, c->biases + 3 * n, n);
-        join_gates(
+        apply_sigmoid(gates, c->biases, 2 * n);
+        apply_tanh(gates + 2 * n, c->biases + 2 * n, n);
+        apply_sigmoid(gates + 3 * n, c->biases + 3 * n, n);
+        update_cell(
             n, gates, c->before + row * n, c->cells + row * n,
-            c->bent + row * n, c->hidden + row * n);
+            c->tanh_cells + row * n, c->hidden + row * n);
     }
 }
 
-// The gates of a row, and what their gradient is made of.
-NN_INLINE void part_gates(
+// Replaces the gates of a row by their gradient.
+NN_INLINE void update_cell_backward(
     size_t n, float *restrict gates, const float *restrict before,
-    const float *restrict bent, const float *restrict gradient,
-    float *restrict gradient_c)
+    const float *restrict tanh_cells, const float *restrict gradient,
+    float *restrict gradient_cells)
 {
     float *const f_gates = gates + n;
     float *const g_gates = gates + 2 * n;
@@ -78,12 +77,13 @@ NN_INLINE void part_gates(
         const float g = g_gates[j];
         const float o = o_gates[j];
         const float dh = gradient[j];
-        const float dc = gradient_c[j] + dh * o * (1.0F - bent[j] * bent[j]);
-        gradient_c[j] = dc * f;
+        const float dc =
+            gradient_cells[j] + dh * o * (1.0F - tanh_cells[j] * tanh_cells[j]);
+        gradient_cells[j] = dc * f;
         gates[j] = dc * g * i * (1.0F - i);
         f_gates[j] = dc * before[j] * f * (1.0F - f);
         g_gates[j] = dc * i * (1.0F - g * g);
-        o_gates[j] = dh * bent[j] * o * (1.0F - o);
+        o_gates[j] = dh * tanh_cells[j] * o * (1.0F - o);
     }
 }
 
@@ -91,9 +91,10 @@ NN_INLINE void cell_backward_any(const nn_cell_backward *c)
 {
     const size_t n = c->width;
     for (size_t row = 0; row < c->rows; row++) {
-        part_gates(
-            n, c->gates + 4 * row * n, c->before + row * n, c->bent + row * n,
-            c->gradient + row * n, c->gradient_c + row * n);
+        update_cell_backward(
+            n, c->gates + 4 * row * n, c->before + row * n,
+            c->tanh_cells + row * n, c->gradient + row * n,
+            c->gradient_cells + row * n);
     }
 }
 
@@ -122,7 +123,7 @@ NN_INLINE float add_bias_any(
     return most[0];
 }
 
-NN_INLINE double add_up(const float *x, size_t n)
+NN_INLINE double lane_sum(const float *x, size_t n)
 {
     float sums[LANES] = {0};
     size_t i = 0;
@@ -149,7 +150,7 @@ NN_INLINE double exponentials_any(float *x, float highest, size_t n)
         for (size_t j = i; j < i + count; j++) {
             x[j] = nn_exp(x[j] - highest);
         }
-        sum += add_up(x + i, count);
+        sum += lane_sum(x + i, count);
     }
     return sum;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Exponentials without branches or calls, so that compilers turn loops over
-// them into vector code. Within 2e-7 of the true value, relatively; NaN stays
-// NaN. The polynomials are those of Moshier's Cephes library.
+// Exponentials without branches or calls, so that compilers vectorise loops
+// over them. The relative error is at most 2e-7; NaN stays NaN. The polynomials
+// are those of Moshier's Cephes library.
 #ifndef LACONIC_NN_LSTM_MATH_H
 #define LACONIC_NN_LSTM_MATH_H
 
@@ -9,18 +9,18 @@
 #include <stdint.h>
 #include <string.h>
 
-// Beyond these exp is what it is there: neither infinite nor denormal.
-#define NN_EXP_LEAST (-87.0F)
-#define NN_EXP_MOST  88.0F
+// Arguments are clamped to these, so that exp is neither infinite nor denormal.
+#define NN_EXP_MIN (-87.0F)
+#define NN_EXP_MAX 88.0F
 
 #define NN_INLINE static inline __attribute__((always_inline))
 
-// exp(x) = 2^n exp(r) with |r| <= log(2) / 2. Adding 1.5 * 2^23 rounds to a
-// whole number and leaves it in the low bits of the sum.
+// exp(x) = 2^n exp(r) with |r| <= log(2) / 2. Adding 1.5 * 2^23 rounds to an
+// integer, which is then in the low bits of the sum.
 NN_INLINE float nn_exp(float x)
 {
-    const float above = x < NN_EXP_LEAST ? NN_EXP_LEAST : x;
-    const float y = above > NN_EXP_MOST ? NN_EXP_MOST : above;
+    const float above = x < NN_EXP_MIN ? NN_EXP_MIN : x;
+    const float y = above > NN_EXP_MAX ? NN_EXP_MAX : above;
     const float shifted = y * 1.44269504F + 0x1.8p23F;
     const float n = shifted - 0x1.8p23F;
     const float r = y - n * 0.693359375F + n * 2.12194440e-4F;
@@ -44,7 +44,7 @@ NN_INLINE float nn_sigmoid(float x)
     return 1.0F / (1.0F + nn_exp(-x));
 }
 
-// Near 0 the exponentials cancel and an odd polynomial does not.
+// Near 0 the exponentials cancel, so an odd polynomial is used.
 NN_INLINE float nn_tanh(float x)
 {
     const float size = fabsf(x);

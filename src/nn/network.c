@@ -1,35 +1,70 @@
 // SPDX-License-Identifier: MIT
-// Networks by name: each call goes to the engine that runs them.
+// Networks by name: forwards each call to the engine of the network.
 #include "nn/network.h"
 
 #include "nn/engine.h"
+#include "nn/headroom.h"
 #include "nn/layouts.h"
+#include "nn/multiply.h"
 
-// Of the OpenMP library that oneDNN itself uses, libgomp; another compiler's
-// omp.h would belong to another library.
+// From libgomp, the OpenMP library that oneDNN uses; the omp.h of another
+// compiler would declare that of another library.
 void omp_set_num_threads(int count);
+
+// oneDNN generates its code for products with the first of them. Here there is
+// enough memory for it.
+static lac_status prepare_products(void)
+{
+    enum { SIDE = 32 };
+    static const float zeros[SIDE * SIDE];
+    float c[SIDE * SIDE] = {0};
+    for (int variant = 0; variant < 3; variant++) {
+        const nn_product product = {
+            .m = SIDE,
+            .n = SIDE,
+            .k = SIDE,
+            .a = zeros,
+            .b = zeros,
+            .a_transposed = variant == 1,
+            .b_transposed = variant == 2,
+            .c = c,
+        };
+        LAC_TRY(nn_headroom_check());
+        LAC_TRY(nn_multiply(&product));
+    }
+    return LAC_OK;
+}
+
+static lac_status open_model(
+    nn_network **out, const nn_model *model, const void *settings,
+    const nn_options *options)
+{
+    if (model->open == NULL) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: only its shapes are known, expected a model that can be "
+            "trained",
+            model->plugin.name);
+    }
+    // By default oneDNN divides the work of every worker among all processors.
+    // This setting belongs to the thread and is not inherited.
+    omp_set_num_threads(1);
+    nn_headroom_lock();
+    lac_status status = prepare_products();
+    if (status == LAC_OK) {
+        status = model->open(out, model, settings, options);
+    }
+    nn_headroom_unlock();
+    return status;
+}
 
 lac_status nn_network_open(nn_network **out, const nn_options *options)
 {
     lac_settings *settings = NULL;
     *out = NULL;
-    lac_status status = nn_model_open(&settings, options->model);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(nn_model_open(&settings, options->model));
     const nn_model *const model = (const void *)settings->plugin;
-    // oneDNN would share the work of every worker among all processors; this
-    // setting belongs to the thread and is not inherited.
-    omp_set_num_threads(1);
-    if (model->open == NULL) {
-        status = lac_fail(
-            LAC_ERR_INVALID,
-            "%s: only its shapes are known, expected a model that can be "
-            "trained",
-            settings->plugin->name);
-    } else {
-        status = model->open(out, model, settings->state, options);
-    }
+    const lac_status status = open_model(out, model, settings->state, options);
     lac_settings_close(settings);
     return status;
 }
@@ -66,7 +101,7 @@ size_t nn_network_memory(const nn_network *net)
 }
 
 size_t nn_network_dimensions(
-    const nn_network *net, size_t tensor, size_t out[NN_DIMENSIONS_MOST])
+    const nn_network *net, size_t tensor, size_t out[NN_DIMENSIONS_MAX])
 {
     return net->engine->dimensions(net, tensor, out);
 }
@@ -81,6 +116,7 @@ lac_status nn_network_gradient(
     nn_network *net, const nn_state *state, const nn_batch *batch,
     const lac_key *noise, float *gradient_out, nn_score *out)
 {
+    LAC_TRY(nn_headroom_check());
     return net->engine->gradient(net, state, batch, noise, gradient_out, out);
 }
 
@@ -88,6 +124,7 @@ lac_status nn_network_evaluate(
     nn_network *net, const nn_state *state, const nn_batch *batch,
     nn_score *out)
 {
+    LAC_TRY(nn_headroom_check());
     return net->engine->evaluate(net, state, batch, out);
 }
 

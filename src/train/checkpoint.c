@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Sets of files, and the one rename that makes a set the latest.
+// Sets of files, and the rename that makes a set the latest.
 //
-// Beside what it was given, the file of a worker has the numbers world, rank
-// and step, so that none is taken for another. What is removed has a name that
-// is ours: a folder step-N, in it worker-R.safetensors and what a killed run
-// left of one. Anything else stays, and so does the folder that it is in.
+// Besides the caller's numbers the file of a worker contains world, rank and
+// step, so that a file in the wrong place is detected. Only files with our
+// names are removed: worker-R.safetensors and temporary files in a folder
+// step-N, then that folder if it is empty.
 #include "train/checkpoint.h"
 
 #include <dirent.h>
@@ -24,15 +24,15 @@
 
 enum {
     SET_NAME_SIZE = 32, // step- and 20 digits
-    NUMBERS_OWN = 3,    // world, rank, step
+    OWN_NUMBERS = 3,    // world, rank, step
 };
 
 static const char latest_name[] = "latest";
-static const char set_begin[] = "step-";
-static const char file_begin[] = "worker-";
-static const char file_end[] = ".safetensors";
+static const char set_prefix[] = "step-";
+static const char file_prefix[] = "worker-";
+static const char file_suffix[] = ".safetensors";
 
-static bool take_text(const char **text, const char *expected)
+static bool skip_text(const char **text, const char *expected)
 {
     const size_t len = strlen(expected);
     const bool good = strncmp(*text, expected, len) == 0;
@@ -40,24 +40,24 @@ static bool take_text(const char **text, const char *expected)
     return good;
 }
 
-static bool is_set(const char *name, uint64_t *step_out)
+static bool parse_set_name(const char *name, uint64_t *step_out)
 {
-    return take_text(&name, set_begin) && train_take_number(&name, step_out) &&
+    return skip_text(&name, set_prefix) && train_take_number(&name, step_out) &&
            *name == '\0';
 }
 
-static bool is_ours(const char *name)
+static bool is_worker_file(const char *name)
 {
     uint64_t rank;
     const char *rest = name;
-    return data_output_is_aside(name) ||
-           (take_text(&rest, file_begin) && train_take_number(&rest, &rank) &&
-            take_text(&rest, file_end) && *rest == '\0');
+    return data_output_is_temporary(name) ||
+           (skip_text(&rest, file_prefix) && train_take_number(&rest, &rank) &&
+            skip_text(&rest, file_suffix) && *rest == '\0');
 }
 
 static void name_set(uint64_t step, char name[SET_NAME_SIZE])
 {
-    (void)snprintf(name, SET_NAME_SIZE, "%s%" PRIu64, set_begin, step);
+    (void)snprintf(name, SET_NAME_SIZE, "%s%" PRIu64, set_prefix, step);
 }
 
 static lac_status set_path(const char *folder, uint64_t step, char *path)
@@ -74,38 +74,57 @@ static lac_status worker_path(const train_place *place, char *path)
 {
     char name[2 * SET_NAME_SIZE];
     (void)snprintf(
-        name, sizeof(name), "%s%" PRIu64 "/%s%" PRIu32 "%s", set_begin,
-        place->step, file_begin, place->rank, file_end);
+        name, sizeof(name), "%s%" PRIu64 "/%s%" PRIu32 "%s", set_prefix,
+        place->step, file_prefix, place->rank, file_suffix);
     return *place->folder == '\0' ? data_empty_path()
                                   : data_path_join(path, place->folder, name);
 }
 
-// A set that was begun before may be there already, and other workers make
-// the same folder. Worker 0 has made the one above it, but a network's file
-// system may not show it yet: to make it again is how to see it.
+static lac_status check_folder(const char *folder)
+{
+    return data_folder_exists(folder)
+               ? LAC_OK
+               : lac_fail(
+                     LAC_ERR_INVALID,
+                     "%s: the folder of the run is missing, expected it to "
+                     "exist until the run ends",
+                     folder);
+}
+
+lac_status train_checkpoint_explain(const char *folder, lac_status status)
+{
+    if (status != LAC_OK) {
+        LAC_TRY(check_folder(folder));
+    }
+    return status;
+}
+
+// Other workers make the same folder, and an incomplete set may have left it.
 static lac_status make_set(const char *folder, uint64_t step)
 {
     char path[DATA_PATH_SIZE];
-    const lac_status status = set_path(folder, step, path);
-    return status == LAC_OK ? data_folder_make(path) : status;
+    LAC_TRY(set_path(folder, step, path));
+    LAC_TRY(check_folder(folder));
+    return data_folder_make_one(path);
 }
 
-// The record and the numbers that say whose it is.
-typedef struct marked {
+// A record with the numbers that identify its place.
+typedef struct placed_record {
     train_record record;
     train_number *numbers;
     uint64_t world, rank, step;
-} marked;
+} placed_record;
 
-static lac_status mark(
-    marked *m, const train_place *place, const train_record *record)
+// The caller frees m->numbers.
+static lac_status placed_record_init(
+    placed_record *m, const train_place *place, const train_record *record)
 {
     const size_t count = record->number_count;
     m->record = *record;
     m->world = place->world;
     m->rank = place->rank;
     m->step = place->step;
-    m->numbers = calloc(count + NUMBERS_OWN, sizeof(*m->numbers));
+    m->numbers = calloc(count + OWN_NUMBERS, sizeof(*m->numbers));
     if (m->numbers == NULL) {
         return data_no_memory(place->folder, count);
     }
@@ -113,10 +132,10 @@ static lac_status mark(
     m->numbers[1] = (train_number){"rank", &m->rank};
     m->numbers[2] = (train_number){"step", &m->step};
     for (size_t i = 0; i < count; i++) {
-        m->numbers[NUMBERS_OWN + i] = record->numbers[i];
+        m->numbers[OWN_NUMBERS + i] = record->numbers[i];
     }
     m->record.numbers = m->numbers;
-    m->record.number_count = count + NUMBERS_OWN;
+    m->record.number_count = count + OWN_NUMBERS;
     return LAC_OK;
 }
 
@@ -124,36 +143,27 @@ lac_status train_checkpoint_write(
     const train_place *place, const train_record *record)
 {
     char path[DATA_PATH_SIZE];
-    marked m;
-    lac_status status = worker_path(place, path);
-    if (status == LAC_OK) {
-        status = make_set(place->folder, place->step);
-    }
-    if (status == LAC_OK) {
-        status = mark(&m, place, record);
-    }
-    if (status == LAC_OK) {
-        status = train_safetensors_write(path, &m.record);
-        free(m.numbers);
-    }
+    placed_record m;
+    LAC_TRY(worker_path(place, path));
+    LAC_TRY(make_set(place->folder, place->step));
+    LAC_TRY(placed_record_init(&m, place, record));
+    const lac_status status = train_safetensors_write(path, &m.record);
+    free(m.numbers);
     return status;
 }
 
-lac_status train_checkpoint_look(
+lac_status train_checkpoint_check_files(
     const char *folder, uint64_t step, uint32_t world)
 {
     char path[DATA_PATH_SIZE];
     for (uint32_t rank = 0; rank < world; rank++) {
         const train_place place = {folder, step, rank, world};
-        const lac_status status = worker_path(&place, path);
-        if (status != LAC_OK) {
-            return status;
-        }
+        LAC_TRY(worker_path(&place, path));
         if (!data_is_file(path)) {
             return lac_fail(
                 LAC_ERR_INVALID,
-                "%s: worker %" PRIu32 " has written it, but not where worker 0 "
-                "can see it, expected a folder that all machines share",
+                "%s: worker %" PRIu32 " has written it, but worker 0 cannot "
+                "see it, expected a folder that all machines share",
                 path, rank);
         }
     }
@@ -172,21 +182,18 @@ lac_status train_checkpoint_latest(const char *folder, uint64_t *step_out)
     if (*folder == '\0') {
         return data_empty_path();
     }
-    const lac_status status = data_path_join(path, folder, latest_name);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(data_path_join(path, folder, latest_name));
     FILE *const file = fopen(path, "rb");
     if (file == NULL) {
         return errno == ENOENT
                    ? lac_fail(
                          LAC_ERR_NOTFOUND,
-                         "%s: is not there, expected a checkpoint", path)
+                         "%s: does not exist, expected a checkpoint", path)
                    : lac_fail(
                          LAC_ERR_INVALID, "%s: cannot open: %s", path,
                          strerror(errno));
     }
-    // Not more than a name can have: it may be anything.
+    // Any file may have that name; no more than a valid text is read.
     const size_t len = fread(name, 1, sizeof(name), file);
     const bool failed = ferror(file);
     const int problem = errno;
@@ -196,15 +203,16 @@ lac_status train_checkpoint_latest(const char *folder, uint64_t *step_out)
             LAC_ERR_INVALID, "%s: cannot read: %s", path, strerror(problem));
     }
     uint64_t step;
-    if (len == sizeof(name) || strlen(name) != len || !is_set(name, &step)) {
+    if (len == sizeof(name) || strlen(name) != len ||
+        !parse_set_name(name, &step)) {
         return not_a_set(path);
     }
     *step_out = step;
     return LAC_OK;
 }
 
-// Removes what is ours of a set. Its folder goes last, if nothing else is in
-// it; a link to a folder is somebody's and stays.
+// Removes the files of a set, then its folder if it is empty. A link to a
+// folder is not ours and stays.
 static void remove_set(const char *folder, uint64_t step)
 {
     char path[DATA_PATH_SIZE], inside[DATA_PATH_SIZE];
@@ -218,7 +226,7 @@ static void remove_set(const char *folder, uint64_t step)
         return;
     }
     for (struct dirent *d = readdir(list); d != NULL; d = readdir(list)) {
-        if (is_ours(d->d_name) &&
+        if (is_worker_file(d->d_name) &&
             data_path_join(inside, path, d->d_name) == LAC_OK) {
             (void)unlink(inside);
         }
@@ -227,7 +235,7 @@ static void remove_set(const char *folder, uint64_t step)
     (void)rmdir(path);
 }
 
-// The newest set below `step`, or `step` if there is none.
+// Returns the newest set below `step`, or `step` if there is none.
 static uint64_t newest_below(const char *folder, uint64_t step)
 {
     uint64_t newest = step, found;
@@ -236,7 +244,7 @@ static uint64_t newest_below(const char *folder, uint64_t step)
         return step;
     }
     for (struct dirent *d = readdir(list); d != NULL; d = readdir(list)) {
-        if (is_set(d->d_name, &found) && found < step &&
+        if (parse_set_name(d->d_name, &found) && found < step &&
             (newest == step || found > newest)) {
             newest = found;
         }
@@ -253,7 +261,8 @@ static void remove_others(const char *folder, uint64_t step, uint64_t before)
         return;
     }
     for (struct dirent *d = readdir(list); d != NULL; d = readdir(list)) {
-        if (is_set(d->d_name, &found) && found != step && found != before) {
+        if (parse_set_name(d->d_name, &found) && found != step &&
+            found != before) {
             remove_set(folder, found);
         }
     }
@@ -264,28 +273,21 @@ lac_status train_checkpoint_commit(const char *folder, uint64_t step)
 {
     char path[DATA_PATH_SIZE], name[SET_NAME_SIZE];
     uint64_t before = 0;
-    lac_status status = set_path(folder, step, path);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(set_path(folder, step, path));
     if (!data_is_folder(path)) {
         return lac_fail(
-            LAC_ERR_INVALID, "%s: is not there, expected a set", path);
+            LAC_ERR_INVALID, "%s: does not exist, expected a set", path);
     }
-    // Only what was the latest is known to be complete. A set that is committed
-    // again, or after a later one, has to do with what is there.
+    // Only the latest set is known to be complete. If it is not older than this
+    // one, the newest older set is the best guess.
     if (train_checkpoint_latest(folder, &before) != LAC_OK || before >= step) {
         before = newest_below(folder, step);
     }
-    status = data_path_join(path, folder, latest_name);
-    if (status == LAC_OK) {
-        name_set(step, name);
-        status = data_file_write(path, (const uint8_t *)name, strlen(name));
-    }
-    if (status == LAC_OK) {
-        remove_others(folder, step, before);
-    }
-    return status;
+    LAC_TRY(data_path_join(path, folder, latest_name));
+    name_set(step, name);
+    LAC_TRY(data_file_write(path, (const uint8_t *)name, strlen(name)));
+    remove_others(folder, step, before);
+    return LAC_OK;
 }
 
 void train_checkpoint_discard(const char *folder, uint64_t step)
@@ -296,19 +298,13 @@ void train_checkpoint_discard(const char *folder, uint64_t step)
     }
 }
 
-static lac_status check_place(const train_file *f, const train_place *place)
+static lac_status checkpoint_check_place(
+    const train_file *f, const train_place *place)
 {
     uint64_t world, rank, step;
-    lac_status status = train_file_number(f, "world", &world);
-    if (status == LAC_OK) {
-        status = train_file_number(f, "rank", &rank);
-    }
-    if (status == LAC_OK) {
-        status = train_file_number(f, "step", &step);
-    }
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(train_file_number(f, "world", &world));
+    LAC_TRY(train_file_number(f, "rank", &rank));
+    LAC_TRY(train_file_number(f, "step", &step));
     if (world != place->world) {
         return lac_fail(
             LAC_ERR_INVALID,
@@ -330,24 +326,21 @@ static lac_status check_place(const train_file *f, const train_place *place)
     return LAC_OK;
 }
 
-static lac_status open_worker(
+static lac_status open_worker_file(
     const train_place *place, char *path, train_file *f)
 {
     data_bytes bytes;
     struct stat info;
-    lac_status status = worker_path(place, path);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(worker_path(place, path));
     if (stat(path, &info) != 0 && errno == ENOENT) {
         return lac_fail(
             LAC_ERR_INVALID,
-            "%s: is not there, expected the file of worker %" PRIu32
+            "%s: does not exist, expected the file of worker %" PRIu32
             " of %" PRIu32,
             path, place->rank, place->world);
     }
-    status = data_file_read(path, &bytes);
-    return status == LAC_OK ? train_file_open(f, bytes) : status;
+    LAC_TRY(data_file_read(path, &bytes));
+    return train_file_open(f, bytes);
 }
 
 lac_status train_checkpoint_read(
@@ -355,14 +348,11 @@ lac_status train_checkpoint_read(
 {
     char path[DATA_PATH_SIZE];
     train_file f;
-    marked m;
-    lac_status status = open_worker(place, path, &f);
-    if (status != LAC_OK) {
-        return status;
-    }
-    status = check_place(&f, place);
+    placed_record m;
+    LAC_TRY(open_worker_file(place, path, &f));
+    lac_status status = checkpoint_check_place(&f, place);
     if (status == LAC_OK) {
-        status = mark(&m, place, record);
+        status = placed_record_init(&m, place, record);
     }
     if (status == LAC_OK) {
         status = train_file_load(&f, &m.record);

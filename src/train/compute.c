@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Jobs of networks. A network belongs to the thread that opened it, so with a
-// thread beside the worker that one opens, uses and closes them; the worker
-// hands it one job at a time.
+// Runs the jobs of networks. A network belongs to the thread that opened it. So
+// if the networks have a thread of their own, that thread opens, uses and
+// closes them, and the worker hands it one job at a time.
 #include "train/compute.h"
 
 #include <pthread.h>
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-// oneDNN writes and calls code of its own, with more on the stack than ours.
-enum { STACK_SIZE = 8 << 20, SENTENCE_SIZE = 512 };
+// The code of oneDNN needs more stack than ours.
+enum { STACK_SIZE = 8 << 20, MESSAGE_SIZE = 512 };
 
 typedef enum phase { OPENING, IDLE, GIVEN, CLOSING } phase;
 
@@ -21,16 +21,16 @@ struct train_compute {
     train_job job;
     nn_score score;
     double seconds;
-    lac_status status; // of the last job, or of opening
-    char sentence[SENTENCE_SIZE];
-    bool started; // the thread, the lock and the condition are there
+    lac_status status;          // of the last job, or of opening
+    char message[MESSAGE_SIZE]; // of the failure
+    bool started;               // thread, lock and condition exist
     pthread_t thread;
-    pthread_mutex_t lock; // of phase
-    pthread_cond_t moved;
+    pthread_mutex_t lock; // guards phase
+    pthread_cond_t changed;
     phase phase;
 };
 
-static double now(void)
+static double compute_now(void)
 {
     struct timespec t;
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
@@ -39,10 +39,8 @@ static double now(void)
 
 static lac_status open_networks(train_compute *c)
 {
-    const lac_status status =
-        nn_network_open(&c->learner, &c->options.learning);
-    return status == LAC_OK ? nn_network_open(&c->tester, &c->options.testing)
-                            : status;
+    LAC_TRY(nn_network_open(&c->learner, &c->options.learning));
+    return nn_network_open(&c->tester, &c->options.testing);
 }
 
 static void close_networks(train_compute *c)
@@ -57,37 +55,43 @@ static lac_status run_job(train_compute *c)
     if (j->gradient == NULL) {
         return nn_network_evaluate(c->tester, &j->state, &j->batch, &c->score);
     }
-    const double begun = now();
+    const double begun = compute_now();
     const lac_status status = nn_network_gradient(
         c->learner, &j->state, &j->batch, &j->noise, j->gradient, &c->score);
-    c->seconds += now() - begun;
+    c->seconds += compute_now() - begun;
     return status;
 }
 
-// The sentence of a failure belongs to the thread it happened in.
-static void keep(train_compute *c, lac_status status)
+// Stores the error message too, which belongs to the thread of the failure.
+static void store_result(train_compute *c, lac_status status)
 {
     c->status = status;
     if (status != LAC_OK) {
         (void)snprintf(
-            c->sentence, sizeof(c->sentence), "%s", lac_error_message());
+            c->message, sizeof(c->message), "%s", lac_error_message());
     }
 }
 
-static void move(train_compute *c, phase to)
+// Reports the result of the thread as one of the calling thread.
+static lac_status forward_result(const train_compute *c)
+{
+    return c->status == LAC_OK ? LAC_OK : lac_fail(c->status, "%s", c->message);
+}
+
+static void change_phase(train_compute *c, phase to)
 {
     (void)pthread_mutex_lock(&c->lock);
     c->phase = to;
-    (void)pthread_cond_broadcast(&c->moved);
+    (void)pthread_cond_broadcast(&c->changed);
     (void)pthread_mutex_unlock(&c->lock);
 }
 
-// Waits until the phase is another one, and returns it.
-static phase wait_beyond(train_compute *c, phase from)
+// Waits until the phase differs from `from`, and returns it.
+static phase wait_while(train_compute *c, phase from)
 {
     (void)pthread_mutex_lock(&c->lock);
     while (c->phase == from) {
-        (void)pthread_cond_wait(&c->moved, &c->lock);
+        (void)pthread_cond_wait(&c->changed, &c->lock);
     }
     const phase found = c->phase;
     (void)pthread_mutex_unlock(&c->lock);
@@ -97,33 +101,57 @@ static phase wait_beyond(train_compute *c, phase from)
 static void *serve(void *argument)
 {
     train_compute *const c = argument;
-    keep(c, open_networks(c));
-    move(c, IDLE);
-    while (wait_beyond(c, IDLE) == GIVEN) {
-        keep(c, run_job(c));
-        move(c, IDLE);
+    store_result(c, open_networks(c));
+    change_phase(c, IDLE);
+    while (wait_while(c, IDLE) == GIVEN) {
+        store_result(c, run_job(c));
+        change_phase(c, IDLE);
     }
     close_networks(c);
     return NULL;
 }
 
-static lac_status start_thread(train_compute *c)
+static bool create_thread(train_compute *c)
 {
     pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0) {
+        return false;
+    }
+    const bool created =
+        pthread_attr_setstacksize(&attributes, STACK_SIZE) == 0 &&
+        pthread_create(&c->thread, &attributes, serve, c) == 0;
+    (void)pthread_attr_destroy(&attributes);
+    return created;
+}
+
+static bool start_thread(train_compute *c)
+{
     if (pthread_mutex_init(&c->lock, NULL) != 0) {
-        return lac_fail(LAC_ERR_NOMEM, "no room for a thread that computes");
+        return false;
     }
-    bool good = pthread_cond_init(&c->moved, NULL) == 0;
-    if (good && pthread_attr_init(&attributes) == 0) {
-        good = pthread_attr_setstacksize(&attributes, STACK_SIZE) == 0 &&
-               pthread_create(&c->thread, &attributes, serve, c) == 0;
-        (void)pthread_attr_destroy(&attributes);
-    } else {
-        good = false;
+    if (pthread_cond_init(&c->changed, NULL) != 0) {
+        goto no_condition;
     }
-    c->started = good;
-    return good ? LAC_OK
-                : lac_fail(LAC_ERR_NOMEM, "no room for a thread that computes");
+    c->started = create_thread(c);
+    if (c->started) {
+        return true;
+    }
+    (void)pthread_cond_destroy(&c->changed);
+no_condition:
+    (void)pthread_mutex_destroy(&c->lock);
+    return false;
+}
+
+static lac_status open_in_thread(train_compute *c)
+{
+    if (!start_thread(c)) {
+        return lac_fail(
+            LAC_ERR_NOMEM,
+            "cannot create a thread that computes gradients; run with fewer "
+            "workers or without --overlap");
+    }
+    (void)wait_while(c, OPENING);
+    return forward_result(c);
 }
 
 lac_status train_compute_open(
@@ -135,18 +163,8 @@ lac_status train_compute_open(
         return lac_fail(LAC_ERR_NOMEM, "no memory for the networks");
     }
     c->options = *options;
-    lac_status status;
-    if (options->aside) {
-        status = start_thread(c);
-        if (status == LAC_OK) {
-            (void)wait_beyond(c, OPENING);
-            status = c->status == LAC_OK
-                         ? LAC_OK
-                         : lac_fail(c->status, "%s", c->sentence);
-        }
-    } else {
-        status = open_networks(c);
-    }
+    const lac_status status =
+        options->own_thread ? open_in_thread(c) : open_networks(c);
     if (status != LAC_OK) {
         train_compute_close(c);
         return status;
@@ -161,9 +179,9 @@ void train_compute_close(train_compute *c)
         return;
     }
     if (c->started) {
-        move(c, CLOSING);
+        change_phase(c, CLOSING);
         (void)pthread_join(c->thread, NULL);
-        (void)pthread_cond_destroy(&c->moved);
+        (void)pthread_cond_destroy(&c->changed);
         (void)pthread_mutex_destroy(&c->lock);
     } else {
         close_networks(c);
@@ -184,18 +202,17 @@ size_t train_compute_memory(const train_compute *c)
 void train_compute_start(train_compute *c, const train_job *job)
 {
     c->job = *job;
-    if (c->options.aside) {
-        move(c, GIVEN);
+    if (c->options.own_thread) {
+        change_phase(c, GIVEN);
     }
 }
 
 lac_status train_compute_finish(train_compute *c, nn_score *out)
 {
     lac_status status;
-    if (c->options.aside) {
-        (void)wait_beyond(c, GIVEN);
-        status = c->status == LAC_OK ? LAC_OK
-                                     : lac_fail(c->status, "%s", c->sentence);
+    if (c->options.own_thread) {
+        (void)wait_while(c, GIVEN);
+        status = forward_result(c);
     } else {
         status = run_job(c);
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The networks of a worker, run in its own thread or in one beside it, so that
-// the worker can talk to others meanwhile.
+// The networks of a worker. They run in the worker's thread or in one of their
+// own, so that the worker can communicate meanwhile.
 //
 //     train_compute_start(c, &job);
-//     lac_algorithm_begin(...);            // beside the job, or before it
-//     train_compute_finish(c, &score);
+//     lac_algorithm_begin(...);         // overlaps with the job if it has a
+//     train_compute_finish(c, &score);  // thread; else the job runs here
 #ifndef LACONIC_TRAIN_COMPUTE_H
 #define LACONIC_TRAIN_COMPUTE_H
 
@@ -18,10 +18,10 @@
 typedef struct train_compute_options {
     nn_options learning;
     nn_options testing;
-    bool aside; // in a thread of its own
+    bool own_thread;
 } train_compute_options;
 
-// One call of a network. What it points to must stay until it is finished.
+// One call of a network. Its pointers must stay valid until it is finished.
 typedef struct train_job {
     nn_state state;
     nn_batch batch;
@@ -31,26 +31,28 @@ typedef struct train_job {
 
 typedef struct train_compute train_compute;
 
-// train_compute_open plans the networks. Fails like nn_network_open, or with
-// LAC_ERR_NOMEM if there is no room for a thread; `*out` is then NULL.
+// train_compute_open plans the networks.
+// Fails like nn_network_open, or with LAC_ERR_NOMEM if the thread cannot be
+// created; `*out` is then NULL.
 lac_status train_compute_open(
     train_compute **out, const train_compute_options *options);
 void train_compute_close(train_compute *c);
 
-// train_compute_learner returns the network that gives gradients, to ask it
-// about its vectors.
+// train_compute_learner returns the network that computes gradients, whose
+// layouts describe the vectors.
 const nn_network *train_compute_learner(const train_compute *c);
 
-// train_compute_memory returns the bytes of activations of both networks.
+// train_compute_memory returns the bytes of both networks' activations.
 size_t train_compute_memory(const train_compute *c);
 
-// train_compute_start begins a job; the one before it must be finished.
+// train_compute_start starts a job; the previous one must be finished.
 void train_compute_start(train_compute *c, const train_job *job);
 
-// train_compute_finish waits for it. Fails like the networks.
+// train_compute_finish waits for the job and writes its score to `*out`.
+// Fails like nn_network_gradient and nn_network_evaluate.
 lac_status train_compute_finish(train_compute *c, nn_score *out);
 
-// train_compute_seconds returns the time that gradients took so far.
+// train_compute_seconds returns the seconds spent on gradients so far.
 double train_compute_seconds(const train_compute *c);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Feeds of both kinds: opened, closed and asked.
+// Opens and closes feeds, and forwards calls to the kind of feed.
 #include "train/feed.h"
 
 #include <assert.h>
@@ -8,40 +8,30 @@
 #include "data/file.h"
 #include "train/feed_kinds.h"
 
-void *train_feed_room(train_feed *feed, size_t count, size_t size)
-{
-    void *const room = calloc(count, size);
-    if (room != NULL) {
-        feed->memory += count * size;
-    }
-    return room;
-}
-
 lac_status train_feed_can_augment(const data_info *info)
 {
-    return info->kind == DATA_IMAGES
-               ? LAC_OK
-               : lac_fail(
-                     LAC_ERR_INVALID,
-                     "%s: has no images that could be cropped and mirrored, "
-                     "expected no --augment",
-                     info->name);
+    return info->kind == DATA_IMAGES ? LAC_OK
+                                     : lac_fail(
+                                           LAC_ERR_INVALID,
+                                           "%s: has no images to crop and "
+                                           "mirror, expected no --augment",
+                                           info->name);
 }
 
-static lac_status check(const train_feed_options *o)
+static lac_status feed_check(const train_feed_options *o)
 {
     const data_info *const info = data_set_info(o->set);
     if (o->rank >= o->world || o->batch == 0 || o->test_batch == 0) {
         return lac_fail(
             LAC_ERR_INVALID,
-            "feed: worker %u of %u with batches of %u and of %u to test, "
-            "expected one of the workers and at least 1",
+            "feed: worker %u of %u, batches of %u and test batches of %u, "
+            "expected a rank below the number of workers and at least 1",
             o->rank, o->world, o->batch, o->test_batch);
     }
     if (info->kind == DATA_TEXT && o->steps == 0) {
         return lac_fail(
             LAC_ERR_INVALID,
-            "%s: batches of 0 words a row, expected at least 1", info->name);
+            "%s: batches of 0 words per row, expected at least 1", info->name);
     }
     return o->augment ? train_feed_can_augment(info) : LAC_OK;
 }
@@ -49,20 +39,17 @@ static lac_status check(const train_feed_options *o)
 lac_status train_feed_open(train_feed **out, const train_feed_options *options)
 {
     *out = NULL;
-    lac_status status = check(options);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(feed_check(options));
     train_feed *const feed = calloc(1, sizeof(*feed));
     if (feed == NULL) {
         return data_no_memory("feed", sizeof(*feed));
     }
     feed->options = *options;
     feed->info = data_set_info(options->set);
-    feed->memory = sizeof(*feed);
     feed->test_part = feed->info->count[DATA_TEST] > 0 ? DATA_TEST : DATA_VALID;
-    status = feed->info->kind == DATA_TEXT ? train_text_open(feed)
-                                           : train_examples_open(feed);
+    const lac_status status = feed->info->kind == DATA_TEXT
+                                  ? train_text_open(feed)
+                                  : train_examples_open(feed);
     if (status != LAC_OK) {
         train_feed_close(feed);
         return status;
@@ -120,9 +107,4 @@ void train_feed_test(train_feed *feed, uint64_t index, nn_batch *out)
     } else {
         train_examples_test(feed, index, out);
     }
-}
-
-size_t train_feed_memory(const train_feed *feed)
-{
-    return feed->memory;
 }

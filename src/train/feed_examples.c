@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Batches of images and of rows of tables. The order of an epoch is derived
-// once, when the first of its batches is asked for, and kept until another
-// epoch is: so the batches of an epoch cost one shuffle, in whatever order
-// they are taken.
+// Batches of images and of rows of tables. The order of an epoch is computed
+// with its first batch and stored until a batch of another epoch is read. So an
+// epoch costs one shuffle, whatever the order of its batches.
+#include <stdlib.h>
+
 #include "data/augment.h"
 #include "data/file.h"
 #include "train/feed_kinds.h"
@@ -16,7 +17,7 @@ static lac_status count_steps(train_feed *feed)
         return lac_fail(
             LAC_ERR_INVALID,
             "%s: %zu examples for %u workers with batches of %u, expected at "
-            "least one batch each",
+            "least one batch per worker",
             feed->info->name, count, o->world, o->batch);
     }
     const size_t tests = feed->info->count[feed->test_part];
@@ -24,25 +25,24 @@ static lac_status count_steps(train_feed *feed)
     return LAC_OK;
 }
 
-static lac_status allocate(train_feed *feed)
+static lac_status examples_allocate(train_feed *feed)
 {
     const train_feed_options *const o = &feed->options;
     const data_info *const info = feed->info;
     const size_t tests = info->count[feed->test_part];
-    size_t most = o->test_batch < tests ? o->test_batch : tests;
-    most = o->batch > most ? o->batch : most;
+    size_t max = o->test_batch < tests ? o->test_batch : tests;
+    max = o->batch > max ? o->batch : max;
     feed->pixels = (size_t)info->channels * info->height * info->width;
     const size_t example = feed->pixels * sizeof(float);
-    feed->labels = train_feed_room(feed, most, sizeof(*feed->labels));
-    feed->x = train_feed_room(feed, most, example);
-    feed->index =
-        train_feed_room(feed, info->count[DATA_TRAIN], sizeof(*feed->index));
-    feed->image = o->augment ? train_feed_room(feed, 1, example) : NULL;
+    feed->labels = calloc(max, sizeof(*feed->labels));
+    feed->x = calloc(max, example);
+    feed->index = calloc(info->count[DATA_TRAIN], sizeof(*feed->index));
+    feed->image = o->augment ? calloc(1, example) : NULL;
     if (feed->labels == NULL || feed->x == NULL || feed->index == NULL ||
         (o->augment && feed->image == NULL)) {
         return lac_fail(
             LAC_ERR_NOMEM, "%s: no memory for batches of %zu examples",
-            info->name, most);
+            info->name, max);
     }
     return LAC_OK;
 }
@@ -57,15 +57,10 @@ lac_status train_examples_open(train_feed *feed)
         .workers = o->world,
         .seed = o->seed,
     };
-    lac_status status = count_steps(feed);
-    if (status == LAC_OK) {
-        status = data_split_open(&feed->split, &split);
-    }
-    if (status == LAC_OK) {
-        feed->share = data_split_size(feed->split, o->rank);
-        status = allocate(feed);
-    }
-    return status;
+    LAC_TRY(count_steps(feed));
+    LAC_TRY(data_split_open(&feed->split, &split));
+    feed->share = data_split_size(feed->split, o->rank);
+    return examples_allocate(feed);
 }
 
 void train_examples_batch(
@@ -74,10 +69,10 @@ void train_examples_batch(
     const train_feed_options *const o = &feed->options;
     const uint32_t *const labels = data_set_labels(o->set, DATA_TRAIN);
     const lac_key key = data_augment_key(o->seed, epoch);
-    if (!feed->dealt || feed->epoch != epoch) {
+    if (!feed->has_epoch || feed->epoch != epoch) {
         data_split_epoch(feed->split, epoch, o->rank, feed->index);
         feed->epoch = epoch;
-        feed->dealt = true;
+        feed->has_epoch = true;
     }
     for (uint32_t i = 0; i < o->batch; i++) {
         const uint64_t place = step * o->batch + i;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a feed is made of, for the two kinds there are: examples (images and
-// rows of tables) and texts.
+// The members of a feed, for its two kinds: examples (images and rows of
+// tables) and texts.
 #ifndef LACONIC_TRAIN_FEED_KINDS_H
 #define LACONIC_TRAIN_FEED_KINDS_H
 
@@ -11,28 +11,23 @@ struct train_feed {
     const data_info *info;
     data_part test_part;
     uint64_t steps, tests;
-    size_t memory;
     uint32_t *labels; // of a batch
-    // Of examples.
+    // Examples.
     data_split *split;
-    size_t share;    // examples of this worker in every epoch
-    uint32_t *index; // those of the epoch that was asked for last
-    uint64_t epoch;  // that one
-    bool dealt;      // there was one
+    size_t share;    // examples of this worker in an epoch
+    uint32_t *index; // the examples of `epoch`
+    uint64_t epoch;  // of the last batch
+    bool has_epoch;  // index and epoch are valid
     size_t pixels;   // values of an example
     float *x;        // of a batch
-    float *image;    // before it is changed, if it is
-    // Of texts.
-    uint32_t *sorted;   // all training words by document; or NULL
+    float *image;    // before augmentation; or NULL
+    // Texts.
+    uint32_t *sorted;   // the training words sorted by document; or NULL
     uint32_t *tokens;   // of a batch
-    size_t part, row;   // words of a worker, and of each of its rows
-    uint32_t test_rows; // side by side
-    size_t test_row;    // words of each
+    size_t part, row;   // words of a worker and of each of its rows
+    uint32_t test_rows; // in parallel
+    size_t test_row;    // words of each test row
 };
-
-// train_feed_room returns `count` zeros of `size` bytes, or NULL, and counts
-// them as memory of the feed.
-void *train_feed_room(train_feed *feed, size_t count, size_t size);
 
 lac_status train_examples_open(train_feed *feed);
 void train_examples_batch(

@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: MIT
-// Batches of a text. The training words are cut into as many parts of equal
-// length as there are workers, and a part into `batch` rows of L words. Batch
-// s has the words s * steps to (s + 1) * steps of every row, and as labels the
-// words after them, so that an epoch has (L - 1) / steps batches and each row
-// goes on where it was. They lie as networks take them: first all rows at one
-// word, then all rows at the next.
+// Batches of a text. The training words are cut into one part of equal length
+// per worker, and a part into `batch` rows of L words. Batch s contains the
+// words s * steps to (s + 1) * steps of every row, and the next words as
+// labels. So an epoch has (L - 1) / steps batches, and each row continues from
+// batch to batch. Words are stored as networks read them: first word 0 of all
+// rows, then word 1, and so on.
 //
 // The test set is cut likewise. If it is too short for `test_batch` rows that
-// fill a batch, it is cut into as many as do.
+// fill a batch, it is cut into fewer rows.
 #include <stdlib.h>
 #include <string.h>
 
 #include "data/file.h"
 #include "train/feed_kinds.h"
 
-// A stretch of the training words.
-typedef struct stretch {
+// A document as a range of the training words.
+typedef struct word_range {
     uint32_t label;
     size_t start, len;
-} stretch;
+} word_range;
 
-// Documents of one label stay in their order.
+// Documents with the same label keep their order.
 static int by_label(const void *a, const void *b)
 {
-    const stretch *const s = a, *const t = b;
+    const word_range *const s = a, *const t = b;
     if (s->label != t->label) {
         return s->label < t->label ? -1 : 1;
     }
     return s->start < t->start ? -1 : s->start > t->start;
 }
 
-// Lists the training documents as far as the words go, which a limit may cut.
-static size_t list_documents(const train_feed *feed, stretch *out)
+// Lists the training documents, up to the limit on the words.
+static size_t list_documents(const train_feed *feed, word_range *out)
 {
     size_t documents, found = 0;
     const data_document *const d =
@@ -39,7 +39,7 @@ static size_t list_documents(const train_feed *feed, stretch *out)
     const size_t words = feed->info->count[DATA_TRAIN];
     for (size_t i = 0; i < documents; i++) {
         if (d[i].part == DATA_TRAIN && d[i].start < words) {
-            out[found++] = (stretch){d[i].label, d[i].start, 0};
+            out[found++] = (word_range){d[i].label, d[i].start, 0};
         }
     }
     for (size_t i = 0; i < found; i++) {
@@ -55,8 +55,8 @@ static lac_status sort_documents(train_feed *feed)
     (void)data_set_documents(feed->options.set, &documents);
     const size_t words = feed->info->count[DATA_TRAIN];
     const uint32_t *const from = data_set_tokens(feed->options.set, DATA_TRAIN);
-    stretch *const list = calloc(documents + 1, sizeof(*list));
-    feed->sorted = train_feed_room(feed, words, sizeof(*feed->sorted));
+    word_range *const list = calloc(documents + 1, sizeof(*list));
+    feed->sorted = calloc(words, sizeof(*feed->sorted));
     if (list == NULL || feed->sorted == NULL) {
         free(list);
         return data_no_memory(feed->info->name, words * sizeof(*feed->sorted));
@@ -72,7 +72,7 @@ static lac_status sort_documents(train_feed *feed)
     return LAC_OK;
 }
 
-static lac_status cut(train_feed *feed)
+static lac_status cut_rows(train_feed *feed)
 {
     const train_feed_options *const o = &feed->options;
     const size_t words = feed->info->count[DATA_TRAIN];
@@ -83,7 +83,7 @@ static lac_status cut(train_feed *feed)
         return lac_fail(
             LAC_ERR_INVALID,
             "%s: %zu words for %u workers with batches of %u rows of %u words, "
-            "expected at least one batch each",
+            "expected at least one batch per worker",
             feed->info->name, words, o->world, o->batch, o->steps);
     }
     const size_t tests = feed->info->count[feed->test_part];
@@ -102,31 +102,28 @@ lac_status train_text_open(train_feed *feed)
     if (o->rule.kind == DATA_SPLIT_DIRICHLET) {
         return lac_fail(
             LAC_ERR_INVALID,
-            "%s: a text is not split by dirichlet, expected shuffle, fixed or "
-            "sorted",
+            "%s: a text cannot be split by dirichlet, expected shuffle, fixed "
+            "or sorted",
             feed->info->name);
     }
-    lac_status status = cut(feed);
-    if (status == LAC_OK && o->rule.kind == DATA_SPLIT_SORTED) {
-        status = sort_documents(feed);
-    }
-    if (status != LAC_OK) {
-        return status;
+    LAC_TRY(cut_rows(feed));
+    if (o->rule.kind == DATA_SPLIT_SORTED) {
+        LAC_TRY(sort_documents(feed));
     }
     const uint32_t rows =
         o->batch > feed->test_rows ? o->batch : feed->test_rows;
     const size_t words = (size_t)rows * o->steps;
-    feed->tokens = train_feed_room(feed, words, sizeof(*feed->tokens));
-    feed->labels = train_feed_room(feed, words, sizeof(*feed->labels));
+    feed->tokens = calloc(words, sizeof(*feed->tokens));
+    feed->labels = calloc(words, sizeof(*feed->labels));
     if (feed->tokens == NULL || feed->labels == NULL) {
         return data_no_memory(feed->info->name, 2 * words * sizeof(uint32_t));
     }
     return LAC_OK;
 }
 
-// Writes the batch whose first row begins at `words`, and each next one `row`
-// words later.
-static void read_rows(
+// Writes the batch whose first row begins at `words` and whose next rows follow
+// at intervals of `row` words.
+static void fill_batch(
     train_feed *feed, const uint32_t *words, uint32_t rows, size_t row,
     nn_batch *out)
 {
@@ -154,7 +151,7 @@ void train_text_batch(
         part = (part + epoch % o->world) % o->world;
     }
     const size_t start = (size_t)part * feed->part + (size_t)step * o->steps;
-    read_rows(feed, words + start, o->batch, feed->row, out);
+    fill_batch(feed, words + start, o->batch, feed->row, out);
 }
 
 void train_text_test(train_feed *feed, uint64_t index, nn_batch *out)
@@ -162,5 +159,5 @@ void train_text_test(train_feed *feed, uint64_t index, nn_batch *out)
     const uint32_t *const words =
         data_set_tokens(feed->options.set, feed->test_part);
     const size_t start = (size_t)index * feed->options.steps;
-    read_rows(feed, words + start, feed->test_rows, feed->test_row, out);
+    fill_batch(feed, words + start, feed->test_rows, feed->test_row, out);
 }

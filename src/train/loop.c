@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The training loop of a worker.
 //
-// The workers meet (meeting.h) about every half second, so that worker 0 can
-// show how far they are and all of them end after the same step when one was
-// asked to; when they meet changes nothing in what they compute. At the end of
-// an epoch they test their models and make a checkpoint.
+// The workers synchronise (sync.h) about every half second, so that worker 0
+// can report the progress and all of them end after the same step when one was
+// asked to. The interval does not affect the results. At the end of an epoch
+// they evaluate their models and write a checkpoint.
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,15 +13,15 @@
 #include "train/uncompressed.h"
 #include "train/worker.h"
 
-// Seconds between meetings.
+// Seconds between synchronisations.
 #define INTERVAL 0.5
 
-static double now(const train_worker *w)
+static double loop_now(const train_worker *w)
 {
     return lac_transport_now(w->transport);
 }
 
-lac_status train_worker_meet(
+lac_status train_worker_gather(
     train_worker *w, train_report *report, const train_report **reports_out)
 {
     const void *reports = NULL;
@@ -32,38 +32,39 @@ lac_status train_worker_meet(
     report->labels = w->labels;
     report->usage = train_worker_usage(w);
     report->stop = stop != NULL && *stop != 0;
-    const lac_status status =
-        train_meeting_gather(w->meeting, report, NULL, 0, &reports, &rows);
+    *reports_out = NULL;
+    LAC_TRY(train_sync_gather(w->sync, report, NULL, 0, &reports, &rows));
     *reports_out = reports;
-    return status;
+    return LAC_OK;
 }
 
-lac_status train_worker_agree(train_worker *w)
+lac_status train_worker_broadcast(train_worker *w)
 {
-    return train_meeting_decide(w->meeting, &w->agreed, NULL, 0);
+    return train_sync_broadcast(w->sync, &w->decision, NULL, 0);
 }
 
-static void tell(train_worker *w, bool testing, double loss, double speed)
+static void report_progress(
+    train_worker *w, bool testing, double loss, double speed)
 {
     const train_hooks *const hooks = &w->run->hooks;
-    if (w->rank == 0 && hooks->tell != NULL) {
+    if (w->rank == 0 && hooks->progress != NULL) {
         const train_progress progress = {
             .step = w->step,
             .total = w->total_steps,
             .epoch = w->step == 0 ? 0 : (w->step - 1) / w->epoch_steps,
             .epochs = w->run->plan.epochs,
             .loss = loss,
-            .labels_a_second = speed,
+            .labels_per_second = speed,
             .payload_bytes =
                 train_worker_usage(w).traffic.payload_bytes * w->world,
             .testing = testing,
         };
-        hooks->tell(hooks->context, &progress);
+        hooks->progress(hooks->context, &progress);
     }
 }
 
-// How many steps until the next meeting, and never beyond the epoch.
-static uint64_t next_meeting(const train_worker *w, double elapsed)
+// The step of the next synchronisation, at most the end of the epoch.
+static uint64_t next_sync(const train_worker *w, double elapsed)
 {
     const uint64_t made = w->step - w->last_step;
     const double step = made == 0 ? INTERVAL : elapsed / (double)made;
@@ -73,43 +74,42 @@ static uint64_t next_meeting(const train_worker *w, double elapsed)
     return next < epoch_end ? next : epoch_end;
 }
 
-static void judge(train_worker *w, const train_report *reports)
+// Worker 0 sums the reports and decides.
+static void decide(train_worker *w, const train_report *reports)
 {
     double loss = 0;
     uint64_t labels = 0;
-    train_verdict verdict = {0};
+    train_decision decision = {0};
     for (uint32_t k = 0; k < w->world; k++) {
         loss += reports[k].loss;
         labels += reports[k].labels;
-        verdict.stop = verdict.stop || reports[k].stop != 0;
+        decision.stop = decision.stop || reports[k].stop != 0;
     }
-    const double time = now(w);
+    const double time = loop_now(w);
     const double elapsed = time - w->last_time;
-    verdict.next = next_meeting(w, elapsed);
-    // A run that goes on within an epoch begins with what was counted before.
+    decision.next = next_sync(w, elapsed);
+    // A run that resumes within an epoch starts with the counts of its
+    // checkpoint.
     if (w->step > w->last_step && labels > w->last_labels) {
         const double seen = (double)(labels - w->last_labels);
-        tell(w, false, (loss - w->last_loss) / seen, seen / elapsed);
+        report_progress(w, false, (loss - w->last_loss) / seen, seen / elapsed);
     }
     w->last_time = time;
     w->last_step = w->step;
     w->last_loss = loss;
     w->last_labels = labels;
-    w->agreed = verdict;
+    w->decision = decision;
 }
 
-static lac_status meet(train_worker *w)
+static lac_status loop_synchronise(train_worker *w)
 {
     train_report report = {0};
     const train_report *reports = NULL;
-    const lac_status status = train_worker_meet(w, &report, &reports);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(train_worker_gather(w, &report, &reports));
     if (reports != NULL) {
-        judge(w, reports);
+        decide(w, reports);
     }
-    return train_worker_agree(w);
+    return train_worker_broadcast(w);
 }
 
 static bool ended_epoch(const train_worker *w)
@@ -117,85 +117,90 @@ static bool ended_epoch(const train_worker *w)
     return w->step % w->epoch_steps == 0;
 }
 
-// Not before the next one begins: a checkpoint at its end tells how it went.
-static void forget_epoch(train_worker *w)
+// Called when the next epoch begins: the checkpoint at the end of an epoch
+// still contains its loss.
+static void reset_loss(train_worker *w)
 {
     w->loss = w->last_loss = 0;
     w->labels = w->last_labels = 0;
 }
 
-// Tests the models and writes down how the epoch went.
-static lac_status finish_epoch(train_worker *w, bool record)
+// Worker 0 stores the metrics of an epoch and reports them.
+static lac_status record_metrics(
+    train_worker *w, train_metrics *metrics, bool append)
 {
     train_result *const result = &w->run->result;
-    train_metrics metrics = {0};
-    tell(w, true, (double)NAN, (double)NAN);
-    lac_status status = train_worker_test(w, &metrics);
-    if (status != LAC_OK) {
-        return status;
+    const train_hooks *const hooks = &w->run->hooks;
+    const char *const folder = w->run->plan.folder;
+    metrics->epoch = w->step / w->epoch_steps;
+    metrics->step = w->step;
+    result->metrics = *metrics;
+    result->tested = true;
+    if (hooks->epoch != NULL) {
+        hooks->epoch(hooks->context, metrics);
     }
-    if (w->rank == 0) {
-        metrics.epoch = w->step / w->epoch_steps;
-        metrics.step = w->step;
-        result->metrics = metrics;
-        result->tested = true;
-        if (record) {
-            status = train_metrics_append(w->run->plan.folder, &metrics);
-        }
-        if (w->run->hooks.epoch != NULL) {
-            w->run->hooks.epoch(w->run->hooks.context, &metrics);
-        }
-    }
-    if (status == LAC_OK && w->agreed.diverged != 0) {
-        status = lac_fail(
-            LAC_ERR_INVALID,
-            "the run diverges: after epoch %llu a model has no finite loss on "
-            "the test set; a smaller --lr, or --warmup, may help",
-            (unsigned long long)(w->step / w->epoch_steps));
-    }
-    w->last_time = now(w);
-    return status;
+    return append ? train_checkpoint_explain(
+                        folder, train_metrics_append(folder, metrics))
+                  : LAC_OK;
 }
 
-static bool due(const train_worker *w)
+// Evaluates the models and records the metrics of the epoch.
+static lac_status finish_epoch(train_worker *w, bool append)
+{
+    train_metrics metrics = {0};
+    report_progress(w, true, (double)NAN, (double)NAN);
+    LAC_TRY(train_worker_test(w, &metrics));
+    if (w->rank == 0) {
+        LAC_TRY(record_metrics(w, &metrics, append));
+    }
+    w->last_time = loop_now(w);
+    return w->decision.diverged == 0
+               ? LAC_OK
+               : lac_fail(
+                     LAC_ERR_INVALID,
+                     "the run diverges: after epoch %" PRIu64
+                     " a model has no finite loss on the test set; try a "
+                     "smaller --lr or --warmup",
+                     w->step / w->epoch_steps);
+}
+
+static bool checkpoint_is_due(const train_worker *w)
 {
     const uint64_t every = w->run->plan.checkpoint_every;
-    return ended_epoch(w) || w->agreed.stop != 0 ||
+    return ended_epoch(w) || w->decision.stop != 0 ||
            (every != 0 && w->step % every == 0);
 }
 
 static lac_status run_steps(train_worker *w)
 {
-    lac_status status = meet(w);
-    // What was resumed has one already.
-    if (status == LAC_OK && w->agreed.stop != 0 && w->step == 0) {
+    LAC_TRY(loop_synchronise(w));
+    // A resumed run has a checkpoint already.
+    if (w->decision.stop != 0 && w->step == 0) {
         return train_worker_save(w);
     }
-    while (status == LAC_OK && w->step < w->total_steps &&
-           w->agreed.stop == 0) {
+    while (w->step < w->total_steps && w->decision.stop == 0) {
         if (ended_epoch(w)) {
-            forget_epoch(w);
+            reset_loss(w);
         }
-        status = train_worker_step(w);
-        if (status == LAC_OK && (w->step == w->agreed.next || ended_epoch(w))) {
-            status = meet(w);
+        LAC_TRY(train_worker_step(w));
+        if (w->step == w->decision.next || ended_epoch(w)) {
+            LAC_TRY(loop_synchronise(w));
         }
-        if (status == LAC_OK && ended_epoch(w)) {
-            status = finish_epoch(w, true);
+        if (ended_epoch(w)) {
+            LAC_TRY(finish_epoch(w, true));
         }
-        if (status == LAC_OK && due(w)) {
-            status = train_worker_save(w);
+        if (checkpoint_is_due(w)) {
+            LAC_TRY(train_worker_save(w));
         }
     }
-    return status;
+    return LAC_OK;
 }
 
 static void gather_facts(train_worker *w, train_facts *out)
 {
     lac_algorithm_options options = w->run->plan.algorithm;
     lac_cost cost = {0};
-    const train_optimiser_memory memory =
-        train_optimiser_remembers(w->optimiser);
+    const train_optimiser_state state = train_optimiser_get_state(w->optimiser);
     options.layout = nn_network_layout(train_compute_learner(w->compute));
     const lac_status status = lac_algorithm_cost(&options, &cost);
     const size_t model = w->n * sizeof(float);
@@ -210,36 +215,36 @@ static void gather_facts(train_worker *w, train_facts *out)
             {
                 .parameters = model,
                 .gradient = model,
-                .optimiser = memory.count * model,
+                .optimiser = state.count * model,
                 .activations = train_compute_memory(w->compute),
                 .algorithm = status == LAC_OK ? cost.memory_bytes : 0,
             },
     };
 }
 
-// All have taken up the same checkpoint, or none.
-// From here on nobody else changes the folder; but another run may have, since
-// this one has loaded its checkpoint.
-static lac_status hold_folder(const train_worker *w)
+// Locks the folder against other runs. One may have written to it after this
+// run loaded its checkpoint.
+static lac_status loop_lock_folder(const train_worker *w)
 {
     const train_hooks *const hooks = &w->run->hooks;
     const char *const folder = w->run->plan.folder;
     uint64_t step = 0;
-    lac_status status =
-        hooks->hold == NULL ? LAC_OK : hooks->hold(hooks->context);
-    if (status != LAC_OK || !w->run->plan.resume) {
-        return status;
+    if (hooks->lock != NULL) {
+        LAC_TRY(hooks->lock(hooks->context));
     }
-    status = train_checkpoint_latest(folder, &step);
+    if (!w->run->plan.resume) {
+        return LAC_OK;
+    }
+    const lac_status status = train_checkpoint_latest(folder, &step);
     if (status != LAC_OK && status != LAC_ERR_NOTFOUND) {
         return status;
     }
     return step == w->step ? LAC_OK
                            : lac_fail(
                                  LAC_ERR_INVALID,
-                                 "%s: another run has gone on to step %" PRIu64
-                                 " there since this one took up step %" PRIu64
-                                 "; resume once more",
+                                 "%s: another run has written step %" PRIu64
+                                 " there since this one loaded step %" PRIu64
+                                 "; resume again",
                                  folder, step, w->step);
 }
 
@@ -250,69 +255,57 @@ static lac_status check_start(
         if (reports[k].step != w->step) {
             return lac_fail(
                 LAC_ERR_INVALID,
-                "%s: worker 0 has made %" PRIu64 " steps there and worker "
-                "%" PRIu32 " %" PRIu64 ", expected a folder that all machines "
-                "share",
+                "%s: worker 0 found a checkpoint of step %" PRIu64
+                " there and worker %" PRIu32 " of step %" PRIu64
+                ", expected a folder that all machines share",
                 w->run->plan.folder, w->step, k, reports[k].step);
         }
     }
     return LAC_OK;
 }
 
-// What worker 0 does when all are ready.
-static lac_status announce(train_worker *w)
+// Called by worker 0 when all workers are open.
+static lac_status start_run(train_worker *w, const train_report *reports)
 {
     const train_plan *const plan = &w->run->plan;
     const train_hooks *const hooks = &w->run->hooks;
+    LAC_TRY(loop_lock_folder(w));
+    LAC_TRY(check_start(w, reports));
     gather_facts(w, &w->run->result.facts);
-    w->begun = w->last_time = now(w);
+    w->started = w->last_time = loop_now(w);
     w->last_step = w->step;
-    lac_status status =
-        plan->resume ? train_metrics_cut(plan->folder, w->step) : LAC_OK;
-    if (status == LAC_OK && hooks->ready != NULL) {
-        status = hooks->ready(hooks->context, &w->run->result.facts);
+    if (plan->resume) {
+        LAC_TRY(train_metrics_cut(plan->folder, w->step));
     }
-    return status;
+    return hooks->ready == NULL
+               ? LAC_OK
+               : hooks->ready(hooks->context, &w->run->result.facts);
 }
 
-// The folder changes only after all workers could begin: until then another
-// process may look at what it holds, and a worker that cannot load its part of
-// a checkpoint leaves everything as it was.
-static lac_status ready(train_worker *w)
+// The folder does not change before all workers are open: until then another
+// process may read it, and a worker that cannot load its part of a checkpoint
+// leaves everything as it was.
+static lac_status wait_until_ready(train_worker *w)
 {
     train_report report = {0};
     const train_report *reports = NULL;
-    lac_status status = train_worker_meet(w, &report, &reports);
-    if (status == LAC_OK && reports != NULL) {
-        status = hold_folder(w);
+    LAC_TRY(train_worker_gather(w, &report, &reports));
+    if (reports != NULL) {
+        LAC_TRY(start_run(w, reports));
     }
-    if (status == LAC_OK && reports != NULL) {
-        status = check_start(w, reports);
-    }
-    if (status == LAC_OK && reports != NULL) {
-        status = announce(w);
-    }
-    return status == LAC_OK ? train_worker_agree(w) : status;
+    return train_worker_broadcast(w);
 }
 
 static lac_status run_all(train_worker *w)
 {
-    lac_status status = train_worker_open(w);
-    if (status == LAC_OK) {
-        status = ready(w);
+    LAC_TRY(train_worker_open(w));
+    LAC_TRY(wait_until_ready(w));
+    const bool was_complete = w->step >= w->total_steps;
+    LAC_TRY(run_steps(w));
+    if (was_complete) {
+        LAC_TRY(finish_epoch(w, false)); // evaluate a finished run again
     }
-    // A run that was complete already is tested once more.
-    const bool complete = status == LAC_OK && w->step >= w->total_steps;
-    if (status == LAC_OK) {
-        status = run_steps(w);
-    }
-    if (status == LAC_OK && complete) {
-        status = finish_epoch(w, false);
-    }
-    if (status == LAC_OK && w->step >= w->total_steps) {
-        status = train_worker_export(w);
-    }
-    return status;
+    return w->step >= w->total_steps ? train_worker_export(w) : LAC_OK;
 }
 
 lac_status train_work(train_run *run, lac_transport *transport)
@@ -331,7 +324,7 @@ lac_status train_work(train_run *run, lac_transport *transport)
     if (rank == 0) {
         run->result.here = true;
         run->result.interrupted = status == LAC_OK && w->step < w->total_steps;
-        run->result.seconds = now(w) - w->begun;
+        run->result.seconds = loop_now(w) - w->started;
         if (w->algorithm != NULL) {
             run->result.uncompressed_bytes = train_uncompressed_bytes(
                 lac_algorithm_family(w->algorithm),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Metrics, a line of JSON an epoch. A line that a full disk or a sudden end has
-// cut short is taken away when the run is resumed.
+// Metrics, one line of JSON for each epoch. A full disk or a power failure may
+// cut the last line short; a resume removes such a line.
 #include "train/metrics.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "data/file.h"
 #include "data/output.h"
 
-static lac_status path_of(const char *folder, char path[DATA_PATH_SIZE])
+static lac_status metrics_path(const char *folder, char path[DATA_PATH_SIZE])
 {
     return data_path_join(path, folder, "metrics.jsonl");
 }
@@ -26,7 +26,7 @@ cJSON *train_metrics_json(const train_metrics *m)
     const struct {
         const char *key;
         double value;
-        bool wanted;
+        bool present;
     } numbers[] = {
         {"epoch", (double)m->epoch, true},
         {"step", (double)m->step, true},
@@ -45,9 +45,9 @@ cJSON *train_metrics_json(const train_metrics *m)
         {"compress_seconds", m->usage.compress_seconds, true},
         {"wait_seconds", m->usage.wait_seconds, true},
     };
-    // cJSON writes a number that is not finite as null.
+    // cJSON writes a non-finite number as null.
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        if (numbers[i].wanted) {
+        if (numbers[i].present) {
             cJSON_AddNumberToObject(o, numbers[i].key, numbers[i].value);
         }
     }
@@ -87,14 +87,12 @@ static lac_status write_line(const char *path, const char *line, size_t len)
 lac_status train_metrics_append(const char *folder, const train_metrics *m)
 {
     char path[DATA_PATH_SIZE];
-    lac_status status = path_of(folder, path);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(metrics_path(folder, path));
     cJSON *const object = train_metrics_json(m);
     char *const text = cJSON_PrintUnformatted(object);
     const size_t len = text == NULL ? 0 : strlen(text);
     char *const line = malloc(len + 2);
+    lac_status status;
     if (text == NULL || line == NULL) {
         status = lac_fail(LAC_ERR_NOMEM, "%s: no memory for a line", path);
     } else {
@@ -108,48 +106,67 @@ lac_status train_metrics_append(const char *folder, const train_metrics *m)
     return status;
 }
 
-// The step of a line, or -1 if it is none of ours.
-static double step_of(const char *line, size_t len)
+// Returns the step of a line, or -1 if the line is not one object with a step.
+static double line_step(const char *line, size_t len)
 {
-    cJSON *const object = cJSON_ParseWithLength(line, len);
+    const char *end = NULL;
+    cJSON *const object = cJSON_ParseWithLengthOpts(line, len, &end, 0);
     const cJSON *const step = cJSON_GetObjectItemCaseSensitive(object, "step");
-    const double found = cJSON_IsNumber(step) ? step->valuedouble : -1;
+    const bool good = cJSON_IsNumber(step) && end == line + len;
+    const double found = good ? step->valuedouble : -1;
     cJSON_Delete(object);
     return found;
 }
 
-// Where the lines up to `step` end.
-static size_t kept(const data_bytes *bytes, uint64_t step)
+static lac_status line_is_damaged(const char *path, size_t line)
+{
+    return lac_fail(
+        LAC_ERR_CORRUPT,
+        "%s: line %zu is damaged, expected an object with a later step than "
+        "the line before; repair or remove the line to resume",
+        path, line);
+}
+
+// Writes the length of the lines up to `step` to `*len_out`. Steps ascend, so
+// that a line whose step is wrong does not hide those after it.
+static lac_status find_cut(
+    const data_bytes *bytes, uint64_t step, size_t *len_out)
 {
     const char *const text = (const char *)bytes->data;
-    size_t at = 0;
-    while (at < bytes->len) {
+    double before = -1;
+    size_t line = 1, cut = 0;
+    for (size_t at = 0; at < bytes->len; line++) {
         const char *const end = memchr(text + at, '\n', bytes->len - at);
-        const size_t len = end == NULL ? 0 : (size_t)(end - (text + at));
-        const double found = end == NULL ? -1 : step_of(text + at, len);
-        if (found < 0 || found > (double)step) {
-            break;
+        if (end == NULL) {
+            break; // the last line is torn
         }
+        const size_t len = (size_t)(end - (text + at));
+        const double found = line_step(text + at, len);
+        if (found <= before) {
+            return line_is_damaged(bytes->name, line);
+        }
+        before = found;
         at += len + 1;
+        cut = found <= (double)step ? at : cut;
     }
-    return at;
+    *len_out = cut;
+    return LAC_OK;
 }
 
 lac_status train_metrics_cut(const char *folder, uint64_t step)
 {
     char path[DATA_PATH_SIZE];
     data_bytes bytes = {0};
-    lac_status status = path_of(folder, path);
-    if (status != LAC_OK || !data_is_file(path)) {
-        return status;
+    size_t len = 0;
+    LAC_TRY(metrics_path(folder, path));
+    if (!data_is_file(path)) {
+        return LAC_OK;
     }
-    status = data_file_read(path, &bytes);
-    if (status == LAC_OK) {
-        const size_t len = kept(&bytes, step);
-        if (len < bytes.len) {
-            status = data_file_write(path, bytes.data, len);
-        }
-        data_bytes_free(&bytes);
+    LAC_TRY(data_file_read(path, &bytes));
+    lac_status status = find_cut(&bytes, step, &len);
+    if (status == LAC_OK && len < bytes.len) {
+        status = data_file_write(path, bytes.data, len);
     }
+    data_bytes_free(&bytes);
     return status;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a run went: an object an epoch in DIR/metrics.jsonl.
+// The metrics of a run: one JSON object for each epoch in DIR/metrics.jsonl.
 #ifndef LACONIC_TRAIN_METRICS_H
 #define LACONIC_TRAIN_METRICS_H
 
@@ -10,7 +10,7 @@
 
 #include <laconic/laconic.h>
 
-// What was used so far.
+// Traffic and time since the first step.
 typedef struct train_usage {
     lac_traffic traffic;
     double compute_seconds;
@@ -18,30 +18,31 @@ typedef struct train_usage {
     double wait_seconds;
 } train_usage;
 
-// One epoch. Numbers that there are none of are NaN.
+// The metrics of one epoch. A missing number is NaN.
 typedef struct train_metrics {
     uint64_t epoch; // from 1
     uint64_t step;
-    bool text;                // perplexities mean something
+    bool text;                // the model has a perplexity
     double train_loss;        // mean over the epoch and all workers
     double test_loss;         // mean of the workers' own models
     double test_accuracy;     // likewise
     double averaged_loss;     // of the averaged model
     double averaged_accuracy; // likewise
     double consensus;
-    train_usage usage; // traffic of all workers, seconds of a mean worker
+    train_usage usage; // traffic of all workers, mean seconds of a worker
 } train_metrics;
 
-// train_metrics_json makes the object; NULL if there is no memory.
+// train_metrics_json returns the object, or NULL if there is no memory.
 cJSON *train_metrics_json(const train_metrics *m);
 
 // train_metrics_append adds a line to folder/metrics.jsonl and flushes it.
 // Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM.
 lac_status train_metrics_append(const char *folder, const train_metrics *m);
 
-// train_metrics_cut takes away every line after `step`, and one that was only
-// half written. A file that is not there is fine.
-// Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM, leaving the file as it was.
+// train_metrics_cut removes every line after `step`, and a last line that was
+// not written to its end. A missing file is not an error.
+// Fails with LAC_ERR_CORRUPT if any other line is damaged (the message has its
+// number), LAC_ERR_INVALID or LAC_ERR_NOMEM, leaving the file as it was.
 lac_status train_metrics_cut(const char *folder, uint64_t step);
 
 #endif

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Momentum SGD and Adam. Each reads and writes every vector once a step: on
-// models that do not fit a cache that is all that the time depends on, and the
-// loops are plain so that compilers vectorise them.
+// Momentum SGD and Adam. Each reads and writes every vector once per step,
+// which bounds the time for models larger than the caches; the loops are simple
+// so that compilers vectorise them.
 //
-// All forms of SGD are one loop, own * d + past * m being m, d + b m or d + m.
-// Numbers are floats, as PyTorch's are; what is the same for all values of a
-// step is computed in double and rounded once.
+// All forms of SGD are one loop: own * d + past * m is m, d + b m or d + m.
+// Values are floats, as in PyTorch; scalars are computed in double and rounded
+// once.
 #include "train/optimiser.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@
 struct train_optimiser {
     train_optimiser_options options;
     uint64_t steps;
-    float *decay;     // of every tensor
+    float *decay;     // the weight decay of every tensor
     float *vector[2]; // momentum, or both moments of Adam
 };
 
@@ -33,9 +33,9 @@ static size_t vector_count(const train_optimiser_options *o)
     return o->momentum > 0 ? 1 : 0;
 }
 
-// Whether a part of the name, between dots, begins with "bn". The norms beside
-// the blocks of residual networks are called "downsample.1" and do decay, as
-// in the code of CHOCO-SGD, whose figures we compare with.
+// Whether a component of the name (between dots) begins with "bn". The norms in
+// the shortcuts of residual networks are called "downsample.1" and do decay, as
+// in the code of CHOCO-SGD, whose results we compare with.
 static bool is_batch_norm(const char *name)
 {
     for (const char *part = name; part != NULL; part = strchr(part, '.')) {
@@ -98,7 +98,7 @@ static void step_plain(
 
 typedef struct sgd {
     float rate, momentum;
-    float own, past; // what the step has of d and of m
+    float own, past; // the factors of d and m
 } sgd;
 
 static sgd sgd_of(const train_optimiser_options *o, double rate)
@@ -126,10 +126,10 @@ static void step_momentum(
 }
 
 typedef struct adam {
-    float rate;                // divided by 1 - b1^t
-    float correction;          // the root of 1 - b2^t
-    float keep_first, first;   // b1, 1 - b1
-    float keep_second, second; // b2, 1 - b2
+    float rate;                 // divided by 1 - b1^t
+    float correction;           // the root of 1 - b2^t
+    float decay_first, first;   // b1, 1 - b1
+    float decay_second, second; // b2, 1 - b2
     float epsilon;
 } adam;
 
@@ -139,9 +139,9 @@ static adam adam_of(double rate, uint64_t steps)
     return (adam){
         .rate = (float)(rate / (1 - pow(adam_first, t))),
         .correction = (float)sqrt(1 - pow(adam_second, t)),
-        .keep_first = (float)adam_first,
+        .decay_first = (float)adam_first,
         .first = (float)(1 - adam_first),
-        .keep_second = (float)adam_second,
+        .decay_second = (float)adam_second,
         .second = (float)(1 - adam_second),
         .epsilon = (float)adam_epsilon,
     };
@@ -153,8 +153,8 @@ static void step_adam(
 {
     for (size_t i = 0; i < n; i++) {
         const float d = g[i] + decay * x[i];
-        const float first = a.keep_first * m[i] + a.first * d;
-        const float second = a.keep_second * v[i] + a.second * d * d;
+        const float first = a.decay_first * m[i] + a.first * d;
+        const float second = a.decay_second * v[i] + a.second * d * d;
         m[i] = first;
         v[i] = second;
         g[i] = -a.rate * first / (sqrtf(second) / a.correction + a.epsilon);
@@ -171,7 +171,7 @@ void train_optimiser_step(
         const lac_tensor *const tensor =
             lac_layout_tensor(o->options.layout, i);
         const size_t start = tensor->offset;
-        const size_t n = tensor->shape.rows * tensor->shape.cols;
+        const size_t n = lac_shape_values(tensor->shape);
         float *const g = gradient_inout + start;
         if (o->vector[0] == NULL) {
             step_plain(s.rate, o->decay[i], n, x + start, g);
@@ -186,10 +186,10 @@ void train_optimiser_step(
     }
 }
 
-train_optimiser_memory train_optimiser_remembers(train_optimiser *o)
+train_optimiser_state train_optimiser_get_state(train_optimiser *o)
 {
     const bool is_adam = o->options.rule == TRAIN_ADAM;
-    return (train_optimiser_memory){
+    return (train_optimiser_state){
         .steps = &o->steps,
         .count = vector_count(&o->options),
         .name = {is_adam ? "first" : "momentum", "second"},
@@ -199,9 +199,10 @@ train_optimiser_memory train_optimiser_remembers(train_optimiser *o)
 
 enum { LANES = 8 };
 
-// Sums of squares side by side, which vectorise and keep one order; in double,
-// where the square of no float overflows. So the norm is finite if all values
-// are, and a gradient that is not stays as it is for the caller to see.
+// The sums of squares are in lanes, which vectorise and have a fixed order, and
+// in double, where the square of a float does not overflow. So the norm is
+// finite if all values are; a non-finite gradient stays unchanged, and the
+// caller sees it in the norm.
 double train_clip(float *gradient, size_t n, double limit)
 {
     double sums[LANES] = {0};

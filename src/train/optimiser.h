@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// What a worker makes of a gradient: the step it takes.
+// Optimisers: from a gradient to a step.
 //
-// SGD with momentum b, d being the gradient plus weight decay times x, and
+// SGD with momentum b, where d is the gradient plus weight decay times x, and
 // m = b m + d (m = d at the first step):
 //
 //     no         x -= rate * m
 //     torch      x -= rate * (d + b m)     the Nesterov form of PyTorch
-//     powersgd   x -= rate * (d + m)       that of the PowerSGD paper's code
+//     powersgd   x -= rate * (d + m)       that of the code of PowerSGD
 //
 // Adam (Kingma and Ba, arXiv:1412.6980) has b1 = 0.9, b2 = 0.999, epsilon 1e-8,
-// and weight decay in d as PyTorch has it. Parameters of batch norms, whose
-// names have a part that begins with "bn", do not decay.
+// and weight decay in d as in PyTorch. Parameters of batch norms, whose names
+// have a component that begins with "bn", do not decay.
 #ifndef LACONIC_TRAIN_OPTIMISER_H
 #define LACONIC_TRAIN_OPTIMISER_H
 
@@ -37,29 +37,31 @@ typedef struct train_optimiser_options {
 
 typedef struct train_optimiser train_optimiser;
 
+// train_optimiser_open allocates the state, which is 0 at first.
 // Fails with LAC_ERR_NOMEM; `*out` is then NULL.
 lac_status train_optimiser_open(
     train_optimiser **out, const train_optimiser_options *options);
 void train_optimiser_close(train_optimiser *o);
 
-// train_optimiser_step replaces the gradient at the parameters x by the step:
-// what has to be added to x.
+// train_optimiser_step replaces the gradient at the parameters x by the step,
+// which the caller adds to x.
 void train_optimiser_step(
     train_optimiser *o, double rate, const float *x, float *gradient_inout);
 
-// What an optimiser remembers, for a checkpoint: a number of steps, and some
+// The state of an optimiser, for a checkpoint: the number of steps, and `count`
 // vectors of the layout's size ("momentum"; "first" and "second" of Adam).
-typedef struct train_optimiser_memory {
+typedef struct train_optimiser_state {
     uint64_t *steps;
     size_t count;
     const char *name[2];
     float *vector[2];
-} train_optimiser_memory;
+} train_optimiser_state;
 
-train_optimiser_memory train_optimiser_remembers(train_optimiser *o);
+// train_optimiser_get_state returns pointers to the state itself.
+train_optimiser_state train_optimiser_get_state(train_optimiser *o);
 
-// train_clip scales a gradient to the norm `limit` if it is longer, and
-// returns the norm it had. A limit of 0 is none.
+// train_clip scales a gradient with a norm above `limit` to that norm, and
+// returns the norm before. 0 means no limit.
 double train_clip(float *gradient, size_t n, double limit);
 
 #endif

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The learning rate of a step: a pure function of the schedule and the step.
 //
-// While it warms up, step s of the W steps in `warmup` epochs has (s + 1) / W
-// of the rate, so that the first step does something and the last has all of
-// it. A cosine that is past its last epoch stays at 0.
+// During warm-up step s of the W steps in `warmup` epochs has (s + 1) / W of
+// the rate, so that the first step is not 0 and the last has the full rate. A
+// cosine past its last epoch stays at 0.
 //
-// The cosine is that of the C library, which may round its last bit otherwise
-// elsewhere. The workers of a job, and a run that goes on, use the same one
-// and so have the same rates; across machines they agree to that bit.
+// The cosine is that of the C library, whose last bit may differ between
+// machines. The workers of a job and a resumed run use the same library and
+// have the same rates.
 #include "train/schedule.h"
 
 #include <math.h>
@@ -21,8 +21,8 @@ enum { NUMBER_SIZE = 24 };
 
 static const double pi = 3.14159265358979323846;
 
-// Digits and a point only: strtod alone would take "inf", "0x10" and blanks.
-static bool read_epochs(const char *text, size_t len, double *out)
+// Digits and a point only: strtod alone accepts "inf", "0x10" and blanks.
+static bool parse_epochs(const char *text, size_t len, double *out)
 {
     char number[NUMBER_SIZE];
     if (len >= sizeof(number) || strspn(text, "0123456789.") < len) {
@@ -37,22 +37,21 @@ static bool read_epochs(const char *text, size_t len, double *out)
 
 lac_status train_milestones_parse(const char *text, train_schedule *out)
 {
-    double found[TRAIN_MILESTONES_MOST];
+    double found[TRAIN_MILESTONES_MAX];
     size_t count = 0;
     const char *item = *text == '\0' ? NULL : text;
     while (item != NULL) {
         const size_t len = strcspn(item, ",");
         double epochs = 0;
-        if (!read_epochs(item, len, &epochs)) {
+        if (!parse_epochs(item, len, &epochs)) {
             return lac_fail(
                 LAC_ERR_INVALID, "milestones: '%.*s' is not a number of epochs",
                 (int)(len < NUMBER_SIZE ? len : NUMBER_SIZE), item);
         }
-        if (count == TRAIN_MILESTONES_MOST) {
+        if (count == TRAIN_MILESTONES_MAX) {
             return lac_fail(
-                LAC_ERR_INVALID,
-                "milestones: more than %d, expected at most that many",
-                TRAIN_MILESTONES_MOST);
+                LAC_ERR_INVALID, "milestones: too many, expected at most %d",
+                TRAIN_MILESTONES_MAX);
         }
         if (count > 0 && epochs <= found[count - 1]) {
             return lac_fail(
@@ -91,6 +90,6 @@ double train_rate(
 {
     const double warm_steps = schedule->warmup * (double)epoch_steps;
     const double done = (double)step + 1;
-    const double warmth = done < warm_steps ? done / warm_steps : 1;
-    return warmth * rate_at(schedule, (double)step / (double)epoch_steps);
+    const double factor = done < warm_steps ? done / warm_steps : 1;
+    return factor * rate_at(schedule, (double)step / (double)epoch_steps);
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// How the learning rate changes with time.
+// The schedule of the learning rate.
 //
 //     constant   rate
-//     step       rate, a tenth of it from every milestone on
+//     step       rate, divided by 10 at every milestone
 //     cosine     rate * (1 + cos(pi t / T)) / 2 of a run of T epochs
 //
-// In the first `warmup` epochs that is multiplied by a number that rises
-// linearly to 1, step by step. Everything counts in epochs, a step of an epoch
-// being its part.
+// During the first `warmup` epochs the rate is multiplied by a factor that
+// rises linearly to 1, step by step. Time is measured in epochs; a step is a
+// fraction of one.
 #ifndef LACONIC_TRAIN_SCHEDULE_H
 #define LACONIC_TRAIN_SCHEDULE_H
 
@@ -22,24 +22,24 @@ typedef enum train_course {
     TRAIN_COSINE,
 } train_course;
 
-enum { TRAIN_MILESTONES_MOST = 16 };
+enum { TRAIN_MILESTONES_MAX = 16 };
 
 typedef struct train_schedule {
     train_course course;
     double rate;
     double warmup; // epochs
     double epochs; // of the whole run
-    double milestones[TRAIN_MILESTONES_MOST];
+    double milestones[TRAIN_MILESTONES_MAX];
     size_t milestone_count;
 } train_schedule;
 
-// train_milestones_parse reads epochs as the user writes them, "150,225",
-// ascending; an empty text is none.
+// train_milestones_parse parses ascending epochs as the user writes them,
+// "150,225"; an empty text means none.
 // Fails with LAC_ERR_INVALID, changing nothing.
 lac_status train_milestones_parse(const char *text, train_schedule *out);
 
-// train_rate returns the learning rate of step `step`, counted from 0, when an
-// epoch has `epoch_steps`.
+// train_rate returns the learning rate of step `step`, counted from 0, if an
+// epoch has `epoch_steps` steps.
 double train_rate(
     const train_schedule *schedule, uint64_t step, uint64_t epoch_steps);
 

@@ -11,12 +11,12 @@ static lac_status diverged(const train_worker *w, const char *what)
     return lac_fail(
         LAC_ERR_INVALID,
         "the run diverges: in step %" PRIu64 " %s of worker %" PRIu32
-        " is not finite; a smaller --lr, or --warmup, may help",
+        " is not finite; try a smaller --lr or --warmup",
         w->step + 1, what, w->rank);
 }
 
-// x += step, and whether all of it is finite.
-static bool add(float *restrict x, const float *restrict step, size_t n)
+// Adds the step to x and returns whether the sum is finite.
+static bool add_step(float *restrict x, const float *restrict step, size_t n)
 {
     const uint32_t exponent = 0x7f800000;
     uint32_t bad = 0;
@@ -30,7 +30,7 @@ static bool add(float *restrict x, const float *restrict step, size_t n)
     return bad == 0;
 }
 
-static bool is_finite(const float *x, size_t n)
+static bool all_finite(const float *x, size_t n)
 {
     const uint32_t exponent = 0x7f800000;
     uint32_t bad = 0;
@@ -64,10 +64,7 @@ static void start_gradient(train_worker *w)
 static lac_status finish_gradient(train_worker *w)
 {
     nn_score score;
-    const lac_status status = train_compute_finish(w->compute, &score);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(train_compute_finish(w->compute, &score));
     if (!isfinite(score.loss)) {
         return diverged(w, "the loss");
     }
@@ -77,9 +74,9 @@ static lac_status finish_gradient(train_worker *w)
     return isfinite(norm) ? LAC_OK : diverged(w, "the gradient");
 }
 
-// Algorithms refuse values that are not finite, those of a peer or of their own
-// memory too, and say whose. Nothing else of theirs is invalid by now.
-static lac_status judge(const train_worker *w, lac_status status)
+// An algorithm rejects non-finite values, its own and those of a peer, and
+// names the worker. LAC_ERR_INVALID here means a non-finite value.
+static lac_status explain_divergence(const train_worker *w, lac_status status)
 {
     return status != LAC_ERR_INVALID
                ? status
@@ -88,7 +85,7 @@ static lac_status judge(const train_worker *w, lac_status status)
                      w->step + 1, lac_error_message());
 }
 
-// Replaces the gradient by the step.
+// Replaces the gradient by the step of the optimiser.
 static void choose_step(train_worker *w)
 {
     const double rate =
@@ -96,7 +93,7 @@ static void choose_step(train_worker *w)
     train_optimiser_step(w->optimiser, rate, w->x, w->gradient);
 }
 
-static double now(const train_worker *w)
+static double step_now(const train_worker *w)
 {
     return lac_transport_now(w->transport);
 }
@@ -104,70 +101,59 @@ static double now(const train_worker *w)
 static lac_status reduce_step(train_worker *w)
 {
     start_gradient(w);
-    lac_status status = finish_gradient(w);
-    if (status != LAC_OK) {
-        return status;
-    }
-    const double begun = now(w);
-    status = lac_algorithm_reduce(
+    LAC_TRY(finish_gradient(w));
+    const double begun = step_now(w);
+    const lac_status status = lac_algorithm_reduce(
         w->algorithm, w->step, w->gradient_slices, w->tensors);
-    status = judge(w, status);
-    w->talked += now(w) - begun;
-    if (status != LAC_OK) {
-        return status;
-    }
+    w->algorithm_seconds += step_now(w) - begun;
+    LAC_TRY(explain_divergence(w, status));
     choose_step(w);
-    return add(w->x, w->gradient, w->n) ? LAC_OK : diverged(w, "the model");
+    return add_step(w->x, w->gradient, w->n) ? LAC_OK
+                                             : diverged(w, "the model");
 }
 
-static lac_status end_round(train_worker *w, const float *const *updates)
+static lac_status step_end_round(train_worker *w, const float *const *updates)
 {
-    const double begun = now(w);
+    const double begun = step_now(w);
     const lac_status status = lac_algorithm_end(
         w->algorithm, w->step, w->model_slices, updates, w->tensors);
-    w->talked += now(w) - begun;
-    return judge(w, status);
+    w->algorithm_seconds += step_now(w) - begun;
+    return explain_divergence(w, status);
 }
 
 static lac_status gossip_step(train_worker *w)
 {
     start_gradient(w);
-    const double begun = now(w);
+    const double begun = step_now(w);
     lac_status status =
         lac_algorithm_begin(w->algorithm, w->step, w->model_slices, w->tensors);
-    status = judge(w, status);
-    w->talked += now(w) - begun;
-    // Also after a failure: the job reads the model until it is finished.
+    status = explain_divergence(w, status);
+    w->algorithm_seconds += step_now(w) - begun;
+    // After a failure too: the job reads the model until it is finished.
     const lac_status computed = finish_gradient(w);
-    status = status == LAC_OK ? computed : status;
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(status);
+    LAC_TRY(computed);
     if (lac_algorithm_takes_update(w->algorithm)) {
         choose_step(w);
-        if (!is_finite(w->gradient, w->n)) {
+        if (!all_finite(w->gradient, w->n)) {
             return diverged(w, "the step");
         }
-        status = end_round(w, w->updates);
-        return status != LAC_OK || is_finite(w->x, w->n)
-                   ? status
-                   : diverged(w, "the model");
+        LAC_TRY(step_end_round(w, w->updates));
+        return all_finite(w->x, w->n) ? LAC_OK : diverged(w, "the model");
     }
-    status = end_round(w, NULL);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(step_end_round(w, NULL));
     choose_step(w);
-    return add(w->x, w->gradient, w->n) ? LAC_OK : diverged(w, "the model");
+    return add_step(w->x, w->gradient, w->n) ? LAC_OK
+                                             : diverged(w, "the model");
 }
 
 lac_status train_worker_step(train_worker *w)
 {
-    const lac_status status =
-        lac_algorithm_family(w->algorithm) == LAC_FAMILY_MODEL ? gossip_step(w)
-                                                               : reduce_step(w);
-    if (status == LAC_OK) {
-        w->step++;
+    if (lac_algorithm_family(w->algorithm) == LAC_FAMILY_MODEL) {
+        LAC_TRY(gossip_step(w));
+    } else {
+        LAC_TRY(reduce_step(w));
     }
-    return status;
+    w->step++;
+    return LAC_OK;
 }

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT
-// How well the workers' models and the averaged one predict the test set.
+// Evaluates the workers' models and the averaged model on the test set.
 //
-// Every worker tests its own model on all of it. The averaged model is tested
-// by all of them together, a share of the batches each; a text is one sequence
-// and is left to worker 0. Where all models are the same to the bit, as with
-// gradient algorithms, and no worker has statistics of its own, that serves for
-// both. The workers keep in step, so that nobody runs out of patience with a
-// slower one.
+// Every worker evaluates its own model on all batches. The averaged model is
+// evaluated by all workers together, each on its share of the batches; a text
+// is one sequence and is evaluated by worker 0. Where all models have the same
+// bits, as with gradient algorithms, and no worker has its own statistics, the
+// result for the averaged model holds for all. The workers synchronise every
+// few batches, so that a slow one does not exceed the timeout of the others.
 #include <math.h>
 #include <string.h>
 
 #include "train/worker.h"
 
-// Batches between meetings.
-enum { BEAT = 2 };
+// Batches between barriers.
+enum { BARRIER_EVERY = 2 };
 
-static lac_status beat(train_worker *w)
+static lac_status barrier(train_worker *w)
 {
     train_report report = {0};
     const train_report *reports = NULL;
-    const lac_status status = train_worker_meet(w, &report, &reports);
-    return status == LAC_OK ? train_worker_agree(w) : status;
+    LAC_TRY(train_worker_gather(w, &report, &reports));
+    return train_worker_broadcast(w);
 }
 
 static bool is_mine(const train_worker *w, bool text, uint64_t batch)
@@ -28,7 +28,7 @@ static bool is_mine(const train_worker *w, bool text, uint64_t batch)
     return text ? w->rank == 0 : batch % w->world == w->rank;
 }
 
-// Tests one model, on all batches or on this worker's share.
+// Evaluates one model on all batches or on this worker's share.
 static lac_status test_model(
     train_worker *w, const nn_state *state, bool shared, nn_score *out)
 {
@@ -38,22 +38,18 @@ static lac_status test_model(
     memset(w->test_carry, 0, nn_network_carry(net) * sizeof(float));
     *out = (nn_score){0};
     for (uint64_t i = 0; i < batches; i++) {
-        lac_status status = LAC_OK;
         if (!shared || is_mine(w, text, i)) {
             nn_score score = {0};
             train_job job = {.state = *state};
             train_feed_test(w->feed, i, &job.batch);
             train_compute_start(w->compute, &job);
-            status = train_compute_finish(w->compute, &score);
+            LAC_TRY(train_compute_finish(w->compute, &score));
             out->loss += score.loss;
             out->correct += score.correct;
             out->count += score.count;
         }
-        if (status == LAC_OK && i % BEAT == BEAT - 1) {
-            status = beat(w);
-        }
-        if (status != LAC_OK) {
-            return status;
+        if (i % BARRIER_EVERY == BARRIER_EVERY - 1) {
+            LAC_TRY(barrier(w));
         }
     }
     return LAC_OK;
@@ -69,8 +65,8 @@ static void add_usage(train_usage *sum, const train_usage *u, double share)
     sum->wait_seconds += u->wait_seconds * share;
 }
 
-// Worker 0 adds up what all have found.
-static void judge(
+// Worker 0 combines the scores of all workers.
+static void combine_scores(
     train_worker *w, const train_report *reports, train_metrics *out)
 {
     const double world = w->world;
@@ -94,8 +90,9 @@ static void judge(
     out->averaged_accuracy = (double)averaged.correct / (double)averaged.count;
     out->test_loss = own ? loss / world : out->averaged_loss;
     out->test_accuracy = own ? accuracy / world : out->averaged_accuracy;
-    w->agreed.diverged = averaged.count > 0 && !(isfinite(out->test_loss) &&
-                                                 isfinite(out->averaged_loss));
+    w->decision.diverged =
+        averaged.count > 0 &&
+        !(isfinite(out->test_loss) && isfinite(out->averaged_loss));
 }
 
 lac_status train_worker_test(train_worker *w, train_metrics *out)
@@ -106,26 +103,19 @@ lac_status train_worker_test(train_worker *w, train_metrics *out)
     *out = (train_metrics){
         .text = data_set_info(w->run->plan.set)->kind == DATA_TEXT,
     };
-    lac_status status = train_meeting_mean(
-        w->meeting, w->x, w->n, w->gradient, &out->consensus);
-    if (status == LAC_OK) {
-        status = train_meeting_mean(
-            w->meeting, w->running, w->statistics, w->mean_running, &ignored);
-    }
+    LAC_TRY(train_sync_mean(w->sync, w->x, w->n, w->gradient, &out->consensus));
+    LAC_TRY(train_sync_mean(
+        w->sync, w->running, w->statistics, w->mean_running, &ignored));
     const bool same = out->consensus == 0 && w->statistics == 0;
     const nn_state own = {w->x, w->running, w->test_carry};
     const nn_state averaged = {w->gradient, w->mean_running, w->test_carry};
-    if (status == LAC_OK && !same) {
-        status = test_model(w, &own, false, &report.own);
+    if (!same) {
+        LAC_TRY(test_model(w, &own, false, &report.own));
     }
-    if (status == LAC_OK) {
-        status = test_model(w, &averaged, true, &report.averaged);
+    LAC_TRY(test_model(w, &averaged, true, &report.averaged));
+    LAC_TRY(train_worker_gather(w, &report, &reports));
+    if (reports != NULL) {
+        combine_scores(w, reports, out);
     }
-    if (status == LAC_OK) {
-        status = train_worker_meet(w, &report, &reports);
-    }
-    if (status == LAC_OK && reports != NULL) {
-        judge(w, reports, out);
-    }
-    return status == LAC_OK ? train_worker_agree(w) : status;
+    return train_worker_broadcast(w);
 }

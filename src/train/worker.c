@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a worker needs, from the first allocation to the last release.
+// Opens and closes a worker: its networks, buffers, algorithm and optimiser.
 #include "train/worker.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 
 enum { TEST_BATCH = 100, ALIGNMENT = 64 };
 
-static float *floats(size_t n)
+static float *aligned_zeros(size_t n)
 {
     const size_t bytes = n * sizeof(float);
     const size_t room = (bytes / ALIGNMENT + 1) * ALIGNMENT;
@@ -41,7 +41,7 @@ static lac_status open_compute(train_worker *w)
                 .batch = text ? p->batch : TEST_BATCH,
                 .steps = p->steps,
             },
-        .aside = p->overlap,
+        .own_thread = p->overlap,
     };
     const train_feed_options feed = {
         .set = p->set,
@@ -54,9 +54,8 @@ static lac_status open_compute(train_worker *w)
         .augment = p->augment,
         .seed = p->seed,
     };
-    const lac_status status = train_feed_open(&w->feed, &feed);
-    return status == LAC_OK ? train_compute_open(&w->compute, &options)
-                            : status;
+    LAC_TRY(train_feed_open(&w->feed, &feed));
+    return train_compute_open(&w->compute, &options);
 }
 
 static void cut_slices(train_worker *w, const lac_layout *layout)
@@ -71,7 +70,7 @@ static void cut_slices(train_worker *w, const lac_layout *layout)
     }
 }
 
-static lac_status allocate(train_worker *w)
+static lac_status worker_allocate(train_worker *w)
 {
     const nn_network *const net = train_compute_learner(w->compute);
     const lac_layout *const layout = nn_network_layout(net);
@@ -79,12 +78,12 @@ static lac_status allocate(train_worker *w)
     w->n = lac_layout_values(layout);
     w->statistics = lac_layout_values(nn_network_statistics(net));
     w->tensors = lac_layout_count(layout);
-    w->x = floats(w->n);
-    w->gradient = floats(w->n);
-    w->running = floats(w->statistics);
-    w->mean_running = floats(w->statistics);
-    w->carry = floats(carry);
-    w->test_carry = floats(carry);
+    w->x = aligned_zeros(w->n);
+    w->gradient = aligned_zeros(w->n);
+    w->running = aligned_zeros(w->statistics);
+    w->mean_running = aligned_zeros(w->statistics);
+    w->carry = aligned_zeros(carry);
+    w->test_carry = aligned_zeros(carry);
     w->model_slices = calloc(w->tensors, sizeof(*w->model_slices));
     w->gradient_slices = calloc(w->tensors, sizeof(*w->gradient_slices));
     w->updates = calloc(w->tensors, sizeof(*w->updates));
@@ -107,10 +106,7 @@ static lac_status open_algorithm(train_worker *w)
     options.transport = w->transport;
     options.training = true;
     options.timing = true;
-    const lac_status status = lac_algorithm_open(&w->algorithm, &options);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(lac_algorithm_open(&w->algorithm, &options));
     w->state_len = lac_algorithm_state_size(w->algorithm);
     w->state = malloc(w->state_len + 1);
     return w->state != NULL
@@ -124,19 +120,18 @@ static lac_status open_rest(train_worker *w)
 {
     train_optimiser_options optimiser = w->run->plan.optimiser;
     optimiser.layout = nn_network_layout(train_compute_learner(w->compute));
-    const train_meeting_options meeting = {
+    const train_sync_options sync = {
         .transport = w->transport,
         .report_size = sizeof(train_report),
-        .verdict_size = sizeof(train_verdict),
+        .decision_size = sizeof(train_decision),
         .timeout = w->run->plan.algorithm.timeout,
     };
-    const lac_status status = train_optimiser_open(&w->optimiser, &optimiser);
-    return status == LAC_OK ? train_meeting_open(&w->meeting, &meeting)
-                            : status;
+    LAC_TRY(train_optimiser_open(&w->optimiser, &optimiser));
+    return train_sync_open(&w->sync, &sync);
 }
 
-// All workers begin with the same model.
-static lac_status begin(train_worker *w)
+// All workers start from the same model.
+static lac_status start_model(train_worker *w)
 {
     nn_network_initialise(
         train_compute_learner(w->compute), w->run->plan.seed, w->x, w->running);
@@ -147,37 +142,28 @@ static lac_status begin(train_worker *w)
 
 lac_status train_worker_open(train_worker *w)
 {
-    lac_status status = open_compute(w);
-    if (status == LAC_OK) {
-        status = allocate(w);
-    }
-    if (status == LAC_OK) {
-        status = open_algorithm(w);
-    }
-    if (status == LAC_OK) {
-        status = open_rest(w);
-    }
-    if (status != LAC_OK) {
-        return status;
-    }
+    bool found = false;
+    LAC_TRY(open_compute(w));
+    LAC_TRY(worker_allocate(w));
+    LAC_TRY(open_algorithm(w));
+    LAC_TRY(open_rest(w));
     w->epoch_steps = train_feed_steps(w->feed);
     w->total_steps = w->run->plan.epochs * w->epoch_steps;
-    bool found = false;
     if (w->run->plan.resume) {
-        status = train_worker_load(w, &found);
+        LAC_TRY(train_worker_load(w, &found));
     }
-    if (status == LAC_OK && !found) {
-        status = begin(w);
+    if (!found) {
+        LAC_TRY(start_model(w));
     }
-    // Seconds count from the first step on: not the search for a step size,
-    // and not the exchange of models that some begin with.
+    // Neither the search for a step size nor the exchange of models that some
+    // algorithms start with counts as waiting.
     w->waited_before = lac_algorithm_waited(w->algorithm);
-    return status;
+    return LAC_OK;
 }
 
 void train_worker_close(train_worker *w)
 {
-    train_meeting_close(w->meeting);
+    train_sync_close(w->sync);
     lac_algorithm_close(w->algorithm);
     train_optimiser_close(w->optimiser);
     train_compute_close(w->compute);
@@ -199,12 +185,12 @@ train_usage train_worker_usage(const train_worker *w)
 {
     const lac_traffic sent = lac_algorithm_traffic(w->algorithm);
     const double waited = lac_algorithm_waited(w->algorithm) - w->waited_before;
-    train_usage u = w->past;
+    train_usage u = w->usage_before;
     u.traffic.payload_bytes += sent.payload_bytes;
     u.traffic.wire_bytes += sent.wire_bytes;
     u.traffic.messages += sent.messages;
     u.compute_seconds += train_compute_seconds(w->compute);
-    u.compress_seconds += fmax(0, w->talked - waited);
+    u.compress_seconds += fmax(0, w->algorithm_seconds - waited);
     u.wait_seconds += waited;
     return u;
 }

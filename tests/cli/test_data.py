@@ -124,8 +124,8 @@ class Data(Command):
                    "fetch", "data", "fetch")
         self.fails(USAGE, 'data: "x" was given, expected nothing after list',
                    "data", "list", "x")
-        self.fails(USAGE, 'no data set is named "minst"; `laconic list` shows '
-                   "those there are", "data", "fetch", "minst")
+        self.fails(USAGE, 'there is no data set "minst"; `laconic list` '
+                   "prints all of them", "data", "fetch", "minst")
 
 
 if __name__ == "__main__":

@@ -299,7 +299,7 @@ class Train(Command):
         def limit():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2, size // 2))
-        self.rejected(FAILED, "its last checkpoint is whole",
+        self.rejected(FAILED, "last complete checkpoint is that of step 16",
                      *self.words("out"), "--resume", preexec_fn=limit,
                      restore_signals=False)
         self.assertEqual(self.read("out/latest").strip(), b"step-16")
@@ -385,6 +385,65 @@ class Train(Command):
             with self.subTest(more):
                 out = "out" + "".join(more).replace(":", "")
                 self.train(out, *more, "--epochs", "1")
+
+    def test_a_damaged_line_of_the_metrics_stops_a_resume(self):
+        self.train("out")
+        lines = self.read("out/metrics.jsonl").splitlines(keepends=True)
+        damaged = lines[0][:40] + b"\n" + lines[1]
+        self.write("out/metrics.jsonl", damaged)
+        more = ("--epochs", "3", "--resume")
+        self.rejected(FAILED, "out/metrics.jsonl: line 1 is damaged",
+                     *self.words("out", *more))
+        self.assertEqual(self.read("out/metrics.jsonl"), damaged)
+        self.write("out/metrics.jsonl", lines[0] + lines[1] + lines[1][:40])
+        self.train("out", *more)
+        self.assertEqual(
+            [r["epoch"] for r in training.metrics(self.path("out"))],
+            [1, 2, 3])
+
+    def test_a_run_whose_folder_is_removed_fails(self):
+        job = subprocess.Popen(
+            [LACONIC, *self.words("out", "--epochs", "100000",
+                                  "--checkpoint-every", "5")],
+            cwd=self.folder, stderr=subprocess.PIPE, text=True)
+        try:
+            while not job.stderr.readline().startswith("epoch 1/"):
+                self.assertIsNone(job.poll())
+            os.rename(self.path("out"), self.path("elsewhere"))
+            _, err = job.communicate(timeout=600)
+        finally:
+            job.kill()
+            job.wait()
+        self.assertEqual(job.returncode, FAILED)
+        self.assertIn("out: the folder of the run is missing", err)
+        self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_a_first_checkpoint_that_fails_is_not_called_complete(self):
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+        self.rejected(FAILED, "the run ends without a checkpoint",
+                     *self.words("out"), preexec_fn=limit,
+                     restore_signals=False)
+
+    def test_a_memory_limit_never_crashes_a_run(self):
+        with open(LACONIC, "rb") as file:
+            program = file.read()
+        if b"__asan_init" in program or b"__tsan_init" in program:
+            self.skipTest("a sanitizer needs an unlimited address space")
+        codes = set()
+        for megabytes in (100, 140, 180, 220, 260, 300, 2000):
+            size = megabytes << 20
+            done = self.run_laconic(
+                *self.words("out-%d" % megabytes, "--epochs", "1"),
+                preexec_fn=lambda: resource.setrlimit(
+                    resource.RLIMIT_AS, (size, size)))
+            with self.subTest(megabytes):
+                self.assertIn(done.returncode, (GOOD, FAILED), done.stderr)
+                if done.returncode == FAILED:
+                    self.assertRegex(done.stderr, "memory|room|thread")
+            codes.add(done.returncode)
+        self.assertEqual(codes, {GOOD, FAILED})
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Data sets that a test makes in a folder of its own, and feeds of them.
+// Data sets that a test makes in its own folder, and feeds of them.
 #ifndef LACONIC_TESTS_FEED_TEST_H
 #define LACONIC_TESTS_FEED_TEST_H
 
@@ -25,7 +25,7 @@ static inline train_feed *open_feed(train_feed_options o)
     return feed;
 }
 
-// Images and a table as files: every example looks different.
+// Images and a table as files; all examples differ.
 enum { HEIGHT = 3, WIDTH = 5, PIXELS = HEIGHT * WIDTH, TRAIN = 24, TEST = 7 };
 
 static inline void write_images(const char *path, uint8_t count, uint8_t first)
@@ -67,7 +67,7 @@ static inline data_set *open_table(void)
     return open_set("a9a", 0);
 }
 
-// Which training example this is, not augmented.
+// Returns the index of a training example that is not augmented.
 static inline uint32_t find(const data_set *set, const float *x)
 {
     const data_info *const info = data_set_info(set);
@@ -83,10 +83,10 @@ static inline uint32_t find(const data_set *set, const float *x)
     return 0;
 }
 
-static inline void refuse(train_feed_options o, const char *sentence)
+static inline void refuse(train_feed_options o, const char *message)
 {
     train_feed *feed = (void *)&o;
-    assert_fails(train_feed_open(&feed, &o), LAC_ERR_INVALID, sentence);
+    assert_fails(train_feed_open(&feed, &o), LAC_ERR_INVALID, message);
     assert_null(feed);
 }
 
@@ -99,8 +99,8 @@ static inline uint32_t set_of(const uint32_t *list, size_t count)
     return bits;
 }
 
-// Batches are taken without an allocation, and an open that lacks memory for
-// any of what it needs leaves nothing behind.
+// Reading batches allocates nothing, and an open in which any allocation fails
+// leaks nothing.
 static inline void check_allocations(train_feed_options o)
 {
     nn_batch batch;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A folder of its own for the tests of files, which are then named without it.
+// A temporary folder for tests of files, which is their working directory.
 #ifndef LACONIC_TESTS_FOLDER_H
 #define LACONIC_TESTS_FOLDER_H
 
@@ -24,7 +24,7 @@ static inline int enter_folder(void **state)
     return mkdtemp(folder) == NULL || chdir(folder) != 0;
 }
 
-// Removes a file, or a folder with all in it; returns how many there were.
+// Removes a file, or a folder with its contents. Returns the number of entries.
 static inline size_t remove_all(const char *path)
 {
     size_t count = 0;
@@ -51,7 +51,7 @@ static inline size_t remove_all(const char *path)
     return count + 1;
 }
 
-// Empties the folder and returns how many files and folders there were.
+// Empties the folder and returns the number of files and folders in it.
 static inline size_t empty_folder(void)
 {
     return remove_all(".");
@@ -64,11 +64,11 @@ static inline int leave_folder(void **state)
     return chdir("/") != 0 || rmdir(folder) != 0;
 }
 
-// A test that has the folder for itself.
+// A test with a folder of its own.
 #define IN_FOLDER(test)                                                        \
     cmocka_unit_test_setup_teardown(test, enter_folder, leave_folder)
 
-// Fills a file without any of the care that the product takes.
+// Writes a file directly, without flush and rename.
 static inline void put_file(const char *path, const void *data, size_t len)
 {
     FILE *const file = fopen(path, "wb");

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A network with all that it works on, for tests and measurements: its vectors,
-// and room for a batch.
+// A network with its vectors and room for a batch, for tests and benchmarks.
 #ifndef LACONIC_TESTS_FULL_NETWORK_H
 #define LACONIC_TESTS_FULL_NETWORK_H
 
@@ -20,8 +19,8 @@ typedef struct full_network {
     nn_score score; // of the last call
 } full_network;
 
-// fill_full_network gives an open network its vectors, all zeros, and
-// open_full_network opens one before. After a failure close it all the same.
+// fill_full_network allocates the vectors of an open network, all zeros.
+// open_full_network opens the network first. Close it even after a failure.
 static inline lac_status fill_full_network(
     full_network *f, nn_network *net, const nn_options *options)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A small language model with something to read, for its tests.
+// A small language model and a text, for its tests.
 #ifndef LACONIC_TESTS_LSTM_TEST_H
 #define LACONIC_TESTS_LSTM_TEST_H
 
@@ -91,7 +91,7 @@ static inline nn_score gradient_of(model *m, float *gradient_out)
     return score;
 }
 
-// The carry that evaluation leaves stays in the model.
+// The model keeps the carry of the evaluation.
 static inline nn_score evaluate(model *m, size_t from)
 {
     const nn_state state = {.parameters = m->parameters, .carry = m->carry};

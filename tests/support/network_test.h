@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A network for tests, with vectors, made-up examples and labels.
+// A network for tests, with vectors, synthetic examples and labels.
 #ifndef LACONIC_TESTS_NETWORK_TEST_H
 #define LACONIC_TESTS_NETWORK_TEST_H
 
@@ -9,7 +9,7 @@
 #include "nn/engine.h"
 #include "nn/feedforward.h"
 
-// With made-up examples and labels.
+// With synthetic examples and labels.
 typedef full_network test_network;
 
 static inline void *test_values(size_t count, size_t size)
@@ -19,8 +19,8 @@ static inline void *test_values(size_t count, size_t size)
     return values;
 }
 
-// Gives an open network vectors and a batch: uniform values between -2 and 2,
-// labels 0, 1, 2, ... in turn.
+// Allocates the vectors and a batch of an open network: uniform values in [-2,
+// 2], labels 0, 1, 2, ... in turn.
 static inline test_network fill_test_network(
     nn_network *net, const nn_options *options, uint64_t seed)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Checkpoints in the folder "out", made of samples that tell worker and step.
+// Checkpoints in the folder "out", whose samples depend on worker and step.
 #ifndef LACONIC_TESTS_SETS_H
 #define LACONIC_TESTS_SETS_H
 
@@ -29,7 +29,8 @@ static inline lac_status write_set(uint64_t step)
     return status == LAC_OK ? train_checkpoint_commit("out", step) : status;
 }
 
-// The latest set has a file for every worker, as it was written.
+// Asserts that the latest set has an intact file for every worker. Returns its
+// step.
 static inline uint64_t assert_latest_is_complete(void)
 {
     uint64_t step = UINT64_MAX;

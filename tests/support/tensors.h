@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A small record to write and to read: matrix, bytes, scalar, nothing; and two
-// numbers.
+// A small record to write and to read: a matrix, bytes, a scalar, an empty
+// tensor, and two numbers.
 #ifndef LACONIC_TESTS_TENSORS_H
 #define LACONIC_TESTS_TENSORS_H
 
 #include <string.h>
 
 #include "lac_test.h"
-#include "train/safetensors.h"
+#include "train/safetensors_file.h"
 
 enum { TENSORS = 4, NUMBERS = 2 };
 
@@ -63,6 +63,18 @@ static inline void assert_same_sample(const sample *a, const sample *b)
     assert_memory_equal(a->bytes, b->bytes, sizeof(a->bytes));
     assert_memory_equal(&a->scalar, &b->scalar, sizeof(a->scalar));
     assert_true(a->epoch == b->epoch && a->seed == b->seed);
+}
+
+static inline lac_status read_record(
+    const char *path, const train_record *record)
+{
+    data_bytes bytes;
+    train_file f;
+    LAC_TRY(data_file_read(path, &bytes));
+    LAC_TRY(train_file_open(&f, bytes));
+    const lac_status status = train_file_load(&f, record);
+    train_file_close(&f);
+    return status;
 }
 
 static inline void assert_untouched(const sample *s)

@@ -15,7 +15,7 @@
 
 #include "cli/average/distance.h"
 #include "cli/report/progress.h"
-#include "train/meeting.h"
+#include "train/sync.h"
 
 // Growth over the initial values from which the workers synchronise after every
 // round.
@@ -56,7 +56,7 @@ struct cli_average_worker {
     float *reduced;       // gradient algorithms: the result of a round
     double *sum;          // gradient algorithms: the sum over all rounds
     lac_algorithm *algorithm;
-    train_meeting *meeting;
+    train_sync *sync;
     coordinator coordinator;
 };
 
@@ -123,13 +123,13 @@ static lac_status open_average_worker(cli_average_worker *w)
     options.transport = w->transport;
     LAC_TRY(lac_algorithm_open(&w->algorithm, &options));
     LAC_TRY(average_allocate(w));
-    LAC_TRY(train_meeting_open(
-        &w->meeting, &(train_meeting_options){
-                         .transport = w->transport,
-                         .report_size = sizeof(report),
-                         .verdict_size = sizeof(decision),
-                         .timeout = options.timeout,
-                     }));
+    LAC_TRY(train_sync_open(
+        &w->sync, &(train_sync_options){
+                      .transport = w->transport,
+                      .report_size = sizeof(report),
+                      .decision_size = sizeof(decision),
+                      .timeout = options.timeout,
+                  }));
     set_initial(w);
     const lac_slice slice = {0, LAC_F32, w->x, w->x};
     return is_model(w) ? lac_algorithm_start(w->algorithm, &slice, 1) : LAC_OK;
@@ -253,12 +253,12 @@ static lac_status synchronise(
     };
     const void *reports = NULL;
     const float *const *rows = NULL;
-    LAC_TRY(train_meeting_gather(
-        w->meeting, &own, with_values ? w->x : NULL, w->n, &reports, &rows));
+    LAC_TRY(train_sync_gather(
+        w->sync, &own, with_values ? w->x : NULL, w->n, &reports, &rows));
     if (reports != NULL) {
         *out = coordinate(w, done, reports, rows);
     }
-    return train_meeting_decide(w->meeting, out, NULL, 0);
+    return train_sync_broadcast(w->sync, out, NULL, 0);
 }
 
 static lac_status average_rounds(cli_average_worker *w)
@@ -339,7 +339,7 @@ void cli_average_release(cli_average *run, uint32_t rank)
     if (w == NULL) {
         return;
     }
-    train_meeting_close(w->meeting);
+    train_sync_close(w->sync);
     lac_algorithm_close(w->algorithm);
     free(w->coordinator.mean);
     free(w->sum);

@@ -10,7 +10,7 @@ enum { SIDE = 12, CHANNELS = 2, AREA = SIDE * SIDE };
 static const data_info info = {
     .channels = CHANNELS, .height = SIDE, .width = SIDE, .blank = {-1, -2}};
 
-// Whether `out` is `in` moved by (down, right), mirrored or not.
+// Whether `out` is `in` shifted by (down, right), mirrored or not.
 static bool is_moved(
     const float *in, const float *out, int down, int right, bool mirrored)
 {
@@ -45,7 +45,7 @@ static void all_places_are_equally_likely(void **state)
         data_augment(&info, &key, example, in, out);
         for (int k = 0; k < 162; k++) {
             const int m = k / 81, down = k / 9 % 9, right = k % 9;
-            // A look at the middle pixel spares comparing all.
+            // The middle pixel differs for most offsets, which saves time.
             const int x = m ? SIDE - 1 - SIDE / 2 : SIDE / 2;
             const int at = (SIDE / 2 + down - 4) * SIDE + x + right - 4;
             if (out[SIDE / 2 * SIDE + SIDE / 2] == in[at] &&

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "data/cifar.h"
+#include "data/set.h"
 #include "data/source.h"
 #include "folder.h"
 #include "lac_test.h"
@@ -73,15 +74,14 @@ static void a_damaged_file_is_named(void **state)
     write_digits(2);
     assert_fails(
         open_set("mnist", 0, &set), LAC_ERR_CORRUPT,
-        "./t10k-images-idx3-ubyte: has 2 bytes after the head, expected 4 as "
-        "it says");
+        "./t10k-images-idx3-ubyte: has 2 bytes after the header, expected 4");
     assert_null(set);
     write_digits(1);
     const uint8_t none[] = {0, 0, 8, 1, 0, 0, 0, 0};
     put_file("t10k-labels-idx1-ubyte", none, sizeof(none));
     assert_fails(
         open_set("mnist", 0, &set), LAC_ERR_CORRUPT,
-        "./t10k-images-idx3-ubyte: 1 images, expected 0 as there are labels");
+        "./t10k-images-idx3-ubyte: 1 images, expected 0, the number of labels");
 }
 
 static void batches_follow_each_other(void **state)
@@ -131,7 +131,7 @@ static void tables_have_classes_and_zeros(void **state)
     put_text("a9a.t", "2 4:2\n");
     assert_fails(
         open_set("a9a", 0, &set), LAC_ERR_CORRUPT,
-        "./a9a.t: label 2 of example 1, expected one of the training file");
+        "./a9a.t: example 1 has label 2, expected one of the training file");
 }
 
 static void a_text_has_its_own_parts(void **state)
@@ -148,8 +148,9 @@ static void a_text_has_its_own_parts(void **state)
     assert_int_equal(info->count[DATA_TEST], 3);
     assert_int_equal(info->classes, 4);
     const uint32_t *const tokens = data_set_tokens(set, DATA_TEST);
-    assert_string_equal(data_set_word(set, tokens[0]), "<unk>");
-    assert_string_equal(data_set_word(set, tokens[1]), "a");
+    assert_string_equal(
+        data_vocabulary_word(&set->vocabulary, tokens[0]), "<unk>");
+    assert_string_equal(data_vocabulary_word(&set->vocabulary, tokens[1]), "a");
     assert_null(data_set_labels(set, DATA_TRAIN));
     data_set_close(set);
 }
@@ -180,26 +181,26 @@ static void a_folder_of_texts_is_parted(void **state)
     data_set_close(set);
 }
 
-static void what_is_missing_is_said(void **state)
+static void missing_files_are_reported(void **state)
 {
     (void)state;
     data_set *set = NULL;
     assert_fails(
         open_set("emnist", 0, &set), LAC_ERR_NOTFOUND,
-        "no data set is named \"emnist\"; `laconic list` shows those there "
-        "are");
+        "there is no data set \"emnist\"; `laconic list` prints all of them");
     assert_fails(
         open_set("cifar-10", 0, &set), LAC_ERR_INVALID,
-        "cifar-10: . does not hold it, expected a folder with "
+        "cifar-10: not found in ., expected a folder with "
         "data_batch_1.bin to data_batch_5.bin and test_batch.bin");
     const data_options mnist = {.name = "mnist", .cache = folder};
     assert_fails(
         data_set_open(&set, &mnist), LAC_ERR_INVALID,
-        "mnist: not on this machine, `laconic data fetch mnist` obtains it");
+        "mnist: not on this machine; `laconic data fetch mnist` downloads it");
     const data_options a9a = {.name = "a9a"};
     assert_fails(
         data_set_open(&set, &a9a), LAC_ERR_INVALID,
-        "a9a: not on this machine and in no package; obtain it and pass "
+        "a9a: not on this machine and not in a package; download it and "
+        "pass "
         "--data-dir with a folder with a9a and a9a.t in the format of LIBSVM");
 }
 
@@ -254,7 +255,7 @@ int main(void)
         IN_FOLDER(tables_have_classes_and_zeros),
         IN_FOLDER(a_text_has_its_own_parts),
         IN_FOLDER(a_folder_of_texts_is_parted),
-        IN_FOLDER(what_is_missing_is_said),
+        IN_FOLDER(missing_files_are_reported),
         IN_FOLDER(fashion_is_whole_and_balanced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

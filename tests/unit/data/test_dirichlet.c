@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Dirichlet shares and the functions they are made of.
+// Dirichlet shares and the functions that compute them.
 #include <math.h>
 
 #include "data/dirichlet.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// idx files: what is whole is read, anything else is refused with a sentence.
+// idx files: complete files are read, others are rejected with a message.
 #include <string.h>
 
 #include "data/idx.h"
@@ -64,7 +64,7 @@ static void every_altered_byte_of_the_head_is_corrupt(void **state)
     }
 }
 
-static void sentences_say_what_was_found(void **state)
+static void messages_name_what_was_found(void **state)
 {
     (void)state;
     data_idx idx;
@@ -79,7 +79,7 @@ static void sentences_say_what_was_found(void **state)
     bytes.len = 10;
     assert_fails(
         data_idx_labels(&bytes, CLASSES, &idx), LAC_ERR_CORRUPT,
-        "file: has 2 bytes after the head, expected 3 as it says");
+        "file: has 2 bytes after the header, expected 3");
     bytes = bytes_of(images, sizeof(images));
     assert_fails(
         data_idx_labels(&bytes, CLASSES, &idx), LAC_ERR_CORRUPT,
@@ -98,7 +98,7 @@ static void huge_and_empty_images_are_refused(void **state)
     const data_bytes empty = bytes_of(none, sizeof(none));
     assert_fails(
         data_idx_images(&empty, &idx), LAC_ERR_CORRUPT,
-        "file: 0 images of 1 x 1, expected at least one, of sides from 1 to "
+        "file: 0 images of 1 x 1, expected at least one, with sides of 1 to "
         "4096");
 }
 
@@ -109,7 +109,7 @@ int main(void)
         cmocka_unit_test(labels_are_found),
         cmocka_unit_test(every_truncation_is_corrupt),
         cmocka_unit_test(every_altered_byte_of_the_head_is_corrupt),
-        cmocka_unit_test(sentences_say_what_was_found),
+        cmocka_unit_test(messages_name_what_was_found),
         cmocka_unit_test(huge_and_empty_images_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,8 +5,7 @@
 #include "data/libsvm.h"
 #include "lac_test.h"
 
-// In a block that ends where the text does, so that a sanitizer sees a byte
-// too much.
+// The block ends with the text, so that a sanitizer detects a read beyond it.
 static lac_status parse(const char *text, data_table *out)
 {
     const size_t len = strlen(text);
@@ -38,8 +37,8 @@ static void rows_are_read(void **state)
 static void what_is_wrong_is_shown(void **state)
 {
     static const char *const cases[][2] = {
-        {"", "file: has no examples, expected one a line"},
-        {"# only\n", "file: has no examples, expected one a line"},
+        {"", "file: has no examples, expected one per line"},
+        {"# only\n", "file: has no examples, expected one per line"},
         {"1 1:1\nx 1:1", "file: line 2 has \"x\", expected a number as label"},
         {"nan 1:1", "file: line 1 has \"nan\", expected a number as label"},
         {"1 0:1", "file: line 1 has \"0:1\", expected index:value with an "
@@ -52,7 +51,7 @@ static void what_is_wrong_is_shown(void **state)
                     "index from 1 to 16777216"},
         {"1 7", "file: line 1 has \"7\", expected index:value with an index "
                 "from 1 to 16777216"},
-        {"1 2:1 2:1", "file: line 1 has \"2:1\", expected indices that ascend"},
+        {"1 2:1 2:1", "file: line 1 has \"2:1\", expected ascending indices"},
         {"1 2:", "file: line 1 has \"2:\", expected a finite number after the "
                  "colon"},
         {"1 2:1e39", "file: line 1 has \"2:1e39\", expected a finite number "

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Files are read whole and written whole or not at all, by many threads at
-// once if they like.
+// Files are written whole or not at all, also by many threads at once.
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "data/file.h"
@@ -13,20 +15,24 @@
 #include "folder.h"
 #include "lac_test.h"
 
-// What was done to make a file last, in order: a file flushed 'f', a folder
-// flushed 'd', a file renamed 'r'.
-static _Thread_local char deeds[64];
+// The calls that make a file durable, in order: 'f' a file flushed, 'd' a
+// folder flushed, 'r' a file renamed.
+static _Thread_local char calls[64];
+
+// If set, a rename notes whether this file is locked.
+static const char *temporary;
+static bool was_locked;
 
 int __real_fsync(int fd);
 int __wrap_fsync(int fd);
 int __real_rename(const char *from, const char *to);
 int __wrap_rename(const char *from, const char *to);
 
-static void note(char deed)
+static void note(char call)
 {
-    const size_t len = strlen(deeds);
-    if (len + 1 < sizeof(deeds)) {
-        deeds[len] = deed;
+    const size_t len = strlen(calls);
+    if (len + 1 < sizeof(calls)) {
+        calls[len] = call;
     }
 }
 
@@ -40,6 +46,12 @@ int __wrap_fsync(int fd)
 int __wrap_rename(const char *from, const char *to)
 {
     note('r');
+    if (temporary != NULL) {
+        FILE *const file = fopen(temporary, "r");
+        was_locked =
+            file != NULL && flock(fileno(file), LOCK_EX | LOCK_NB) != 0;
+        (void)(file != NULL && fclose(file));
+    }
     return __real_rename(from, to);
 }
 
@@ -65,9 +77,9 @@ static void what_is_written_is_read(void **state)
 static void what_is_written_lasts(void **state)
 {
     (void)state;
-    memset(deeds, 0, sizeof(deeds));
+    memset(calls, 0, sizeof(calls));
     assert_ok(write_text("a", "first"));
-    assert_string_equal(deeds, "frd");
+    assert_string_equal(calls, "frd");
     assert_int_equal(empty_folder(), 1);
 }
 
@@ -114,6 +126,68 @@ static void names_that_others_have_are_left_alone(void **state)
     assert_int_equal(empty_folder(), 4);
 }
 
+// Leaves a temporary file behind, as a killed program does.
+static void be_killed_while_writing(const char *path)
+{
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        data_output o;
+        if (data_output_begin(&o, path) == LAC_OK &&
+            data_output_append(&o, "half", 4) == LAC_OK) {
+            (void)raise(SIGKILL);
+        }
+        _exit(1);
+    }
+    int how = 0;
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(WIFSIGNALED(how));
+    assert_int_equal(WTERMSIG(how), SIGKILL);
+}
+
+static void the_next_write_removes_what_a_killed_program_left(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir("low", 0777), 0);
+    be_killed_while_writing("a");
+    be_killed_while_writing("low/a");
+    assert_ok(write_text("b", "x"));
+    assert_holds("b", "x");
+    assert_int_equal(remove_all("low"), 2); // another folder, not swept
+    assert_int_equal(empty_folder(), 1);
+}
+
+// A program on another machine that shares the folder: its PID is not known
+// here, its lock is.
+static void a_write_of_another_machine_is_not_disturbed(void **state)
+{
+    (void)state;
+    static const char name[] = ".laconic-999999999-0";
+    put_text(name, "half");
+    FILE *const file = fopen(name, "r");
+    assert_non_null(file);
+    assert_int_equal(flock(fileno(file), LOCK_EX | LOCK_NB), 0);
+    assert_ok(write_text("b", "x"));
+    assert_holds(name, "half");
+    assert_int_equal(fclose(file), 0);
+    assert_ok(write_text("b", "y"));
+    assert_int_equal(empty_folder(), 1);
+}
+
+// The lock covers all of a write, the rename included.
+static void a_write_is_locked_until_it_is_renamed(void **state)
+{
+    (void)state;
+    data_output o;
+    assert_ok(data_output_begin(&o, "a"));
+    temporary = o.temporary;
+    assert_ok(data_output_commit(&o));
+    temporary = NULL;
+    assert_true(was_locked);
+    assert_holds("a", "");
+    assert_int_equal(empty_folder(), 1);
+}
+
 enum { THREADS = 8, WRITES = 20 };
 
 static void *write_often(void *given)
@@ -126,7 +200,7 @@ static void *write_often(void *given)
     return good ? given : NULL;
 }
 
-// All in one folder, so that they compete for the names aside.
+// All in one folder, so that they compete for the temporary names.
 static void threads_write_at_the_same_time(void **state)
 {
     (void)state;
@@ -192,7 +266,7 @@ static void a_link_to_nothing_is_followed_as_well(void **state)
     assert_int_equal(empty_folder(), 3);
 }
 
-static void links_in_a_circle_are_told(void **state)
+static void circular_links_are_reported(void **state)
 {
     (void)state;
     assert_int_equal(symlink("b", "a"), 0);
@@ -238,8 +312,7 @@ static void devices_are_written_directly(void **state)
         "/dev/full: cannot write: No space left on device");
 }
 
-// More than the first buffer has room for, several times over, and every byte
-// in its place.
+// Several times the first buffer, and every byte is right.
 static void a_pipe_is_read_to_its_end(void **state)
 {
     (void)state;
@@ -279,12 +352,12 @@ static void what_cannot_be_read_is_named(void **state)
 static void folders_are_made_with_those_above_them_and_last(void **state)
 {
     (void)state;
-    memset(deeds, 0, sizeof(deeds));
+    memset(calls, 0, sizeof(calls));
     assert_ok(data_folder_make("up/middle//low/"));
     assert_true(data_is_folder("up/middle/low"));
-    assert_string_equal(deeds, "ddd"); // one for each that is new
+    assert_string_equal(calls, "ddd"); // one for each that is new
     assert_ok(data_folder_make("up/middle/low"));
-    assert_string_equal(deeds, "ddd");
+    assert_string_equal(calls, "ddd");
     assert_ok(data_folder_make("/"));
 }
 
@@ -317,12 +390,15 @@ int main(void)
         cmocka_unit_test(pieces_are_put_together),
         cmocka_unit_test(what_is_abandoned_was_never_there),
         cmocka_unit_test(names_that_others_have_are_left_alone),
+        cmocka_unit_test(the_next_write_removes_what_a_killed_program_left),
+        cmocka_unit_test(a_write_of_another_machine_is_not_disturbed),
+        cmocka_unit_test(a_write_is_locked_until_it_is_renamed),
         cmocka_unit_test(threads_write_at_the_same_time),
         cmocka_unit_test(
             a_new_file_has_the_usual_mode_and_an_old_one_keeps_its),
         cmocka_unit_test(a_link_stays_a_link),
         cmocka_unit_test(a_link_to_nothing_is_followed_as_well),
-        cmocka_unit_test(links_in_a_circle_are_told),
+        cmocka_unit_test(circular_links_are_reported),
         cmocka_unit_test(an_empty_path_is_refused),
         cmocka_unit_test(failures_leave_nothing_behind),
         cmocka_unit_test(devices_are_written_directly),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// PNG images made here, with every filter, come back; damaged ones do not.
+// PNG images with every filter are read; damaged ones are rejected.
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,7 +95,7 @@ static int make_pixels(void **state)
     return 0;
 }
 
-// From a block that ends where the file does.
+// The block ends with the file, so that a sanitizer detects a read beyond it.
 static lac_status read_file(size_t len, uint8_t **out)
 {
     data_bytes bytes = {"file", malloc(len + (len == 0)), len};
@@ -148,7 +148,7 @@ static void another_size_is_corrupt(void **state)
     data_bytes bytes = {"file", file, file_len};
     assert_fails(
         data_png_read(&bytes, WIDTH + 1, HEIGHT, &found), LAC_ERR_CORRUPT,
-        "file: an image of another shape, expected 6 x 12 pixels of 8-bit "
+        "file: has another format, expected 6 x 12 pixels of 8-bit "
         "red, green and blue");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// SHA-256 gives the sums of FIPS 180-4 and of what others computed.
+// SHA-256 against the examples of FIPS 180-4 and against other programs.
 #include <string.h>
 
 #include "data/sha256.h"
@@ -21,7 +21,7 @@ static void known_sums_are_given(void **state)
     assert_sum(
         "abc", 3,
         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-    // 56 bytes: the length needs a block of its own.
+    // 56 bytes: the length needs a second block.
     assert_sum(
         "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 56,
         "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");

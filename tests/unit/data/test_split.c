@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every example belongs to one worker in every epoch, and who gets it is a
-// function of the seed.
+// Every example belongs to one worker in every epoch, which is a function of
+// the seed.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -101,7 +101,7 @@ static void seed_and_epoch_decide(void **state)
     }
 }
 
-// How many of worker 0's examples of epoch 0 it has in epoch 1 again.
+// The number of examples that worker 0 has in epochs 0 and 1.
 static size_t kept(const char *rule)
 {
     static uint32_t a[COUNT], b[COUNT];
@@ -195,7 +195,7 @@ static double concentration(const char *rule)
 
 // A share of Dirichlet(a) among 8 has the variance 7 / 64 / (8 a + 1): 1e-11
 // for a = 1e9, so that only rounding to whole examples of 1000 is left. For
-// a = 1e-6 all of a label goes to one, but for an example given to the empty.
+// a = 1e-6 one worker gets all of a label, except examples for empty workers.
 static void alpha_decides_how_unequal(void **state)
 {
     (void)state;
@@ -240,7 +240,7 @@ static void what_cannot_be_split_is_refused(void **state)
     o.rule.kind = DATA_SPLIT_SORTED;
     assert_fails(
         data_split_open(&split, &o), LAC_ERR_INVALID,
-        "split: the data has no labels to go by, expected shuffle or fixed");
+        "split: the data has no labels, expected shuffle or fixed");
     assert_null(split);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Words, their numbers, and what is not among them.
+// Words, their numbers, and unknown words.
 #include <stdio.h>
 #include <string.h>
 
@@ -81,17 +81,17 @@ static void other_words_are_unknown(void **state)
     assert_tokens("the ca cats t\n", "the <unk> <unk> <unk> <eos> ");
 }
 
-// More words than the table has room for at first.
+// More words than the initial capacity of the table.
 static void many_words_are_all_found(void **state)
 {
     enum { WORDS = 20000 };
     (void)state;
-    char *const letters = malloc(WORDS * 8);
+    char *const chars = malloc(WORDS * 8);
     size_t len = 0;
     for (int i = 0; i < WORDS; i++) {
-        len += (size_t)sprintf(letters + len, "w%d ", i);
+        len += (size_t)sprintf(chars + len, "w%d ", i);
     }
-    const data_bytes text = {"text", (uint8_t *)letters, len};
+    const data_bytes text = {"text", (uint8_t *)chars, len};
     data_vocabulary v;
     assert_ok(data_vocabulary_build(&text, 1, 1, &v));
     assert_int_equal(v.count, WORDS + 2);
@@ -102,7 +102,7 @@ static void many_words_are_all_found(void **state)
         assert_string_equal(data_vocabulary_word(&v, token), word);
     }
     data_vocabulary_free(&v);
-    free(letters);
+    free(chars);
 }
 
 int main(void)

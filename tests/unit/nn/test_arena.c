@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Buffers of a plan: those needed at the same time never meet.
+// Buffers of a plan: those live at the same time never overlap.
 #include "lac_test.h"
 
 #include "nn/arena.h"
 
 enum { SPANS = 200 };
 
-static void spans_needed_at_the_same_time_do_not_meet(void **state)
+static void spans_live_at_the_same_time_do_not_overlap(void **state)
 {
     (void)state;
     const lac_key key =
@@ -62,7 +62,7 @@ static void no_spans_need_no_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(spans_needed_at_the_same_time_do_not_meet),
+        cmocka_unit_test(spans_live_at_the_same_time_do_not_overlap),
         cmocka_unit_test(spans_needed_one_after_the_other_share_their_bytes),
         cmocka_unit_test(no_spans_need_no_bytes),
     };

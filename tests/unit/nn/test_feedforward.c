@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Feed-forward networks: what their vectors look like, what they refuse, and
-// how they predict. test_gradients.c has the derivatives.
+// Feed-forward networks: their layouts, the options they reject, and their
+// predictions. test_gradients.c has the derivatives.
 #include "network_test.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ static void vectors_are_those_that_laconic_size_speaks_of(void **state)
 static void dimensions_are_those_of_pytorch(void **state)
 {
     (void)state;
-    size_t d[NN_DIMENSIONS_MOST];
+    size_t d[NN_DIMENSIONS_MAX];
     test_network t = open_test_network("lenet", digits, 1, false);
     assert_int_equal(nn_network_dimensions(t.net, 2, d), 4);
     assert_int_equal(d[0], 16);
@@ -89,15 +89,15 @@ static void models_adapt_to_the_examples(void **state)
     }
 }
 
-static void refuse(const char *model, nn_sample sample, const char *sentence)
+static void refuse(const char *model, nn_sample sample, const char *message)
 {
     const nn_options options = {.model = model, .sample = sample, .batch = 2};
     nn_network *net = NULL;
-    assert_fails(nn_network_open(&net, &options), LAC_ERR_INVALID, sentence);
+    assert_fails(nn_network_open(&net, &options), LAC_ERR_INVALID, message);
     assert_null(net);
 }
 
-static void examples_that_do_not_fit_are_refused_with_a_sentence(void **state)
+static void examples_that_do_not_fit_are_refused_with_a_message(void **state)
 {
     (void)state;
     refuse(
@@ -126,7 +126,7 @@ static void calls_that_were_not_planned_are_refused(void **state)
     test_network t = open_test_network("logistic", digits, 4, true);
     assert_fails(
         test_evaluate(&t), LAC_ERR_INVALID,
-        "logistic: opened for training, expected to evaluate");
+        "logistic: was opened for training, expected to evaluate");
     t.batch.count = 3;
     assert_fails(
         test_gradient(&t), LAC_ERR_INVALID,
@@ -140,7 +140,7 @@ static void calls_that_were_not_planned_are_refused(void **state)
     t = open_test_network("logistic", digits, 4, false);
     assert_fails(
         test_gradient(&t), LAC_ERR_INVALID,
-        "logistic: opened to evaluate, expected for training");
+        "logistic: was opened to evaluate, expected for training");
     t.batch.count = 5;
     assert_fails(
         test_evaluate(&t), LAC_ERR_INVALID,
@@ -148,8 +148,8 @@ static void calls_that_were_not_planned_are_refused(void **state)
     close_full_network(&t);
 }
 
-// Of the predictions of 7 examples that are no numbers, nothing is left when 3
-// others follow, alone or first among 8.
+// Predictions of 7 examples that are NaN do not affect 3 others that follow,
+// alone or as the first of 8.
 static void places_without_examples_have_no_influence(void **state)
 {
     (void)state;
@@ -174,9 +174,10 @@ static void places_without_examples_have_no_influence(void **state)
     }
 }
 
-// What is predicted of an example does not depend on its place in a batch, but
-// for the order of sums in a matrix product: sums of up to 400 products round
-// by some 2^-24 of logits below 1 each, so losses agree to 1e-5.
+// The prediction of an example does not depend on its position in a batch,
+// except for the order of sums in a matrix product: sums of up to 400 products
+// round by some 2^-24 of logits below 1 each, so losses are equal to within
+// 1e-5.
 static void batches_of_any_size_give_the_same_predictions(void **state)
 {
     (void)state;
@@ -197,7 +198,7 @@ static void batches_of_any_size_give_the_same_predictions(void **state)
     close_full_network(&t);
 }
 
-// A layer without weights and with equal biases gives these biases.
+// The output of a layer with zero weights is its bias.
 static double loss_with_bias(test_network *t, const char *layer, float bias)
 {
     char name[64];
@@ -215,7 +216,7 @@ static double loss_with_bias(test_network *t, const char *layer, float bias)
     return t->score.loss;
 }
 
-// Biases follow their weights in the vector, which this relies on.
+// This relies on biases following their weights in the vector.
 static void what_is_negative_ends_at_every_relu(void **state)
 {
     (void)state;
@@ -241,8 +242,8 @@ static void what_is_negative_ends_at_every_relu(void **state)
     }
 }
 
-// The way around a block can only raise what leaves it above 0: with the batch
-// norm of the body far below, nothing is left.
+// With the batch norm of the body far below 0, the ReLU of the sum is 0 unless
+// the shortcut raises it.
 static void the_sum_of_branches_ends_at_a_relu(void **state)
 {
     (void)state;
@@ -260,8 +261,8 @@ static void describe_norm_only(nn_graph *g, const void *shape)
     nn_linear(g, "fc", g->sample.classes);
 }
 
-// As PyTorch: 0.9 of what there was and 0.1 of the mean and of the unbiased
-// variance over examples and places. Sums of 24 floats: some 2^-22.
+// As in PyTorch: 0.9 of the old value and 0.1 of the mean and of the unbiased
+// variance over examples and positions. Sums of 24 floats: some 2^-22.
 static void running_means_follow_the_batches(void **state)
 {
     (void)state;
@@ -295,8 +296,8 @@ static void running_means_follow_the_batches(void **state)
     close_full_network(&t);
 }
 
-// Of a running variance of 0 the root of 1e-5 is left to divide by: with one
-// value an example and weights 1 and -1 the logits are +-316.2 x + bias.
+// With a running variance of 0 the divisor is the root of 1e-5: with one value
+// per example and weights 1 and -1 the logits are +-316.2 x + bias.
 static void variances_are_kept_from_0(void **state)
 {
     (void)state;
@@ -313,9 +314,9 @@ static void variances_are_kept_from_0(void **state)
     close_full_network(&t);
 }
 
-// What was running after one step from 0 is a tenth of the batch's; with ten
-// times that (and the variance no longer unbiased), prediction is what
-// training saw. Losses agree to rounding of floats through nine layers.
+// After one step from 0 the running means are a tenth of the batch's. With ten
+// times that (and the biased variance) evaluation gives the loss of training,
+// to within the rounding of floats through nine layers.
 static void predictions_use_the_running_means(void **state)
 {
     (void)state;
@@ -352,7 +353,7 @@ int main(void)
         cmocka_unit_test(vectors_are_those_that_laconic_size_speaks_of),
         cmocka_unit_test(dimensions_are_those_of_pytorch),
         cmocka_unit_test(models_adapt_to_the_examples),
-        cmocka_unit_test(examples_that_do_not_fit_are_refused_with_a_sentence),
+        cmocka_unit_test(examples_that_do_not_fit_are_refused_with_a_message),
         cmocka_unit_test(calls_that_were_not_planned_are_refused),
         cmocka_unit_test(places_without_examples_have_no_influence),
         cmocka_unit_test(batches_of_any_size_give_the_same_predictions),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Feed-forward networks from run to run: where training begins, equal bits for
+// Feed-forward networks from run to run: initial parameters, equal bits for
 // equal arguments, and memory.
 #define _DEFAULT_SOURCE // MAP_ANONYMOUS
 #include "network_test.h"
@@ -126,7 +126,7 @@ static void threads_at_the_same_time_get_the_bits_of_one_alone(void **state)
     close_full_network(&alone);
 }
 
-// Examples that end where a page ends, and the next page cannot be read.
+// The examples end at the end of a page, and the next page cannot be read.
 static void nothing_is_read_behind_the_last_example(void **state)
 {
     (void)state;
@@ -183,7 +183,7 @@ static void no_memory_is_reported_and_nothing_is_lost(void **state)
     }
 }
 
-// Whole activations of a training plan would be more than three buffers.
+// All activations of a training plan would need more than three buffers.
 static void predictions_need_little_memory(void **state)
 {
     (void)state;

@@ -5,7 +5,7 @@
 // The loss is a double made of float logits: with some rounding errors of
 // 2^-24 each in logits of up to 16, it is known to about 2^-20, so that a
 // difference with step h has an error of 2^-20 / h. Differences with h and h/2
-// together leave out h^4 / 480 times the fifth derivative.
+// together leave an error of h^4 / 480 times the fifth derivative.
 #include "network_test.h"
 
 #include <math.h>
@@ -189,14 +189,14 @@ static void describe_joins(nn_graph *g, const void *shape)
     const size_t entry = nn_here(g);
     nn_conv(g, "b", 4, three, true);
     nn_relu(g);
-    nn_join(g, entry);
+    nn_residual(g, entry);
     nn_relu(g);
     const size_t second = nn_here(g);
     nn_conv(g, "c", 6, strided, true);
     const size_t body = nn_here(g);
     nn_from(g, second);
     nn_conv(g, "d", 6, strided, true);
-    nn_join(g, body);
+    nn_residual(g, body);
     nn_linear(g, "e", g->sample.classes);
 }
 
@@ -215,8 +215,8 @@ static void branches_and_their_sums(void **state)
 // A whole model, a tensor at a time and along its own gradient, where the
 // derivative is the length of it. Kinks are met on the way: with a step of
 // 2^-8, values within some 2^-8 of a kink change sides, and the derivatives
-// that they carry come or go. That is less than a percent of all there are,
-// but a derivative can be a difference of larger ones: 3 %.
+// that they carry appear or vanish. That is less than a percent of all there
+// are, but a derivative can be a difference of larger ones: 3 %.
 static void check_model(test_network *t)
 {
     const double step = 0x1p-8, tolerance = 0.03;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tensors of the models: how many values, and the sums that the byte
-// tables of PowerSGD and PowerGossip are made of.
+// The tensors of the models: the number of values, and the sums behind the byte
+// tables of PowerSGD and PowerGossip.
 #include "lac_test.h"
 
 #include "nn/layouts.h"
@@ -12,7 +12,7 @@ static lac_layout *open_model(const char *spec)
     return layout;
 }
 
-// What low-rank methods see: matrices of rows x columns, and vectors.
+// The shapes for low-rank methods: matrices of rows x columns, and vectors.
 typedef struct sums {
     size_t rows, cols, vectors;
 } sums;
@@ -127,7 +127,7 @@ static void settings_change_the_sizes(void **state)
     lac_layout_close(layout);
 }
 
-static void wrong_specs_are_refused_with_a_sentence(void **state)
+static void wrong_specs_are_refused_with_a_message(void **state)
 {
     lac_layout *layout = NULL;
     (void)state;
@@ -169,7 +169,7 @@ int main(void)
         cmocka_unit_test(names_and_shapes_are_those_of_torchvision),
         cmocka_unit_test(tensors_come_in_the_order_they_are_used),
         cmocka_unit_test(settings_change_the_sizes),
-        cmocka_unit_test(wrong_specs_are_refused_with_a_sentence),
+        cmocka_unit_test(wrong_specs_are_refused_with_a_message),
         cmocka_unit_test(no_memory_is_reported_and_nothing_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The language model: where it begins, what it carries from call to call, and
-// what it refuses.
+// The language model: initial parameters, the carry between calls, and the
+// options it rejects.
 #include "lstm_test.h"
 
 static void two_short_calls_equal_a_long_one(void **state)
@@ -67,7 +67,7 @@ static void a_network_without_gradients_evaluates_alike(void **state)
     close_model(&m);
 }
 
-// Row 0 alone, against row 0 among others: its carry is what tells.
+// Row 0 alone and row 0 among others have the same carry.
 static void fewer_rows_than_planned_can_be_evaluated(void **state)
 {
     (void)state;
@@ -118,7 +118,7 @@ static void training_begins_at_the_entropy_of_equal_words(void **state)
     close_model(&m);
 }
 
-// Of words that are all as probable the first is taken for the prediction.
+// Of equally probable words the first is the prediction.
 static void equal_logits_predict_the_first_word(void **state)
 {
     (void)state;
@@ -139,7 +139,7 @@ static void shapes_are_those_of_torch(void **state)
     (void)state;
     model m;
     open_model(&m, "lstm:vocabulary=28869,hidden=5,layers=2", STEPS);
-    size_t shape[NN_DIMENSIONS_MOST];
+    size_t shape[NN_DIMENSIONS_MAX];
     assert_int_equal(nn_network_dimensions(m.net, 0, shape), 2);
     assert_int_equal(shape[0], WORDS);
     assert_int_equal(shape[1], HIDDEN);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The gradient of the language model: against differences of its loss, under
-// dropout, and as a direction to go.
+// dropout, and as a direction of descent.
 #include "lstm_test.h"
 
 // Central differences of the mean loss. A step of 2^-7 leaves an error of
@@ -89,7 +89,7 @@ static void assert_share(size_t count, double q)
     assert_true(fabs((double)count - n * q) < 5 * sqrt(n * q * (1 - q)));
 }
 
-static void dropout_keeps_as_much_as_it_says(void **state)
+static void dropout_drops_its_share(void **state)
 {
     (void)state;
     model m = {.noise = key_of(3)};
@@ -116,15 +116,15 @@ static void dropout_keeps_as_much_as_it_says(void **state)
     for (size_t k = 0; k < 3; k++) {
         size_t kept = 0, alike = 0;
         for (size_t i = 0; i < (size_t)400 * LINES; i++) {
-            kept += layers[k].kept[i];
-            alike += layers[k].kept[i] == layers[(k + 1) % 3].kept[i] ? 1 : 0;
+            kept += layers[k].mask[i];
+            alike += layers[k].mask[i] == layers[(k + 1) % 3].mask[i] ? 1 : 0;
         }
         assert_share(kept, 0.75);
         assert_share(alike, 0.75 * 0.75 + 0.25 * 0.25);
     }
     for (size_t i = 0; i < (size_t)400 * LINES; i++) {
         const float whole = m.parameters[i] * (float)(4.0 / 3);
-        assert_true(layers[0].x[i] == (layers[0].kept[i] ? whole : 0));
+        assert_true(layers[0].x[i] == (layers[0].mask[i] ? whole : 0));
     }
     free(carry);
     close_model(&m);
@@ -155,7 +155,7 @@ int main(void)
         cmocka_unit_test(the_gradient_is_the_slope_of_the_loss),
         cmocka_unit_test(the_gradient_is_the_slope_under_dropout),
         cmocka_unit_test(equal_keys_drop_alike_and_others_do_not),
-        cmocka_unit_test(dropout_keeps_as_much_as_it_says),
+        cmocka_unit_test(dropout_drops_its_share),
         cmocka_unit_test(steps_against_the_gradient_lower_the_loss),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

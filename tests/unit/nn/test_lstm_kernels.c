@@ -9,7 +9,7 @@
 #include "nn/lstm_kernels.h"
 #include "nn/lstm_math.h"
 
-// The bound that lstm_math.h promises.
+// The bound of lstm_math.h.
 #define CLOSE 2e-7
 
 static double error_of(float got, double expected)
@@ -45,8 +45,8 @@ static void exponentials_are_those_of_libm(void **state)
 static void exponentials_end_in_finite_numbers(void **state)
 {
     (void)state;
-    assert_true(nn_exp(-INFINITY) == nn_exp(NN_EXP_LEAST));
-    assert_true(nn_exp(INFINITY) == nn_exp(NN_EXP_MOST));
+    assert_true(nn_exp(-INFINITY) == nn_exp(NN_EXP_MIN));
+    assert_true(nn_exp(INFINITY) == nn_exp(NN_EXP_MAX));
     assert_true(isnormal(nn_exp(-1e30F)) && isnormal(nn_exp(1e30F)));
     assert_true(nn_tanh(1e30F) == 1 && nn_tanh(-1e30F) == -1);
     assert_true(nn_sigmoid(1e30F) == 1 && nn_sigmoid(-1e30F) < 1e-37F);
@@ -66,8 +66,8 @@ static void fill(float *x, size_t n, uint64_t round)
 }
 
 typedef struct step {
-    float gates[4 * CELLS], cells[CELLS], bent[CELLS], hidden[CELLS];
-    float gradient_c[CELLS];
+    float gates[4 * CELLS], cells[CELLS], tanh_cells[CELLS], hidden[CELLS];
+    float gradient_cells[CELLS];
 } step;
 
 static void run_cells(const nn_kernels *kernels, step *s)
@@ -77,7 +77,7 @@ static void run_cells(const nn_kernels *kernels, step *s)
     fill(biases, (size_t)4 * WIDTH, 2);
     fill(before, CELLS, 3);
     fill(gradient, CELLS, 4);
-    fill(s->gradient_c, CELLS, 5);
+    fill(s->gradient_cells, CELLS, 5);
     const nn_cell cell = {
         .rows = ROWS,
         .width = WIDTH,
@@ -85,7 +85,7 @@ static void run_cells(const nn_kernels *kernels, step *s)
         .gates = s->gates,
         .before = before,
         .cells = s->cells,
-        .bent = s->bent,
+        .tanh_cells = s->tanh_cells,
         .hidden = s->hidden};
     kernels->cell(&cell);
     const nn_cell_backward back = {
@@ -93,9 +93,9 @@ static void run_cells(const nn_kernels *kernels, step *s)
         .width = WIDTH,
         .gates = s->gates,
         .before = before,
-        .bent = s->bent,
+        .tanh_cells = s->tanh_cells,
         .gradient = gradient,
-        .gradient_c = s->gradient_c};
+        .gradient_cells = s->gradient_cells};
     kernels->cell_backward(&back);
 }
 

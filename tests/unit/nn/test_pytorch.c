@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 // Whole training steps, against those of PyTorch on the same weights and data.
 //
-// tests/golden/pytorch_*.inc hold what tools/pytorch_reference.py recorded in
-// float64: the losses of ten steps of SGD, the norm of each tensor's gradient
-// in the first step and its product with a fixed vector (which sees a value in
-// the wrong place where the norm does not), the same of the running statistics
-// in the end, and a prediction. The script also ran the steps in float32 with
-// the examples of a batch in eight orders: `stray` is the farthest that any of
-// them came to lie from float64, and so is what rounding alone does to this
-// network on this data, its growth from step to step included.
+// tests/golden/pytorch_*.inc contain what tools/pytorch_reference.py recorded
+// in float64: the losses of ten steps of SGD, the norm of each tensor's
+// gradient in the first step and its product with a fixed vector (which detects
+// permuted values, unlike the norm), the same of the running statistics
+// at the end, and a prediction. The script also ran the steps in float32 with
+// the examples of a batch in eight orders: `stray` is the largest
+// deviation of any of them from float64: the effect of rounding alone on this
+// network and this data, with its growth from step to step.
 //
 // Losses and statistics may be off by eight times that: the errors of a correct
 // network are a sum of many small ones, of about the same size whatever the
 // order in which they are added. Gradients may be off by 32 times it, since
 // PyTorch adds up the sums of batch norms in double, oneDNN in single
 // precision; they have 2^8 to 2^13 terms, of which the larger part cancels.
-// Nothing is asked to be closer than 16 roundings of a float.
+// No tolerance is below 16 roundings of a float.
 #include "lac_test.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@
 
 enum { STEPS = 10, BATCHES = 2 };
 
-// Which numbers are drawn for what; tensors and steps count from there.
+// The ranges of draws; tensors and steps count from their start.
 enum {
     PARAMETERS = 0,
     GRADIENTS = 1000,
@@ -42,8 +42,8 @@ typedef struct figures {
     double size; // what an error is judged by; mostly the norm
 } figures;
 
-// A tensor begins at centre + 2^power * fraction, plus gap where the index is
-// even and minus gap where it is odd.
+// The initial values of a tensor: centre + 2^power * fraction, plus gap where
+// the index is even and minus gap where it is odd.
 typedef struct tensor_figures {
     const char *name;
     float centre, gap;
@@ -98,7 +98,7 @@ static float fraction(uint32_t stream, uint64_t index)
     return ((float)(draw(stream, index) >> 48) - 0x1p15F) * 0x1p-15F;
 }
 
-// Sets the parameters; statistics are as the network itself begins.
+// Sets the parameters; the statistics are the initial ones of the network.
 static void set_parameters(const reference *r, full_network *t)
 {
     const lac_layout *const layout = nn_network_layout(t->net);
@@ -150,7 +150,7 @@ static uint32_t word(const reference *r, uint32_t time, uint32_t row)
     return (uint32_t)((13 * row + 3 * time + coin) % r->sample.classes);
 }
 
-// Rows of words, each about three numbers after the one before.
+// Rows of words, each about three above the one before.
 static void draw_text(const reference *r, uint32_t step, full_network *t)
 {
     for (uint32_t i = 0; i < r->steps; i++) {

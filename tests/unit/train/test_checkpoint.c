@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// There is always a latest set that is complete, and nothing but sets is ever
-// removed.
+// The latest set is always complete, and only sets are removed.
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -39,7 +38,7 @@ static void a_set_counts_when_it_is_committed(void **state)
     }
     assert_fails(
         train_checkpoint_latest("out", &step), LAC_ERR_NOTFOUND,
-        "out/latest: is not there, expected a checkpoint");
+        "out/latest: does not exist, expected a checkpoint");
     assert_int_equal(step, 77);
     assert_ok(train_checkpoint_commit("out", 5));
     assert_latest_is(5);
@@ -56,8 +55,8 @@ static void the_last_two_sets_are_kept(void **state)
     assert_int_equal(remove_all("out"), 1 + 1 + 2 * (1 + WORLD));
 }
 
-// A set that was begun between the two is not the one before, and one of a
-// later step is left over from a run that went on from an earlier one.
+// An incomplete set between the two does not count as the previous one. A set
+// of a later step is left over from a run that was resumed at an earlier one.
 static void sets_that_were_begun_are_removed(void **state)
 {
     (void)state;
@@ -180,8 +179,8 @@ static void a_file_of_another_place_is_refused(void **state)
     assert_fails(
         train_checkpoint_read(&(train_place){"out", 5, 3, 4}, &out.record),
         LAC_ERR_INVALID,
-        "out/step-5/worker-3.safetensors: is not there, expected the file of "
-        "worker 3 of 4");
+        "out/step-5/worker-3.safetensors: does not exist, expected the file "
+        "of worker 3 of 4");
     assert_int_equal(
         rename(
             "out/step-5/worker-0.safetensors",
@@ -201,7 +200,7 @@ static void a_file_of_another_place_is_refused(void **state)
     assert_fails(
         train_checkpoint_read(&(train_place){"out", 5, 2, 3}, &out.record),
         LAC_ERR_INVALID,
-        "out/step-5/worker-2.safetensors: has 8 texts beside its tensors, "
+        "out/step-5/worker-2.safetensors: has 8 metadata entries, "
         "expected 7");
     assert_untouched(&out);
 }
@@ -214,13 +213,30 @@ static void what_cannot_be_made_is_named(void **state)
     assert_int_equal(symlink("nothing", "dangling"), 0);
     assert_fails(
         train_checkpoint_write(&(train_place){"dangling", 5, 0, 1}, &in.record),
-        LAC_ERR_INVALID, "dangling: is not a folder");
+        LAC_ERR_INVALID,
+        "dangling: the folder of the run is missing, expected it to exist "
+        "until the run ends");
     assert_fails(
         train_checkpoint_write(&(train_place){"", 5, 0, 1}, &in.record),
         LAC_ERR_INVALID, "a path is empty, expected the name of a file");
     assert_fails(
         train_checkpoint_commit("out", 5), LAC_ERR_INVALID,
-        "out/step-5: is not there, expected a set");
+        "out/step-5: does not exist, expected a set");
+}
+
+static void a_folder_that_was_removed_is_not_made_again(void **state)
+{
+    (void)state;
+    sample in;
+    sample_fill(&in, 1);
+    assert_int_equal(rmdir("out"), 0);
+    assert_fails(
+        train_checkpoint_write(&(train_place){"out", 5, 0, 1}, &in.record),
+        LAC_ERR_INVALID,
+        "out: the folder of the run is missing, expected it to exist until "
+        "the run ends");
+    assert_false(data_is_folder("out"));
+    assert_int_equal(mkdir("out", 0777), 0);
 }
 
 int main(void)
@@ -237,6 +253,7 @@ int main(void)
         test(a_latest_that_names_no_set_is_refused),
         test(a_file_of_another_place_is_refused),
         test(what_cannot_be_made_is_named),
+        test(a_folder_that_was_removed_is_not_made_again),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }

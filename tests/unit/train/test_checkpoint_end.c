@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// However a run ends, by a full disk or by being killed in the middle of any
-// call that leaves a trace on the disk, the latest set is complete.
+// However a run ends, by a full disk or by a kill during any call that changes
+// the disk, the latest set is complete.
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 #include "sets.h"
 #include "train/checkpoint.h"
 
-// The next calls that leave a trace on the disk: the one that finds 0 kills
-// the process before it is done; -1 lets all of them be.
+// Number of calls that change the disk until one kills the process instead; -1:
+// none does.
 static long calls_left = -1;
 
 static void count_call(void)
@@ -38,15 +38,15 @@ int __wrap_unlink(const char *path);
 int __real_rmdir(const char *path);
 int __wrap_rmdir(const char *path);
 
-// Half of what is to be written, so that the other half can be missing.
+// Writes only half, so that the other half can be missing.
 ssize_t __wrap_write(int fd, const void *data, size_t len)
 {
     count_call();
     return __real_write(fd, data, calls_left < 0 ? len : (len + 1) / 2);
 }
 
-// What the system has, it keeps when a process is killed; a flush would only
-// take time.
+// A killed process does not lose what it gave to the system, so a flush would
+// only take time.
 int __wrap_fsync(int fd)
 {
     (void)fd;
@@ -78,9 +78,9 @@ int __wrap_rmdir(const char *path)
     return __real_rmdir(path);
 }
 
-// Runs in a process of its own, where files can have `limit` bytes at most, and
-// tells whether what fails, fails as it should.
-static int end_of_full_disk(rlim_t limit, const char *sentence)
+// Runs in a separate process, where files can have `limit` bytes at most, and
+// returns 0 if it fails with this message.
+static int end_of_full_disk(rlim_t limit, const char *message)
 {
     const pid_t child = fork();
     assert_true(child >= 0);
@@ -91,7 +91,7 @@ static int end_of_full_disk(rlim_t limit, const char *sentence)
             limit > 100 ? write_set(2) : train_checkpoint_commit("out", 2);
         _exit(
             status != LAC_ERR_INVALID ||
-            strcmp(lac_error_message(), sentence) != 0);
+            strcmp(lac_error_message(), message) != 0);
     }
     int how = 0;
     assert_int_equal(waitpid(child, &how, 0), child);
@@ -118,8 +118,8 @@ static void a_disk_that_is_full_leaves_the_latest(void **state)
     assert_int_equal(remove_all("out"), 1 + 1 + 2 * (1 + WORLD));
 }
 
-// Writes the sets 2 to 3, which removes the first, and is killed at call `k`;
-// returns whether it was.
+// Writes the sets 2 and 3, which removes the first, and is killed at call `k`.
+// Returns whether it was.
 static bool killed_at(long k)
 {
     const pid_t child = fork();
@@ -138,7 +138,7 @@ static bool killed_at(long k)
     return WIFSIGNALED(how);
 }
 
-// Each time the next run goes on from there and leaves nothing of it.
+// Each time the next run continues from there and removes the remains.
 static void a_run_that_is_killed_anywhere_has_a_complete_set(void **state)
 {
     (void)state;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Batches of images and tables: who takes which examples when.
+// Batches of images and tables: which worker takes which examples in which
+// step.
 #include "feed_test.h"
 
 #include "data/augment.h"
 
-// Writes the examples of an epoch in their order, and returns how many.
+// Writes the examples of an epoch in order and returns their number.
 static size_t list_epoch(
     train_feed *feed, const train_feed_options *o, uint64_t epoch,
     uint32_t *out)
@@ -81,7 +82,7 @@ static void another_epoch_has_another_order(void **state)
     data_set_close(set);
 }
 
-// What does not fill a batch of everybody is left out.
+// Examples that do not fill a batch of every worker are left out.
 static void all_workers_make_the_same_steps(void **state)
 {
     (void)state;
@@ -132,7 +133,7 @@ static void a_batch_depends_on_epoch_and_step_alone(void **state)
     data_set_close(set);
 }
 
-// Shares of Dirichlet are uneven; the smaller one begins again.
+// Dirichlet shares are uneven; the smaller one starts again.
 static void who_has_fewer_examples_takes_them_again(void **state)
 {
     (void)state;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Feeds at their limits: little to test on, tables, memory, and what cannot be
-// fed.
+// Edge cases of feeds: small test sets, tables, memory, and invalid options.
 #include "feed_test.h"
 
 static void a_test_set_may_be_small_or_missing(void **state)
@@ -45,23 +44,6 @@ static void rows_of_a_table_are_examples_too(void **state)
     data_set_close(set);
 }
 
-static void memory_is_that_of_the_buffers(void **state)
-{
-    (void)state;
-    data_set *const set = open_images();
-    train_feed_options o = {
-        .set = set, .world = 1, .batch = 10, .test_batch = 5};
-    train_feed *const small = open_feed(o);
-    o.batch = 20;
-    train_feed *const large = open_feed(o);
-    assert_int_equal(
-        train_feed_memory(large) - train_feed_memory(small),
-        10 * (PIXELS * sizeof(float) + sizeof(uint32_t)));
-    train_feed_close(small);
-    train_feed_close(large);
-    data_set_close(set);
-}
-
 static void memory_is_taken_at_open_only(void **state)
 {
     (void)state;
@@ -84,25 +66,25 @@ static void what_cannot_be_fed_is_refused(void **state)
         .set = set, .world = 5, .batch = 5, .test_batch = 1};
     refuse(
         o, "mnist: 24 examples for 5 workers with batches of 5, expected at "
-           "least one batch each");
+           "least one batch per worker");
     o.world = o.batch = UINT32_MAX;
     refuse(
         o, "mnist: 24 examples for 4294967295 workers with batches of "
-           "4294967295, expected at least one batch each");
+           "4294967295, expected at least one batch per worker");
     o = (train_feed_options){
         .set = table, .world = 1, .batch = 1, .test_batch = 1, .augment = true};
     refuse(
-        o, "a9a: has no images that could be cropped and mirrored, expected "
-           "no --augment");
+        o, "a9a: has no images to crop and mirror, expected no "
+           "--augment");
     o = (train_feed_options){
         .set = set, .rank = 2, .world = 2, .batch = 1, .test_batch = 1};
     refuse(
-        o, "feed: worker 2 of 2 with batches of 1 and of 1 to test, expected "
-           "one of the workers and at least 1");
+        o, "feed: worker 2 of 2, batches of 1 and test batches of 1, "
+           "expected a rank below the number of workers and at least 1");
     o.rank = o.batch = 0;
     refuse(
-        o, "feed: worker 0 of 2 with batches of 0 and of 1 to test, expected "
-           "one of the workers and at least 1");
+        o, "feed: worker 0 of 2, batches of 0 and test batches of 1, "
+           "expected a rank below the number of workers and at least 1");
     data_set_close(set);
     data_set_close(table);
 }
@@ -112,7 +94,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(a_test_set_may_be_small_or_missing),
         IN_FOLDER(rows_of_a_table_are_examples_too),
-        IN_FOLDER(memory_is_that_of_the_buffers),
         IN_FOLDER(memory_is_taken_at_open_only),
         IN_FOLDER(what_cannot_be_fed_is_refused),
     };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lines of metrics, and what a resume takes away.
+// Lines of metrics, and the lines that a resume removes.
 #include "train/metrics.h"
 
 #include <math.h>
@@ -100,6 +100,36 @@ static void half_a_line_is_taken_away(void **state)
     (void)empty_folder();
 }
 
+// Nothing is cut, whether the line lies before or after the step to resume at.
+static void a_damaged_line_is_named_and_nothing_is_cut(void **state)
+{
+    (void)state;
+    static const char *const damaged[] = {
+        "{\"step\":2",    "{\"stop\":20}", "{\"step\":\"20\"}", "",
+        "{\"step\":20}}", "[20]",          "{\"step\":-20}",    "\001",
+        "{\"step\":10}", // not later than the line before
+    };
+    for (size_t i = 0; i < sizeof(damaged) / sizeof(damaged[0]); i++) {
+        char text[128];
+        (void)snprintf(
+            text, sizeof(text), "{\"step\":10}\n%s\n{\"step\":30}\n{\"st",
+            damaged[i]);
+        for (uint64_t step = 10; step <= 40; step += 15) {
+            put_text("metrics.jsonl", text);
+            assert_fails(
+                train_metrics_cut(".", step), LAC_ERR_CORRUPT,
+                "./metrics.jsonl: line 2 is damaged, expected an object with "
+                "a later step than the line before; repair or remove the line "
+                "to resume");
+            assert_holds("metrics.jsonl", text);
+        }
+    }
+    put_text("metrics.jsonl", "{\"step\":1}\n{\"step\":90}\n{\"step\":3}\n");
+    assert_status(train_metrics_cut(".", 3), LAC_ERR_CORRUPT);
+    assert_non_null(strstr(lac_error_message(), "line 3 is damaged"));
+    (void)empty_folder();
+}
+
 static void a_file_that_is_not_there_needs_no_cut(void **state)
 {
     (void)state;
@@ -124,6 +154,7 @@ int main(void)
         cmocka_unit_test(a_text_has_perplexities),
         cmocka_unit_test(a_cut_keeps_what_lies_before_the_step),
         cmocka_unit_test(half_a_line_is_taken_away),
+        cmocka_unit_test(a_damaged_line_is_named_and_nothing_is_cut),
         cmocka_unit_test(a_file_that_is_not_there_needs_no_cut),
         cmocka_unit_test(a_place_that_cannot_be_written_is_named),
     };

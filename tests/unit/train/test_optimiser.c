@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The steps of the optimisers, against their formulas in double precision and
-// against PyTorch, and what a checkpoint has to hold of them.
+// against PyTorch, and their state for a checkpoint.
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "lac_test.h"
 #include "train/optimiser.h"
 
-// No size is a multiple of what a vector register holds.
+// No size is a multiple of the width of a vector register.
 enum { WEIGHT = 37 * 5, NORM = 19, LAST = 3, VALUES = WEIGHT + NORM + LAST };
 
 static lac_layout *layout;
@@ -178,7 +178,7 @@ static void five_steps_are_those_of_pytorch(void **state)
         for (size_t i = 0; i < 4; i++) {
             const double off = fabs((double)x[i] - (double)cases[c].after[i]);
             assert_true(off <= 10 * 0x1p-23);
-            // Where the value itself is small, so is what was rounded.
+            // The rounding error of a small value is small.
             assert_true(
                 fabs((double)x[i]) > 0.1 ||
                 off <= 1e-4 * fabs((double)cases[c].after[i]));
@@ -187,7 +187,7 @@ static void five_steps_are_those_of_pytorch(void **state)
     }
 }
 
-// The step at a gradient of 0 is what the decay makes of x = 1.
+// The step at a gradient of 0 is the decay of x = 1.
 static void batch_norms_do_not_decay(void **state)
 {
     static const struct {
@@ -256,8 +256,8 @@ static void what_is_remembered_is_enough_to_go_on(void **state)
         fill(500, x);
         take_steps(one, 0, 7, x);
         memcpy(y, x, sizeof(y));
-        const train_optimiser_memory from = train_optimiser_remembers(one);
-        const train_optimiser_memory to = train_optimiser_remembers(two);
+        const train_optimiser_state from = train_optimiser_get_state(one);
+        const train_optimiser_state to = train_optimiser_get_state(two);
         assert_int_equal(from.count, cases[c].count);
         assert_int_equal(*from.steps, 7);
         *to.steps = *from.steps;
@@ -307,7 +307,7 @@ static void a_gradient_is_cut_to_the_limit(void **state)
     assert_true(g[0] == 3 && g[8] == -4 && g[VALUES - 1] == 12);
     assert_true(train_clip(g, VALUES, 6.5) == 13);
     assert_true(g[0] == 1.5F && g[8] == -2 && g[VALUES - 1] == 6 && g[1] == 0);
-    // Each value counts, wherever it stands.
+    // Each value counts, whatever its position.
     for (size_t n = 1; n < 40; n++) {
         float ones[40];
         for (size_t i = 0; i < 40; i++) {

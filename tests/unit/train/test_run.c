@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs at their edges: what happens before the first step.
+// Edge cases of runs: before the first step, and failing checkpoints.
 #include "train/run.h"
 
 #include "feed_test.h"
@@ -64,7 +64,7 @@ static lac_status work(test_worker *w)
     scene *const s = w->context;
     const lac_status status =
         s->absent && w->rank == 1
-            ? lac_fail(LAC_ERR_INVALID, "worker 1 has no wish to work")
+            ? lac_fail(LAC_ERR_INVALID, "worker 1 fails at once")
             : train_work(&s->run, w->transport);
     if (status != LAC_OK) {
         lac_transport_abort(w->transport, lac_error_message());
@@ -105,7 +105,7 @@ static void a_run_that_is_stopped_at_once_leaves_a_checkpoint(void **state)
     close_scene(&s);
 }
 
-// Until then another process may still look at what the folder holds.
+// Until then another process may still read the folder.
 static void nothing_is_ready_before_all_workers_are(void **state)
 {
     (void)state;
@@ -119,7 +119,7 @@ static void nothing_is_ready_before_all_workers_are(void **state)
     close_scene(&s);
 }
 
-// As if another run had written until this one could keep it out.
+// As if another run had written before this one locked the folder.
 static lac_status find_another(void *context)
 {
     (void)context;
@@ -133,13 +133,13 @@ static void what_another_run_did_meanwhile_is_not_undone(void **state)
     scene s;
     test_worker workers[WORKERS];
     open_scene(&s, true);
-    s.run.hooks.hold = find_another;
+    s.run.hooks.lock = find_another;
     run_workers(WORKERS, work, &s, workers);
     assert_int_equal(workers[0].status, LAC_ERR_INVALID);
     assert_string_equal(
         workers[0].message,
-        ".: another run has gone on to step 9 there since this one took up "
-        "step 0; resume once more");
+        ".: another run has written step 9 there since this one loaded step "
+        "0; resume again");
     assert_int_equal(s.readied, 0);
     close_scene(&s);
 }
@@ -162,6 +162,66 @@ static void a_run_without_a_checkpoint_begins_its_metrics_again(void **state)
     close_scene(&s);
 }
 
+// Removes the folder of the run before the first step.
+static lac_status remove_folder(void *context, const train_facts *facts)
+{
+    (void)context;
+    (void)facts;
+    assert_int_equal(rmdir("out"), 0);
+    return LAC_OK;
+}
+
+static void a_run_fails_if_its_folder_is_removed(void **state)
+{
+    (void)state;
+    for (uint64_t every = 0; every <= 1; every++) {
+        scene s;
+        test_worker workers[WORKERS];
+        assert_int_equal(mkdir("out", 0777), 0);
+        open_scene(&s, false);
+        s.run.plan.folder = "out";
+        s.run.plan.checkpoint_every = every;
+        s.run.hooks.ready = remove_folder;
+        run_workers(WORKERS, work, &s, workers);
+        assert_int_equal(workers[0].status, LAC_ERR_INVALID);
+        assert_string_equal(
+            workers[0].message,
+            every == 0
+                ? "out: the folder of the run is missing, expected it to exist "
+                  "until the run ends"
+                : "out: the folder of the run is missing, expected it to exist "
+                  "until the run ends; the run ends without a checkpoint");
+        assert_false(data_is_folder("out"));
+        close_scene(&s);
+    }
+}
+
+// Creates a file with the name of a set's folder.
+static lac_status block_second_step(void *context, const train_facts *facts)
+{
+    (void)context;
+    (void)facts;
+    put_text("step-2", "");
+    return LAC_OK;
+}
+
+static void a_checkpoint_that_fails_names_the_one_before(void **state)
+{
+    (void)state;
+    scene s;
+    test_worker workers[WORKERS];
+    open_scene(&s, false);
+    s.run.plan.checkpoint_every = 1;
+    s.run.hooks.ready = block_second_step;
+    run_workers(WORKERS, work, &s, workers);
+    assert_int_equal(workers[0].status, LAC_ERR_INVALID);
+    assert_string_equal(
+        workers[0].message,
+        "./step-2: is not a folder; the run ends, its last complete checkpoint "
+        "is that of step 1");
+    close_scene(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,6 +229,8 @@ int main(void)
         IN_FOLDER(nothing_is_ready_before_all_workers_are),
         IN_FOLDER(what_another_run_did_meanwhile_is_not_undone),
         IN_FOLDER(a_run_without_a_checkpoint_begins_its_metrics_again),
+        IN_FOLDER(a_run_fails_if_its_folder_is_removed),
+        IN_FOLDER(a_checkpoint_that_fails_names_the_one_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Learning rates: each course, how it warms up, and what users may write.
+// Learning rates: each schedule, its warm-up, and the milestones of users.
 #include <math.h>
 #include <string.h>
 
@@ -113,13 +113,13 @@ static void milestones_are_read(void **state)
     assert_int_equal(s.milestone_count, 0);
     assert_ok(
         train_milestones_parse("1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16", &s));
-    assert_int_equal(s.milestone_count, TRAIN_MILESTONES_MOST);
+    assert_int_equal(s.milestone_count, TRAIN_MILESTONES_MAX);
 }
 
 static void other_milestones_are_refused(void **state)
 {
     static const struct {
-        const char *text, *sentence;
+        const char *text, *message;
     } cases[] = {
         {"x", "milestones: 'x' is not a number of epochs"},
         {"150,", "milestones: '' is not a number of epochs"},
@@ -136,7 +136,7 @@ static void other_milestones_are_refused(void **state)
         {"225,150", "milestones: 150 follows 225, expected a later epoch"},
         {"150,150", "milestones: 150 follows 150, expected a later epoch"},
         {"1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17",
-         "milestones: more than 16, expected at most that many"},
+         "milestones: too many, expected at most 16"},
     };
     (void)state;
     train_schedule s = {.rate = 1};
@@ -145,7 +145,7 @@ static void other_milestones_are_refused(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_fails(
             train_milestones_parse(cases[i].text, &s), LAC_ERR_INVALID,
-            cases[i].sentence);
+            cases[i].message);
         assert_memory_equal(&s, &before, sizeof(s));
     }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The sum of two branches, and its ReLU. The derivative by the sum is that by
+// The sum of two branches and its ReLU. The derivative by the sum is that by
 // each branch, so both share its memory.
 #include "nn/layers.h"
 
-// Whether the sum may take the place of value v: nobody else reads it, not
-// even the backward step of the layer that gave it.
+// Whether the sum may overwrite value v: no other layer reads it, nor does the
+// backward step of the layer that computed it.
 static bool replaceable(const nn_builder *b, size_t v)
 {
     const nn_value *const value = &b->graph->values[v];
@@ -12,7 +12,7 @@ static bool replaceable(const nn_builder *b, size_t v)
     return v > 0 && value->uses == 1 && !from->relu;
 }
 
-void nn_join_forward(nn_builder *b, const nn_layer *l, nn_trace *t)
+void nn_residual_forward(nn_builder *b, const nn_layer *l, nn_trace *t)
 {
     nn_plan *const p = b->plan;
     const nn_mem x = b->flows[l->in].y;
@@ -24,7 +24,7 @@ void nn_join_forward(nn_builder *b, const nn_layer *l, nn_trace *t)
     b->flows[l->out].y = y;
 }
 
-void nn_join_backward(nn_builder *b, const nn_layer *l, nn_trace *t)
+void nn_residual_backward(nn_builder *b, const nn_layer *l, nn_trace *t)
 {
     const nn_mem diff = nn_take_diff(b, l, l->relu);
     (void)t;

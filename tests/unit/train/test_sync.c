@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Meetings of threads: everybody hears the same, and the mean is the mean.
-#include "train/meeting.h"
+// Synchronisation of threads: all workers receive the same decision, and the
+// mean is that of all.
+#include "train/sync.h"
 
 #include "lac_test.h"
 #include "workers.h"
@@ -11,17 +12,17 @@ typedef struct scene {
     float *x; // of all workers
     float *mean[WORKERS];
     double distance[WORKERS];
-    uint32_t heard[WORKERS];
+    uint32_t received[WORKERS];
 } scene;
 
-static lac_status open_meeting(
-    test_worker *w, size_t report, size_t verdict, train_meeting **out)
+static lac_status open_sync(
+    test_worker *w, size_t report, size_t decision, train_sync **out)
 {
-    return train_meeting_open(
-        out, &(train_meeting_options){
+    return train_sync_open(
+        out, &(train_sync_options){
                  .transport = w->transport,
                  .report_size = report,
-                 .verdict_size = verdict,
+                 .decision_size = decision,
                  .timeout = 30,
              });
 }
@@ -35,56 +36,56 @@ static void run(lac_status (*body)(test_worker *w), scene *s)
     }
 }
 
-// A worker reports its rank, and worker 0 decides for the sum of squares.
-static lac_status talk(test_worker *w)
+// Every worker reports its rank; the decision is the sum of squares.
+static lac_status gather_ranks(test_worker *w)
 {
     scene *const s = w->context;
-    train_meeting *m = NULL;
+    train_sync *m = NULL;
     const void *reports = NULL;
     const float *const *rows = NULL;
     uint32_t sum = 0;
-    lac_status status = open_meeting(w, sizeof(w->rank), sizeof(sum), &m);
+    lac_status status = open_sync(w, sizeof(w->rank), sizeof(sum), &m);
     for (int i = 0; status == LAC_OK && i < 3; i++) {
-        status = train_meeting_gather(m, &w->rank, NULL, 0, &reports, &rows);
+        status = train_sync_gather(m, &w->rank, NULL, 0, &reports, &rows);
         sum = 0;
         for (uint32_t k = 0; status == LAC_OK && reports && k < WORKERS; k++) {
-            const uint32_t said = ((const uint32_t *)reports)[k];
-            sum += said * said;
+            const uint32_t rank = ((const uint32_t *)reports)[k];
+            sum += rank * rank;
         }
         if (status == LAC_OK) {
-            status = train_meeting_decide(m, &sum, NULL, 0);
+            status = train_sync_broadcast(m, &sum, NULL, 0);
         }
     }
-    s->heard[w->rank] = sum;
+    s->received[w->rank] = sum;
     lac_transport_leave(w->transport);
     w->transport = NULL;
-    train_meeting_close(m);
+    train_sync_close(m);
     return status;
 }
 
-static void all_hear_what_worker_0_decides(void **state)
+static void all_receive_the_decision_of_worker_0(void **state)
 {
     (void)state;
     scene s = {0};
-    run(talk, &s);
+    run(gather_ranks, &s);
     for (uint32_t k = 0; k < WORKERS; k++) {
-        assert_int_equal(s.heard[k], 0 + 1 + 4 + 9 + 16);
+        assert_int_equal(s.received[k], 0 + 1 + 4 + 9 + 16);
     }
 }
 
 static lac_status average(test_worker *w)
 {
     scene *const s = w->context;
-    train_meeting *m = NULL;
-    lac_status status = open_meeting(w, 8, 8, &m);
+    train_sync *m = NULL;
+    lac_status status = open_sync(w, 8, 8, &m);
     if (status == LAC_OK) {
-        status = train_meeting_mean(
+        status = train_sync_mean(
             m, s->x + (size_t)w->rank * VALUES, VALUES, s->mean[w->rank],
             &s->distance[w->rank]);
     }
     lac_transport_leave(w->transport);
     w->transport = NULL;
-    train_meeting_close(m);
+    train_sync_close(m);
     return status;
 }
 
@@ -137,7 +138,7 @@ static void the_mean_and_the_distance_are_those_of_all_rows(void **state)
     clear(&s);
 }
 
-// The loop relies on this to test equal models once.
+// So the training loop may evaluate equal models once.
 static void equal_models_have_distance_0_and_are_their_mean(void **state)
 {
     (void)state;
@@ -156,7 +157,7 @@ static void equal_models_have_distance_0_and_are_their_mean(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_hear_what_worker_0_decides),
+        cmocka_unit_test(all_receive_the_decision_of_worker_0),
         cmocka_unit_test(the_mean_and_the_distance_are_those_of_all_rows),
         cmocka_unit_test(equal_models_have_distance_0_and_are_their_mean),
     };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Writes safetensors. The values go from the caller's memory to the file in
-// small pieces, twice: once for the checksum, which stands before them, and
-// once to be written.
+// Writes safetensors. Two passes go over the caller's values in small pieces:
+// the first computes the checksum, which precedes them in the file, the second
+// writes them.
 #include "train/safetensors.h"
 
 #include <assert.h>
@@ -21,7 +21,7 @@ enum {
     NUMBER_SIZE = 32,
 };
 
-// Beyond this, cJSON would write a number with an exponent.
+// cJSON writes larger numbers with an exponent.
 static const double LARGEST_OFFSET = 1e15;
 
 const char *train_dtype_name(train_dtype dtype)
@@ -46,7 +46,7 @@ lac_status train_tensor_bytes(
 {
     size_t bytes = t->dtype == TRAIN_F32 ? sizeof(float) : 1;
     bool empty = false, fits = true;
-    assert(t->dimension_count <= TRAIN_DIMENSIONS_MOST);
+    assert(t->dimension_count <= TRAIN_DIMENSIONS_MAX);
     for (size_t i = 0; i < t->dimension_count; i++) {
         empty = empty || t->dimensions[i] == 0;
         fits = fits && !__builtin_mul_overflow(bytes, t->dimensions[i], &bytes);
@@ -60,8 +60,8 @@ lac_status train_tensor_bytes(
     return LAC_OK;
 }
 
-// Where bytes of a file go: into the checksum, or out.
-typedef lac_status sink(void *to, const void *data, size_t len);
+// Receives the bytes of a file: to hash or to write them.
+typedef lac_status train_sink(void *to, const void *data, size_t len);
 
 static lac_status to_hash(void *to, const void *data, size_t len)
 {
@@ -74,11 +74,11 @@ static lac_status to_output(void *to, const void *data, size_t len)
     return data_output_append(to, data, len);
 }
 
-static lac_status pour_floats(const float *x, size_t n, sink *pour, void *to)
+static lac_status emit_floats(
+    const float *x, size_t n, train_sink *emit, void *to)
 {
     uint8_t piece[PIECE_VALUES * sizeof(float)];
-    lac_status status = LAC_OK;
-    for (size_t at = 0; status == LAC_OK && at < n; at += PIECE_VALUES) {
+    for (size_t at = 0; at < n; at += PIECE_VALUES) {
         const size_t count = n - at < PIECE_VALUES ? n - at : PIECE_VALUES;
         for (size_t i = 0; i < count; i++) {
             uint32_t bits;
@@ -88,13 +88,13 @@ static lac_status pour_floats(const float *x, size_t n, sink *pour, void *to)
                 (uint8_t)(bits >> 24)};
             memcpy(piece + i * sizeof(float), bytes, sizeof(bytes));
         }
-        status = pour(to, piece, count * sizeof(float));
+        LAC_TRY(emit(to, piece, count * sizeof(float)));
     }
-    return status;
+    return LAC_OK;
 }
 
-// Floats come first, so that they stand at multiples of their size, which some
-// readers need. Returns the tensor at place `at` of the file.
+// Returns tensor number `at` of the file. Floats come first, so that they are
+// aligned, which some readers need.
 static const train_tensor *tensor_at(const train_record *record, size_t at)
 {
     size_t floats = 0;
@@ -110,22 +110,20 @@ static const train_tensor *tensor_at(const train_record *record, size_t at)
     return t;
 }
 
-static lac_status pour_tensors(
-    const char *path, const train_record *record, sink *pour, void *to)
+static lac_status emit_tensors(
+    const char *path, const train_record *record, train_sink *emit, void *to)
 {
-    lac_status status = LAC_OK;
-    for (size_t i = 0; status == LAC_OK && i < record->tensor_count; i++) {
+    for (size_t i = 0; i < record->tensor_count; i++) {
         const train_tensor *const t = tensor_at(record, i);
         size_t len = 0;
-        status = train_tensor_bytes(path, t, &len);
-        if (status != LAC_OK || len == 0) {
-            continue;
+        LAC_TRY(train_tensor_bytes(path, t, &len));
+        if (len > 0 && t->dtype == TRAIN_F32) {
+            LAC_TRY(emit_floats(t->data, len / sizeof(float), emit, to));
+        } else if (len > 0) {
+            LAC_TRY(emit(to, t->data, len));
         }
-        status = t->dtype == TRAIN_F32
-                     ? pour_floats(t->data, len / sizeof(float), pour, to)
-                     : pour(to, t->data, len);
     }
-    return status;
+    return LAC_OK;
 }
 
 static bool add_metadata(cJSON *header, const train_record *record)
@@ -186,14 +184,11 @@ static lac_status fill_header(
     for (size_t i = 0; good && i < record->tensor_count; i++) {
         const train_tensor *const t = tensor_at(record, i);
         size_t len = 0;
-        lac_status status = train_tensor_bytes(path, t, &len);
-        if (status == LAC_OK && (double)at + (double)len > LARGEST_OFFSET) {
-            status = lac_fail(
+        LAC_TRY(train_tensor_bytes(path, t, &len));
+        if ((double)at + (double)len > LARGEST_OFFSET) {
+            return lac_fail(
                 LAC_ERR_INVALID, "%s: the tensors together are too large",
                 path);
-        }
-        if (status != LAC_OK) {
-            return status;
         }
         good = add_tensor(header, t, at, at + len);
         at += len;
@@ -202,7 +197,8 @@ static lac_status fill_header(
                 : lac_fail(LAC_ERR_NOMEM, "%s: no memory for a header", path);
 }
 
-// Puts the length before the header and blanks behind it. The caller frees.
+// Adds the length before the header and spaces after it. The caller frees
+// `*head_out`.
 static lac_status frame_header(
     const char *path, const char *text, uint8_t **head_out, size_t *len_out)
 {
@@ -210,11 +206,11 @@ static lac_status frame_header(
     const size_t len =
         (TRAIN_LENGTH_SIZE + text_len + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     const uint64_t header_len = len - TRAIN_LENGTH_SIZE;
-    if (header_len > TRAIN_HEADER_MOST) {
+    if (header_len > TRAIN_HEADER_MAX) {
         return lac_fail(
             LAC_ERR_INVALID,
             "%s: the header would have %" PRIu64 " bytes, expected at most %d",
-            path, header_len, TRAIN_HEADER_MOST);
+            path, header_len, TRAIN_HEADER_MAX);
     }
     uint8_t *const head = malloc(len);
     if (head == NULL) {
@@ -260,7 +256,7 @@ static lac_status put_checksum(
     }
     (void)XXH3_64bits_reset(state);
     (void)XXH3_64bits_update(state, head, len);
-    const lac_status status = pour_tensors(path, record, to_hash, state);
+    const lac_status status = emit_tensors(path, record, to_hash, state);
     char digits[TRAIN_DIGITS + 1];
     (void)snprintf(
         digits, sizeof(digits), "%016" PRIx64, XXH3_64bits_digest(state));
@@ -269,26 +265,28 @@ static lac_status put_checksum(
     return status;
 }
 
+static lac_status write_file(
+    const char *path, const train_record *record, const uint8_t *head,
+    size_t len)
+{
+    data_output output;
+    LAC_TRY(data_output_begin(&output, path));
+    // A failure of these ends the output.
+    LAC_TRY(data_output_append(&output, head, len));
+    LAC_TRY(emit_tensors(path, record, to_output, &output));
+    return data_output_commit(&output);
+}
+
 lac_status train_safetensors_write(const char *path, const train_record *record)
 {
     uint8_t *head = NULL;
     size_t len = 0;
-    data_output output;
     lac_status status = make_header(path, record, &head, &len);
     if (status == LAC_OK) {
         status = put_checksum(path, record, head, len);
     }
     if (status == LAC_OK) {
-        status = data_output_begin(&output, path);
-    }
-    if (status == LAC_OK) {
-        status = data_output_append(&output, head, len);
-        if (status == LAC_OK) {
-            status = pour_tensors(path, record, to_output, &output);
-        }
-        if (status == LAC_OK) {
-            status = data_output_commit(&output);
-        }
+        status = write_file(path, record, head, len);
     }
     free(head);
     return status;

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: MIT
-// What of a worker goes into a checkpoint, and the averaged model for others.
+// Saves and loads the checkpoint of a worker, and exports the averaged model.
 //
-// Parameters and statistics have the names that PyTorch gives them, so that a
-// worker's file can also be loaded there; the rest has names of our own.
+// Parameters and statistics have the names that PyTorch gives them, so that
+// other programs can load a worker's file too. The other tensors have names of
+// our own.
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/file.h"
 #include "train/checkpoint.h"
 #include "train/worker.h"
 
-enum { NUMBERS = 10, PATH_SIZE = 4096 };
+enum { NUMBERS = 10, MESSAGE_SIZE = 512 };
 
-// Numbers go through files as whole ones: seconds and losses by their bits.
+// The numbers of a file are integers; seconds and losses are stored as the bits
+// of a double.
 typedef struct numbers {
     uint64_t step, loss, labels, optimiser;
     uint64_t payload, wire, messages;
@@ -28,21 +31,21 @@ typedef struct contents {
     train_number list[NUMBERS];
 } contents;
 
-static uint64_t bits_of(double x)
+static uint64_t double_bits(double x)
 {
     uint64_t bits;
     memcpy(&bits, &x, sizeof(bits));
     return bits;
 }
 
-static double from_bits(uint64_t bits)
+static double double_from_bits(uint64_t bits)
 {
     double x;
     memcpy(&x, &bits, sizeof(x));
     return x;
 }
 
-// A vector in the order of the parameters, a tensor each.
+// Adds a vector in the order of the parameters, one tensor for each of them.
 static void add_parameters(
     contents *c, const train_worker *w, const char *prefix, float *x)
 {
@@ -102,23 +105,23 @@ static void list_numbers(contents *c)
     memcpy(c->list, list, sizeof(list));
 }
 
+// Lists all tensors and numbers of a worker. The caller frees c->tensors.
 static lac_status contents_init(contents *c, const train_worker *w)
 {
     static const char *const prefixes[] = {"optimiser.0.", "optimiser.1."};
     const nn_network *const net = train_compute_learner(w->compute);
-    const train_optimiser_memory memory =
-        train_optimiser_remembers(w->optimiser);
-    const size_t most = w->tensors * (1 + memory.count) +
-                        lac_layout_count(nn_network_statistics(net)) + 2;
-    *c = (contents){.tensors = calloc(most, sizeof(*c->tensors))};
+    const train_optimiser_state state = train_optimiser_get_state(w->optimiser);
+    const size_t count_max = w->tensors * (1 + state.count) +
+                             lac_layout_count(nn_network_statistics(net)) + 2;
+    *c = (contents){.tensors = calloc(count_max, sizeof(*c->tensors))};
     if (c->tensors == NULL) {
         return lac_fail(LAC_ERR_NOMEM, "no memory for a checkpoint");
     }
     add_parameters(c, w, NULL, w->x);
     add_statistics(c, w, w->running);
-    assert(memory.count <= sizeof(prefixes) / sizeof(prefixes[0]));
-    for (size_t k = 0; k < memory.count; k++) {
-        add_parameters(c, w, prefixes[k], memory.vector[k]);
+    assert(state.count <= sizeof(prefixes) / sizeof(prefixes[0]));
+    for (size_t k = 0; k < state.count; k++) {
+        add_parameters(c, w, prefixes[k], state.vector[k]);
     }
     add_vector(c, "carry", TRAIN_F32, w->carry, nn_network_carry(net));
     add_vector(c, "algorithm", TRAIN_U8, w->state, w->state_len);
@@ -131,117 +134,125 @@ static train_record record_of(const contents *c)
     return (train_record){c->tensors, c->count, c->list, NUMBERS};
 }
 
-static train_place place_of(const train_worker *w, uint64_t step)
+static train_place worker_place(const train_worker *w, uint64_t step)
 {
     return (train_place){w->run->plan.folder, step, w->rank, w->world};
 }
 
-static lac_status write_own(train_worker *w)
+static lac_status write_worker(train_worker *w)
 {
     contents c;
-    lac_status status = contents_init(&c, w);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(contents_init(&c, w));
     const train_usage u = train_worker_usage(w);
     c.values = (numbers){
         .step = w->step,
-        .loss = bits_of(w->loss),
+        .loss = double_bits(w->loss),
         .labels = w->labels,
-        .optimiser = *train_optimiser_remembers(w->optimiser).steps,
+        .optimiser = *train_optimiser_get_state(w->optimiser).steps,
         .payload = u.traffic.payload_bytes,
         .wire = u.traffic.wire_bytes,
         .messages = u.traffic.messages,
-        .compute = bits_of(u.compute_seconds),
-        .compress = bits_of(u.compress_seconds),
-        .wait = bits_of(u.wait_seconds),
+        .compute = double_bits(u.compute_seconds),
+        .compress = double_bits(u.compress_seconds),
+        .wait = double_bits(u.wait_seconds),
     };
-    status = lac_algorithm_save(w->algorithm, w->state, w->state_len);
+    lac_status status =
+        lac_algorithm_save(w->algorithm, w->state, w->state_len);
     if (status == LAC_OK) {
-        const train_place place = place_of(w, w->step);
+        const train_place place = worker_place(w, w->step);
         const train_record record = record_of(&c);
-        status = train_checkpoint_write(&place, &record);
+        status = train_checkpoint_explain(
+            place.folder, train_checkpoint_write(&place, &record));
     }
     free(c.tensors);
     return status;
 }
 
-// Worker 0 hears whether all could write, and then completes the set.
-static lac_status complete(train_worker *w, const train_report *reports)
+// Worker 0 makes the set the latest if all workers could write their files.
+static lac_status complete_set(train_worker *w, const train_report *reports)
 {
     const char *const folder = w->run->plan.folder;
-    w->agreed.failed = 0;
+    w->decision.failed = 0;
     for (uint32_t k = w->world; k > 0; k--) {
         if (reports[k - 1].failed != 0) {
-            w->agreed.failed = k;
+            w->decision.failed = k;
         }
     }
-    lac_status status = LAC_OK;
-    if (w->agreed.failed == 0) {
-        status = train_checkpoint_look(folder, w->step, w->world);
-        if (status == LAC_OK) {
-            status = train_checkpoint_commit(folder, w->step);
-        }
-        w->agreed.failed = status != LAC_OK;
-    } else {
+    if (w->decision.failed != 0) {
         train_checkpoint_discard(folder, w->step);
+        return LAC_OK;
     }
-    return status;
+    lac_status status = train_checkpoint_check_files(folder, w->step, w->world);
+    if (status == LAC_OK) {
+        status = train_checkpoint_commit(folder, w->step);
+    }
+    w->decision.failed = status != LAC_OK;
+    return train_checkpoint_explain(folder, status);
+}
+
+// Ends the run with the message of the failure and the checkpoint that is left.
+static lac_status checkpoint_failed(
+    const train_worker *w, lac_status status, const char *message)
+{
+    uint64_t step = 0;
+    if (train_checkpoint_latest(w->run->plan.folder, &step) != LAC_OK) {
+        return lac_fail(
+            status, "%s; the run ends without a checkpoint", message);
+    }
+    return lac_fail(
+        status,
+        "%s; the run ends, its last complete checkpoint is that of step "
+        "%" PRIu64,
+        message, step);
 }
 
 lac_status train_worker_save(train_worker *w)
 {
-    const lac_status written = write_own(w);
-    char sentence[512];
-    (void)snprintf(sentence, sizeof(sentence), "%s", lac_error_message());
-    train_report report = {.failed = written != LAC_OK};
+    char message[MESSAGE_SIZE];
+    train_report report = {0};
     const train_report *reports = NULL;
-    lac_status status = train_worker_meet(w, &report, &reports);
-    lac_status committed = LAC_OK;
-    if (status == LAC_OK && reports != NULL) {
-        committed = complete(w, reports);
-        if (committed != LAC_OK) {
-            (void)snprintf(
-                sentence, sizeof(sentence), "%s", lac_error_message());
+    lac_status failure = write_worker(w);
+    (void)snprintf(message, sizeof(message), "%s", lac_error_message());
+    report.failed = failure != LAC_OK;
+    LAC_TRY(train_worker_gather(w, &report, &reports));
+    if (reports != NULL) {
+        const lac_status status = complete_set(w, reports);
+        if (status != LAC_OK) {
+            failure = status;
+            (void)snprintf(message, sizeof(message), "%s", lac_error_message());
         }
     }
-    if (status == LAC_OK) {
-        status = train_worker_agree(w);
+    LAC_TRY(train_worker_broadcast(w));
+    if (failure != LAC_OK) {
+        return checkpoint_failed(w, failure, message);
     }
-    if (status != LAC_OK) {
-        return status;
-    }
-    if (written != LAC_OK || committed != LAC_OK) {
-        return lac_fail(
-            written != LAC_OK ? written : committed,
-            "%s; the run ends here, its last checkpoint is whole", sentence);
-    }
-    if (w->agreed.failed != 0) {
-        return lac_fail(
-            LAC_ERR_PEER, "worker %" PRIu32 " could not write its checkpoint",
-            w->agreed.failed - 1);
-    }
-    return LAC_OK;
+    return w->decision.failed == 0
+               ? LAC_OK
+               : lac_fail(
+                     LAC_ERR_PEER,
+                     "worker %" PRIu32 " could not write its checkpoint",
+                     w->decision.failed - 1);
 }
 
-static lac_status take_up(train_worker *w, const numbers *v)
+static lac_status restore_numbers(train_worker *w, const numbers *v)
 {
     w->step = v->step;
-    w->loss = from_bits(v->loss);
+    w->loss = double_from_bits(v->loss);
     w->labels = v->labels;
-    *train_optimiser_remembers(w->optimiser).steps = v->optimiser;
-    w->past = (train_usage){
+    *train_optimiser_get_state(w->optimiser).steps = v->optimiser;
+    w->usage_before = (train_usage){
         .traffic = {v->payload, v->wire, v->messages},
-        .compute_seconds = from_bits(v->compute),
-        .compress_seconds = from_bits(v->compress),
-        .wait_seconds = from_bits(v->wait),
+        .compute_seconds = double_from_bits(v->compute),
+        .compress_seconds = double_from_bits(v->compress),
+        .wait_seconds = double_from_bits(v->wait),
     };
     const uint64_t epochs = w->run->plan.epochs;
     if (w->step > w->total_steps) {
         return lac_fail(
             LAC_ERR_INVALID,
-            "%s: has made %" PRIu64 " steps of %" PRIu64
-            " an epoch, expected no more than the %" PRIu64 " epochs asked for",
+            "%s: has done %" PRIu64 " steps, %" PRIu64
+            " in an epoch, expected no more than the %" PRIu64
+            " epochs of --epochs",
             w->run->plan.folder, w->step, w->epoch_steps, epochs);
     }
     return lac_algorithm_load(w->algorithm, w->state, w->state_len);
@@ -250,21 +261,18 @@ static lac_status take_up(train_worker *w, const numbers *v)
 lac_status train_worker_load(train_worker *w, bool *found_out)
 {
     uint64_t step = 0;
+    contents c;
     lac_status status = train_checkpoint_latest(w->run->plan.folder, &step);
     *found_out = status == LAC_OK;
     if (status != LAC_OK) {
         return status == LAC_ERR_NOTFOUND ? LAC_OK : status;
     }
-    contents c;
-    status = contents_init(&c, w);
-    if (status != LAC_OK) {
-        return status;
-    }
-    const train_place place = place_of(w, step);
+    LAC_TRY(contents_init(&c, w));
+    const train_place place = worker_place(w, step);
     const train_record record = record_of(&c);
     status = train_checkpoint_read(&place, &record);
     if (status == LAC_OK) {
-        status = take_up(w, &c.values);
+        status = restore_numbers(w, &c.values);
     }
     free(c.tensors);
     return status;
@@ -272,23 +280,21 @@ lac_status train_worker_load(train_worker *w, bool *found_out)
 
 lac_status train_worker_export(train_worker *w)
 {
-    char path[PATH_SIZE];
+    char path[DATA_PATH_SIZE];
     contents c;
+    const char *const folder = w->run->plan.folder;
     if (w->rank != 0) {
         return LAC_OK;
     }
-    lac_status status = contents_init(&c, w);
-    if (status != LAC_OK) {
-        return status;
-    }
+    LAC_TRY(data_path_join(path, folder, "model.safetensors"));
+    LAC_TRY(contents_init(&c, w));
     c.count = 0;
     add_parameters(&c, w, NULL, w->gradient);
     add_statistics(&c, w, w->mean_running);
     c.values.step = w->step;
-    (void)snprintf(
-        path, sizeof(path), "%s/model.safetensors", w->run->plan.folder);
     const train_record record = {c.tensors, c.count, c.list, 1};
-    status = train_safetensors_write(path, &record);
+    const lac_status status = train_checkpoint_explain(
+        folder, train_safetensors_write(path, &record));
     free(c.tensors);
     return status;
 }

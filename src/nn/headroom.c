@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// A mapping that is made and removed at once, without touching its pages, shows
+// that the memory could be allocated. The largest need of a single call that we
+// measured (oneDNN 2.7, all models of models.def) is 7.4 MB.
+#define _DEFAULT_SOURCE // MAP_ANONYMOUS
+#include "nn/headroom.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+enum { HEADROOM_MB = 32 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+lac_status nn_headroom_check(void)
+{
+    const size_t len = (size_t)HEADROOM_MB << 20;
+    void *const block = mmap(
+        NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (block == MAP_FAILED) {
+        return lac_fail(
+            LAC_ERR_NOMEM,
+            "less than %d MB of memory are left, which a network needs for the "
+            "code that oneDNN generates; raise the memory limit, or use fewer "
+            "workers or a smaller batch",
+            HEADROOM_MB);
+    }
+    (void)munmap(block, len);
+    return LAC_OK;
+}
+
+void nn_headroom_lock(void)
+{
+    (void)pthread_mutex_lock(&lock);
+}
+
+void nn_headroom_unlock(void)
+{
+    (void)pthread_mutex_unlock(&lock);
+}
