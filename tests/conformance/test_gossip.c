@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Every model algorithm gives the same bits however it is called, allocates
-// nothing in a round and sends what it says it costs.
+// nothing in a round and sends what its cost states.
 #include "gossip.h"
 
 enum { ROUNDS = 8, FIRST_RESUME = 3, SECOND_RESUME = 6 };

@@ -63,7 +63,7 @@ static lac_status refuse_nonfinite(gradient_worker *w)
         const lac_status status = lac_algorithm_load(w->a, state, h.len);
         refused += status == LAC_ERR_CORRUPT &&
                    strstr(lac_error_message(), "that is not finite") != NULL;
-        if (status == LAC_OK) { // a round number, say
+        if (status == LAC_OK) { // such as a round number
             LAC_TRY(lac_algorithm_load(w->a, h.saved, h.len));
         }
     }

@@ -64,7 +64,7 @@ static void assert_payload(const char *compressor, uint64_t expected)
 }
 
 // Shared keys need no indices, and counts do not count.
-static void a_payload_is_what_the_compressor_says(void **state)
+static void a_payload_is_the_compressors(void **state)
 {
     (void)state;
     assert_payload("identity", 4 * 60);
@@ -77,7 +77,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_lost),
-        cmocka_unit_test(a_payload_is_what_the_compressor_says),
+        cmocka_unit_test(a_payload_is_the_compressors),
     };
     return cmocka_run_group_tests_name("error_feedback", tests, NULL, NULL);
 }

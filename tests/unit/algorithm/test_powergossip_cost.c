@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is sent for ResNet-20, to the float, as cost says and as it happens.
+// The traffic for ResNet-20, to the float: as cost states it and as it is sent.
 #include "workers.h"
 
 #include <math.h>
@@ -127,17 +127,17 @@ static void messages_and_phases_count_iterations(void **state)
     assert_true(cost.phases == 4);
 }
 
-// What the workers are told, and what they sent after each of two rounds.
-typedef struct meeting {
+// The settings of the workers, and their traffic after each of two rounds.
+typedef struct job {
     const char *spec;
     const lac_layout *layout;
     lac_topology *topology;
     lac_traffic after[2];
-} meeting;
+} job;
 
-static lac_status meet(test_worker *w)
+static lac_status job_body(test_worker *w)
 {
-    meeting *const m = w->context;
+    job *const m = w->context;
     lac_algorithm *a = NULL;
     lac_algorithm_options o = lac_algorithm_options_default();
     o.spec = m->spec;
@@ -169,13 +169,13 @@ static lac_status meet(test_worker *w)
     return status;
 }
 
-static void run_meeting(meeting *m)
+static void run_job(job *m)
 {
     test_worker workers[WORKERS];
     lac_layout *const layout = resnet_20();
     m->layout = layout;
     assert_ok(lac_topology_open(&m->topology, "ring", WORKERS, 1));
-    run_workers(WORKERS, meet, m, workers);
+    run_workers(WORKERS, job_body, m, workers);
     assert_all_ok(workers, WORKERS);
     lac_topology_close(m->topology);
     lac_layout_close(layout);
@@ -184,15 +184,15 @@ static void run_meeting(meeting *m)
 static void traffic_is_the_cost(void **state)
 {
     (void)state;
-    meeting one = {.spec = "powergossip"};
-    run_meeting(&one);
+    job one = {.spec = "powergossip"};
+    run_job(&one);
     const uint64_t odd = 4 * NEIGHBOURS * (ROWS_SUM + VECTORS);
     const uint64_t even = 4 * NEIGHBOURS * (COLS_SUM + VECTORS);
     assert_int_equal(one.after[0].payload_bytes, odd);
     assert_int_equal(one.after[1].payload_bytes, odd + even);
     assert_int_equal(one.after[1].messages, 2 * NEIGHBOURS);
-    meeting four = {.spec = "powergossip:iterations=4"};
-    run_meeting(&four);
+    job four = {.spec = "powergossip:iterations=4"};
+    run_job(&four);
     assert_int_equal(
         four.after[0].payload_bytes,
         4 * NEIGHBOURS * (2 * (ROWS_SUM + COLS_SUM) + VECTORS));

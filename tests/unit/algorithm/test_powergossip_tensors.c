@@ -18,7 +18,7 @@ static float updates[WORKERS * VALUES], plain[WORKERS * VALUES];
 
 static uint64_t messages; // of worker 0
 
-typedef struct meeting {
+typedef struct job {
     const char *spec;
     const lac_layout *layout;
     lac_topology *topology;
@@ -27,10 +27,10 @@ typedef struct meeting {
     bool updated; // with local steps
     size_t first; // the tensors that take part
     size_t last;
-} meeting;
+} job;
 
 static lac_status mix_one(
-    const meeting *m, lac_algorithm *a, uint64_t round, const lac_slice *slices,
+    const job *m, lac_algorithm *a, uint64_t round, const lac_slice *slices,
     const float *const *steps)
 {
     const size_t count = m->last - m->first + 1;
@@ -47,9 +47,9 @@ static lac_status mix_one(
     return status;
 }
 
-static lac_status meet(test_worker *w)
+static lac_status job_body(test_worker *w)
 {
-    const meeting *const m = w->context;
+    const job *const m = w->context;
     lac_algorithm *a = NULL;
     lac_algorithm_options o = lac_algorithm_options_default();
     lac_slice slices[TENSORS];
@@ -82,7 +82,7 @@ static lac_status meet(test_worker *w)
 }
 
 // Always starts from the same values.
-static void run_meeting(meeting m)
+static void run_job(job m)
 {
     test_worker workers[WORKERS];
     lac_layout *layout;
@@ -91,7 +91,7 @@ static void run_meeting(meeting m)
     assert_int_equal(lac_layout_values(layout), VALUES);
     assert_ok(lac_topology_open(&m.topology, "ring", WORKERS, 1));
     m.layout = layout;
-    run_workers(WORKERS, meet, &m, workers);
+    run_workers(WORKERS, job_body, &m, workers);
     assert_all_ok(workers, WORKERS);
     lac_topology_close(m.topology);
     lac_layout_close(layout);
@@ -114,7 +114,7 @@ static int set_up(void **state)
 static void vectors_gossip_exactly(void **state)
 {
     (void)state;
-    run_meeting((meeting){
+    run_job((job){
         .spec = "powergossip:rate=1.5,iterations=2",
         .rounds = 1,
         .last = TENSORS - 1,
@@ -134,7 +134,7 @@ static void vectors_gossip_exactly(void **state)
 static void vectors_alone_need_one_exchange(void **state)
 {
     (void)state;
-    run_meeting((meeting){
+    run_job((job){
         .spec = "powergossip:iterations=3",
         .rounds = 2,
         .first = 1,
@@ -151,11 +151,11 @@ static void a_local_step_is_added_last(void **state)
     static const char *const specs[] = {
         "powergossip", "powergossip:rank=3", "powergossip:rank=2,iterations=2"};
     for (size_t s = 0; s < 3; s++) {
-        meeting m = {.spec = specs[s], .rounds = 1, .last = TENSORS - 1};
-        run_meeting(m);
+        job m = {.spec = specs[s], .rounds = 1, .last = TENSORS - 1};
+        run_job(m);
         memcpy(plain, x, sizeof(x));
         m.updated = true;
-        run_meeting(m);
+        run_job(m);
         for (size_t i = 0; i < WORKERS * VALUES; i++) {
             assert_true(x[i] == plain[i] + updates[i]);
         }
@@ -169,16 +169,16 @@ static void grouping_does_not_matter(void **state)
         "powergossip", "powergossip:rank=2,iterations=3",
         "powergossip:warm-start=no"};
     for (size_t s = 0; s < 3; s++) {
-        meeting m = {
+        job m = {
             .spec = specs[s],
             .rounds = 5,
             .last = TENSORS - 1,
             .updated = true,
         };
-        run_meeting(m);
+        run_job(m);
         memcpy(plain, x, sizeof(x));
         m.apart = true;
-        run_meeting(m);
+        run_job(m);
         assert_memory_equal(x, plain, sizeof(x));
     }
 }

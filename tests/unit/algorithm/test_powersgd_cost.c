@@ -68,7 +68,7 @@ static lac_cost cost_of(const char *spec)
     return cost;
 }
 
-static void resnet18_costs_what_the_paper_says(void **state)
+static void resnet18_costs_what_the_paper_states(void **state)
 {
     (void)state;
     static const struct {
@@ -113,7 +113,7 @@ static void memory_is_two_models_or_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(resnet18_costs_what_the_paper_says),
+        cmocka_unit_test(resnet18_costs_what_the_paper_states),
         cmocka_unit_test(two_exchanges_or_one),
         cmocka_unit_test(memory_is_two_models_or_none),
     };

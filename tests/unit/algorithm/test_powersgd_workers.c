@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // PowerSGD by several workers: it is one worker with the mean gradient, and
-// what they have not been told is in their memories.
+// their memories hold what was not delivered.
 #include "powersgd_test.h"
 
 enum { ROUNDS = 6 };
 
-// A voyage of several workers with normal gradients.
-typedef struct crew {
+// A job of several workers with normal gradients.
+typedef struct job {
     const char *spec;
     uint32_t workers;
     size_t rank;
@@ -14,7 +14,7 @@ typedef struct crew {
     float results[WORKERS_MAX][ROUNDS][ALL];
     double errors[WORKERS_MAX][N];
     lac_traffic traffic[WORKERS_MAX];
-} crew;
+} job;
 
 static void fill_gradient(uint32_t rank, uint64_t round, float *g)
 {
@@ -35,7 +35,7 @@ static void fill_mean(uint64_t round, float *g)
     }
 }
 
-static lac_status reduce_all_rounds(crew *c, uint32_t rank, lac_algorithm *a)
+static lac_status reduce_all_rounds(job *c, uint32_t rank, lac_algorithm *a)
 {
     for (uint64_t round = 0; round < ROUNDS; round++) {
         float g[ALL];
@@ -57,9 +57,9 @@ static lac_status reduce_all_rounds(crew *c, uint32_t rank, lac_algorithm *a)
     return LAC_OK;
 }
 
-static lac_status crew_body(test_worker *w)
+static lac_status job_body(test_worker *w)
 {
-    crew *const c = w->context;
+    job *const c = w->context;
     lac_layout *layout = NULL;
     lac_algorithm *a = NULL;
     lac_status status = lac_layout_open(&layout, both_tensors, 2);
@@ -77,10 +77,10 @@ static lac_status crew_body(test_worker *w)
     return status;
 }
 
-static void crew_run(crew *c)
+static void job_run(job *c)
 {
     test_worker workers[WORKERS_MAX];
-    run_workers(c->workers, crew_body, c, workers);
+    run_workers(c->workers, job_body, c, workers);
     assert_all_ok(workers, c->workers);
     for (uint32_t rank = 1; rank < c->workers; rank++) {
         assert_memory_equal(
@@ -88,7 +88,7 @@ static void crew_run(crew *c)
     }
 }
 
-static crew many, one;
+static job many, one;
 
 // P is made of sums that differ by roundings, near 1e-7 of them; a gap between
 // singular values of a few percent makes that 1e-5 of the factors at most.
@@ -99,10 +99,10 @@ static void workers_are_one_worker_with_the_mean(void **state)
         "powersgd", "powersgd:rank=4", "powersgd:rank=3,alternating=yes",
         "powersgd:rank=2,error-feedback=no", "powersgd:rank=2,warm-start=no"};
     for (size_t k = 0; k < sizeof(specs) / sizeof(*specs); k++) {
-        many = (crew){.spec = specs[k], .workers = WORKERS_MAX};
-        one = (crew){.spec = specs[k], .workers = 1, .mean = true};
-        crew_run(&many);
-        crew_run(&one);
+        many = (job){.spec = specs[k], .workers = WORKERS_MAX};
+        one = (job){.spec = specs[k], .workers = 1, .mean = true};
+        job_run(&many);
+        job_run(&one);
         for (size_t round = 0; round < ROUNDS; round++) {
             const float *const x = one.results[0][round];
             assert_true(
@@ -122,8 +122,8 @@ static void what_was_not_delivered_is_in_the_memories(void **state)
         "powersgd:rank=4,warm-start=no"};
     for (size_t k = 0; k < sizeof(specs) / sizeof(*specs); k++) {
         double left[N] = {0};
-        many = (crew){.spec = specs[k], .workers = WORKERS_MAX, .rank = 4};
-        crew_run(&many);
+        many = (job){.spec = specs[k], .workers = WORKERS_MAX, .rank = 4};
+        job_run(&many);
         for (uint64_t round = 0; round < ROUNDS; round++) {
             for (uint32_t rank = 0; rank < WORKERS_MAX; rank++) {
                 float g[ALL];
@@ -154,8 +154,8 @@ static void what_was_not_delivered_is_in_the_memories(void **state)
 static void memories_hold_the_workers_own_residual(void **state)
 {
     (void)state;
-    many = (crew){.spec = "powersgd:rank=1", .workers = WORKERS_MAX, .rank = 1};
-    crew_run(&many);
+    many = (job){.spec = "powersgd:rank=1", .workers = WORKERS_MAX, .rank = 1};
+    job_run(&many);
     const float *const last = many.results[0][ROUNDS - 1];
     for (uint32_t rank = 0; rank < WORKERS_MAX; rank++) {
         double product = 0, size = 0;
@@ -180,10 +180,10 @@ static void memories_hold_the_workers_own_residual(void **state)
 static void vectors_are_the_exact_mean(void **state)
 {
     (void)state;
-    many = (crew){.spec = "powersgd:rank=2", .workers = WORKERS_MAX};
-    one = (crew){.spec = "allreduce", .workers = WORKERS_MAX};
-    crew_run(&many);
-    crew_run(&one);
+    many = (job){.spec = "powersgd:rank=2", .workers = WORKERS_MAX};
+    one = (job){.spec = "allreduce", .workers = WORKERS_MAX};
+    job_run(&many);
+    job_run(&one);
     for (size_t round = 0; round < ROUNDS; round++) {
         assert_memory_equal(
             many.results[0][round] + N, one.results[0][round] + N,
@@ -207,8 +207,8 @@ static void bytes_are_those_of_the_factors(void **state)
         {"powersgd:rank=16", ROUNDS * ALL, ROUNDS},
     };
     for (size_t k = 0; k < sizeof(table) / sizeof(*table); k++) {
-        many = (crew){.spec = table[k].spec, .workers = 3};
-        crew_run(&many);
+        many = (job){.spec = table[k].spec, .workers = 3};
+        job_run(&many);
         for (uint32_t rank = 0; rank < 3; rank++) {
             assert_int_equal(
                 many.traffic[rank].payload_bytes,

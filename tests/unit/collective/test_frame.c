@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Frames: the bytes of a header, and what is refused with which sentence.
+// Frames: the bytes of a header, and the message of each refusal.
 #include "lac_test.h"
 
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static lac_status check_bytes(const uint8_t *bytes, size_t len)
     return status;
 }
 
-// What the receiver says of a message framed as `as`.
+// Returns the result of the check of a message framed as `as`.
 static lac_status check_as(const laci_frame *as)
 {
     uint8_t message[MESSAGE];
@@ -61,9 +61,9 @@ static lac_status check_as(const laci_frame *as)
 }
 
 // A frame that was not meant for the receiver, or not for now.
-static void assert_astray(const laci_frame *other, const char *sentence)
+static void assert_astray(const laci_frame *other, const char *text)
 {
-    assert_fails(check_as(other), LAC_ERR_PEER, sentence);
+    assert_fails(check_as(other), LAC_ERR_PEER, text);
 }
 
 static void headers_have_these_bytes(void **state)
@@ -142,7 +142,7 @@ static void every_truncation_is_refused(void **state)
         "frame from worker 3: body has 38 bytes, its header states 37");
 }
 
-static void damage_is_told_by_place(void **state)
+static void damage_is_located(void **state)
 {
     (void)state;
     uint8_t message[MESSAGE];
@@ -209,7 +209,7 @@ int main(void)
         cmocka_unit_test(a_frame_for_anyone_is_good_for_all),
         cmocka_unit_test(every_altered_byte_is_refused),
         cmocka_unit_test(every_truncation_is_refused),
-        cmocka_unit_test(damage_is_told_by_place),
+        cmocka_unit_test(damage_is_located),
         cmocka_unit_test(another_run_is_named),
         cmocka_unit_test(another_moment_is_named),
     };

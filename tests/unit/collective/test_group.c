@@ -9,7 +9,7 @@
 enum { ROUNDS = 5, LENGTH = 8 };
 
 // The payload that `from` writes for `to` in a round: its length and bytes
-// tell them apart.
+// distinguish them.
 static size_t fill(uint32_t from, uint32_t to, uint64_t round, uint8_t *out)
 {
     const size_t len = (size_t)round + (size_t)40 * from + (size_t)3 * to;
@@ -39,7 +39,7 @@ static lac_status expect_payload(
     return LAC_OK;
 }
 
-// The message of tell_the_ring.
+// The message of send_to_ring.
 static lac_status expect_news(laci_reader *r, uint64_t round)
 {
     const uint8_t *bytes;
@@ -59,7 +59,7 @@ static lac_status expect_pair(laci_reader *r, uint64_t round)
     return laci_reader_done(r);
 }
 
-static lac_status tell_the_ring(test_worker *w)
+static lac_status send_to_ring(test_worker *w)
 {
     lac_edge peers[2];
     laci_reader readers[2];
@@ -93,11 +93,11 @@ static void neighbours_hear_the_same_message(void **state)
 {
     (void)state;
     for (size_t i = 0; i < WORLD_COUNT; i++) {
-        run_all(worlds[i], tell_the_ring, NULL);
+        run_all(worlds[i], send_to_ring, NULL);
     }
 }
 
-static lac_status tell_each(test_worker *w)
+static lac_status send_to_each(test_worker *w)
 {
     lac_edge peers[2];
     laci_reader readers[2];
@@ -128,7 +128,7 @@ static void each_neighbour_hears_its_own_message(void **state)
 {
     (void)state;
     for (size_t i = 0; i < WORLD_COUNT; i++) {
-        run_all(worlds[i], tell_each, NULL);
+        run_all(worlds[i], send_to_each, NULL);
     }
 }
 
@@ -161,7 +161,7 @@ static void the_next_message_does_not_touch_the_last(void **state)
     }
 }
 
-static lac_status tell_nothing(test_worker *w)
+static lac_status send_nothing(test_worker *w)
 {
     lac_edge peers[2];
     laci_reader readers[WORKERS_MAX];
@@ -188,7 +188,7 @@ static void messages_may_be_empty(void **state)
 {
     (void)state;
     for (size_t i = 0; i < WORLD_COUNT; i++) {
-        run_all(worlds[i], tell_nothing, NULL);
+        run_all(worlds[i], send_nothing, NULL);
     }
 }
 
@@ -288,7 +288,7 @@ static lac_status a_bit_of_everything(test_worker *w)
     double y[2] = {0};
     laci_reader readers[WORKERS_MAX];
     const size_t before = test_thread_allocations;
-    LAC_TRY(tell_the_ring(w));
+    LAC_TRY(send_to_ring(w));
     for (uint64_t round = 10; round < 20; round++) {
         write_payload(laci_group_message(w->group, 0), w->rank, 0, round);
         LAC_TRY(laci_group_gather(w->group, round, 0, readers));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // When one worker is elsewhere, sends rubbish or does not come, every worker
-// fails with a message that says so, and long before the timeout if it can.
+// fails with a message that names it, and long before the timeout if it can.
 #include "groups.h"
 
 #include "collective/frame.h"
@@ -216,7 +216,7 @@ static lac_status send_damaged(test_worker *w, uint8_t change, size_t missing)
     const double deadline = lac_transport_now(w->transport) + 60;
     LAC_TRY(
         lac_transport_exchange(w->transport, &send, 1, &receive, 1, deadline));
-    receive = (lac_receive){.peer = 1}; // worker 1 has nothing more to say
+    receive = (lac_receive){.peer = 1}; // worker 1 sends nothing more
     return lac_transport_exchange(w->transport, NULL, 0, &receive, 1, deadline);
 }
 

@@ -179,7 +179,7 @@ static void doubles_keep_their_precision_and_do_not_count(void **state)
     }
 }
 
-// A group that did not say how much it sums gets by with small pieces.
+// A group whose options have no sum_max uses small pieces.
 static void sums_larger_than_planned_are_right(void **state)
 {
     (void)state;
