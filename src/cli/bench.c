@@ -118,6 +118,7 @@ typedef struct subject {
     lac_shape shape;
     uint8_t *payload;
     size_t cap, len;
+    float max_magnitude; // of the values, as an algorithm knows it
 } subject;
 
 static lac_status encode(const cli_bench *b, subject *s, const lac_key *key)
@@ -135,8 +136,8 @@ static lac_status decode_add(const cli_bench *b, subject *s, const lac_key *key)
 static lac_status encode_add(const cli_bench *b, subject *s, const lac_key *key)
 {
     size_t len;
-    const lac_status status =
-        lac_memory_encode(s->memory, key, b->x, s->payload, s->cap, &len);
+    const lac_status status = lac_memory_encode_bounded(
+        s->memory, key, b->x, s->max_magnitude, s->payload, s->cap, &len);
     return status == LAC_OK ? lac_memory_settle(s->memory, key, s->payload, len)
                             : status;
 }
@@ -224,6 +225,9 @@ lac_status cli_bench_measure(
         return status;
     }
     size_t at = 0;
+    for (size_t i = 0; i < b->n; i++) {
+        s.max_magnitude = fmaxf(s.max_magnitude, fabsf(b->x[i]));
+    }
     s.cap = lac_compressor_bound(c, s.shape, LAC_SCOPE_SHARED);
     void *const block =
         aligned_alloc(LARGE_PAGE, (s.cap / LARGE_PAGE + 2) * LARGE_PAGE);
