@@ -36,10 +36,11 @@ typedef struct lac_edge {
 /// What the mixing matrix does to disagreement. For a graph that varies, W is
 /// the product over one period. A single worker has gap 1 and zeros.
 typedef struct lac_spectrum {
-    double lambda2; ///< The second largest eigenvalue of W.
-    double lambdan; ///< The smallest eigenvalue of W.
-    double gap;     ///< 1 - max(|lambda2|, |lambdan|)
-    double beta;    ///< The 2-norm of I - W.
+    double lambda2;     ///< The second largest eigenvalue of W.
+    double lambdan;     ///< The smallest eigenvalue of W.
+    double gap;         ///< 1 - max(|lambda2|, |lambdan|)
+    double beta;        ///< The 2-norm of I - W.
+    double reserved[4]; ///< 0. Room to grow.
 } lac_spectrum;
 
 /// lac_topology_open builds the network that `spec` names for `workers`
