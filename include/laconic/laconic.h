@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The public interface of laconic. Include this header only; those it pulls in
-// stand in the order of the layers.
+// The public interface of laconic. Include this header only. It includes the
+// others in the order of the layers.
 #ifndef LACONIC_LACONIC_H
 #define LACONIC_LACONIC_H
 

@@ -11,8 +11,8 @@
 extern "C" {
 #endif
 
-// A model is one flat vector of floats. A layout says which tensors it is made
-// of, in order: name, rows, columns. A convolution is seen as
+// A model is one flat vector of floats. A layout lists the tensors in it, in
+// order: name, rows, columns. A convolution is a matrix of
 // out x (in * height * width), a vector has one column.
 //
 //     lac_tensor tensors[] = {{"weight", {512, 784}}, {"bias", {512, 1}}};
@@ -20,13 +20,13 @@ extern "C" {
 //     lac_layout_tensor(layout, 1)->offset;        // 401408
 //     lac_layout_close(layout);
 //
-// Memory: the layout copies what it is given. Threads: a layout never changes
+// Memory: the layout copies its arguments. Threads: a layout never changes
 // after open, so any number of threads may read it.
 
-/// The most values any call accepts; a compressor may accept fewer.
+/// The maximum number of values of any call; a compressor may accept fewer.
 #define LAC_VALUES_MAX (SIZE_MAX / 64)
 
-/// The size of a tensor seen as a matrix.
+/// The size of a tensor as a matrix.
 typedef struct lac_shape {
     size_t rows;
     size_t cols;
@@ -50,15 +50,17 @@ typedef struct lac_tensor {
 typedef struct lac_layout lac_layout;
 
 /// lac_layout_open makes a layout of `count` tensors, in that order. Names
-/// must be unique, not empty, and printable without blanks, commas and #.
+/// must be unique, not empty, and printable without blanks, commas and #. On
+/// failure `*out` is NULL.
 /// Fails with LAC_ERR_INVALID (the message names the tensor) or LAC_ERR_NOMEM.
 LAC_FALLIBLE lac_status
 lac_layout_open(lac_layout **out, const lac_tensor *tensors, size_t count);
 
-/// lac_layout_parse makes a layout from text[0..len): a line a tensor, each
-/// with its name, rows and columns between blanks or commas. Empty lines and
-/// what follows a # are passed over; columns left out are 1. Fails with
-/// LAC_ERR_INVALID (the message names the line) or LAC_ERR_NOMEM.
+/// lac_layout_parse makes a layout from text[0..len). Each line describes one
+/// tensor: name, rows and columns, separated by blanks or commas. Columns may
+/// be omitted and are then 1. A # begins a comment; empty lines are skipped. On
+/// failure `*out` is NULL.
+/// Fails with LAC_ERR_INVALID (the message names the line) or LAC_ERR_NOMEM.
 LAC_FALLIBLE lac_status
 lac_layout_parse(lac_layout **out, const char *text, size_t len);
 
@@ -79,8 +81,8 @@ LAC_API const lac_tensor *lac_layout_tensor(
 LAC_API const lac_tensor *lac_layout_find(
     const lac_layout *layout, const char *name);
 
-/// lac_layout_hash returns a number that layouts with the same tensors in the
-/// same order share, and others only by chance, one in 2^64.
+/// lac_layout_hash returns a hash of the names and shapes of all tensors, in
+/// order. Two different layouts collide with probability 2^-64.
 LAC_API uint64_t lac_layout_hash(const lac_layout *layout);
 
 #ifdef __cplusplus

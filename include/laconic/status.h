@@ -6,18 +6,18 @@
 extern "C" {
 #endif
 
-// What a call that can fail returns, and what it has to say about it.
+// The status of a call that can fail, and the message of a failure.
 //
 //     if (lac_compressor_open(&c, spec, LAC_FORM_PLAIN) != LAC_OK) {
 //         fprintf(stderr, "%s\n", lac_error_message());
 //     }
 //
-// Threads: the sentence belongs to the thread whose call failed.
+// Threads: each thread has its own message.
 
-/// Marks a symbol the shared library exports. Everything else is hidden.
+/// Marks a symbol that the shared library exports. All others are hidden.
 #define LAC_API __attribute__((visibility("default")))
 
-/// Marks an exported function that can fail: its result must be looked at.
+/// Marks an exported function that can fail: its result must be used.
 #define LAC_FALLIBLE LAC_API __attribute__((warn_unused_result))
 
 /// Every status, its value and its meaning. Values are part of the ABI: add at
@@ -28,9 +28,9 @@ extern "C" {
     X(LAC_ERR_NOMEM, -2, "out of memory")                                      \
     X(LAC_ERR_NOTFOUND, -3, "nothing of that kind has this name")              \
     X(LAC_ERR_SPACE, -4, "the destination buffer is too small")                \
-    X(LAC_ERR_CORRUPT, -5, "the bytes are not what the format allows")         \
+    X(LAC_ERR_CORRUPT, -5, "the bytes break the rules of the format")          \
     X(LAC_ERR_UNSUPPORTED, -6, "this machine or build cannot do that")         \
-    X(LAC_ERR_PEER, -7, "a worker is gone, silent or speaks of something else")
+    X(LAC_ERR_PEER, -7, "a worker is gone, silent or sends unexpected messages")
 
 typedef enum lac_status {
 #define LAC_STATUS_VALUE(name, value, text) name = (value),
@@ -38,18 +38,18 @@ typedef enum lac_status {
 #undef LAC_STATUS_VALUE
 } lac_status;
 
-/// lac_status_text returns a static sentence for `status`, never NULL.
+/// lac_status_text returns a static description of `status`, never NULL.
 LAC_API const char *lac_status_text(lac_status status);
 
-/// lac_error_message returns the sentence of the last call that failed on this
+/// lac_error_message returns the message of the last call that failed on this
 /// thread, such as "natural: payload has 4 bytes, expected 9". It is valid
 /// until the next failing call on the same thread, and empty before the first.
 LAC_API const char *lac_error_message(void);
 
-/// lac_fail records the sentence for lac_error_message and returns `status`.
-/// The function that first knows what went wrong calls it, once; those further
-/// up only forward the status. A sentence names the thing, what was found and
-/// what was expected, in lower case and without a full stop.
+/// lac_fail records the message for lac_error_message and returns `status`. The
+/// function that detects the error calls it; its callers only forward the
+/// status. A message names the plug-in or argument, the value found and the
+/// value expected, in lower case and without a full stop.
 LAC_FALLIBLE lac_status lac_fail(lac_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Layouts: the ordered list of a model's tensors.
+// Layouts: the ordered list of a model's tensors, from an array or from text.
 #include <laconic/layout.h>
 
 #include <stdbool.h>
@@ -13,6 +13,9 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "base/words.h"
+
+enum { DIGITS_MAX = 19, SHOWN_MAX = 40 };
 
 struct lac_layout {
     size_t count;
@@ -41,7 +44,7 @@ static bool printable(const char *name)
     return true;
 }
 
-static lac_status check_tensor(const lac_tensor *tensor, size_t index)
+static lac_status check_name(const lac_tensor *tensor, size_t index)
 {
     if (tensor->name == NULL || tensor->name[0] == '\0' ||
         !printable(tensor->name)) {
@@ -55,12 +58,12 @@ static lac_status check_tensor(const lac_tensor *tensor, size_t index)
 }
 
 // One block holds everything: the tensors, the order by name, the names.
-static lac_status allocate(
+static lac_status layout_allocate(
     lac_layout **out, const lac_tensor *tensors, size_t count)
 {
     size_t names = 0;
     for (size_t i = 0; i < count; i++) {
-        LAC_TRY(check_tensor(&tensors[i], i));
+        LAC_TRY(check_name(&tensors[i], i));
         names += strlen(tensors[i].name) + 1;
     }
     size_t size, order;
@@ -82,7 +85,7 @@ static lac_status allocate(
     return LAC_OK;
 }
 
-static lac_status fill(lac_layout *layout, const lac_tensor *tensors)
+static lac_status layout_fill(lac_layout *layout, const lac_tensor *tensors)
 {
     char *name = layout->names;
     for (size_t i = 0; i < layout->count; i++) {
@@ -150,8 +153,12 @@ lac_status lac_layout_open(
 {
     *out = NULL;
     lac_layout *layout = NULL;
-    LAC_TRY(allocate(&layout, tensors, count));
-    lac_status status = fill(layout, tensors);
+    if (tensors == NULL && count > 0) {
+        return lac_fail(
+            LAC_ERR_INVALID, "layout: the array of %zu tensors is NULL", count);
+    }
+    LAC_TRY(layout_allocate(&layout, tensors, count));
+    lac_status status = layout_fill(layout, tensors);
     if (status == LAC_OK) {
         status = sort_by_name(layout);
     }
@@ -162,6 +169,89 @@ lac_status lac_layout_open(
     layout->hash = hash_of(layout);
     *out = layout;
     return LAC_OK;
+}
+
+static bool read_size(laci_words word, size_t *out)
+{
+    uint64_t value;
+    const bool whole = laci_read_whole(word, DIGITS_MAX, &value);
+    *out = whole ? (size_t)value : *out;
+    return whole;
+}
+
+// Reads "name rows [columns]" and puts the name, with its NUL, at `name`.
+static lac_status read_tensor(
+    laci_words line, size_t number, char *name, lac_tensor *out)
+{
+    const laci_words whole = line;
+    const laci_words title = laci_next_word(&line);
+    const laci_words rows = laci_next_word(&line);
+    const laci_words cols = laci_next_word(&line);
+    const laci_words rest = laci_next_word(&line);
+    lac_shape shape = {0, 1};
+    if (!read_size(rows, &shape.rows) ||
+        (cols.len > 0 && !read_size(cols, &shape.cols)) || rest.len > 0 ||
+        memchr(title.start, '\0', title.len) != NULL) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "layout: line %zu is \"%.*s\", expected a name, rows and columns",
+            number, (int)(whole.len < SHOWN_MAX ? whole.len : SHOWN_MAX),
+            whole.start);
+    }
+    memcpy(name, title.start, title.len);
+    name[title.len] = '\0';
+    *out = (lac_tensor){.name = name, .shape = shape};
+    return LAC_OK;
+}
+
+static lac_status read_all(
+    const char *text, size_t len, lac_tensor *tensors, char *names,
+    size_t *count_out)
+{
+    const char *const end = text + len;
+    size_t number = 0, count = 0;
+    for (const char *cursor = text; cursor < end;) {
+        const laci_words line = laci_next_line(&cursor, end);
+        laci_words probe = line;
+        number++;
+        if (laci_next_word(&probe).len == 0) {
+            continue;
+        }
+        LAC_TRY(read_tensor(line, number, names, &tensors[count]));
+        names += strlen(names) + 1;
+        count++;
+    }
+    *count_out = count;
+    return LAC_OK;
+}
+
+lac_status lac_layout_parse(lac_layout **out, const char *text, size_t len)
+{
+    *out = NULL;
+    if (text == NULL && len > 0) {
+        return lac_fail(
+            LAC_ERR_INVALID, "layout: the text of %zu bytes is NULL", len);
+    }
+    // Every tensor takes at least "a 1" and a line end, so a quarter of the
+    // text is enough of them; their names, NULs included, fit in its length.
+    const size_t most = len / 4 + 1;
+    size_t size;
+    lac_tensor *const tensors =
+        laci_mul(most, sizeof(*tensors), &size) && laci_add(size, len, &size)
+            ? laci_zalloc(size + 1)
+            : NULL;
+    if (tensors == NULL) {
+        return lac_fail(
+            LAC_ERR_NOMEM, "layout: no memory for %zu bytes of text", len);
+    }
+    size_t count;
+    lac_status status =
+        read_all(text, len, tensors, (char *)&tensors[most], &count);
+    if (status == LAC_OK) {
+        status = lac_layout_open(out, tensors, count);
+    }
+    laci_free(tensors);
+    return status;
 }
 
 void lac_layout_close(lac_layout *layout)

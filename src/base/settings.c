@@ -298,6 +298,20 @@ size_t laci_settings_texts_size(const laci_spec *spec)
     return size;
 }
 
+// A table may be newer and have larger entries than this library knows. The
+// entries of version 0.1.0 are the smallest that are accepted.
+static lac_status check_params(const laci_spec *spec)
+{
+    const size_t size = spec->plugin->param_size;
+    if (spec->plugin->params != NULL && size != 0 && size < sizeof(lac_param)) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: its param_size is %zu bytes, expected at least %zu",
+            spec->name, size, sizeof(lac_param));
+    }
+    return LAC_OK;
+}
+
 lac_status laci_settings_read(const laci_spec *spec, void *state, char *texts)
 {
     const target to = {spec->name, state, &texts};
@@ -316,13 +330,14 @@ lac_status laci_settings_read(const laci_spec *spec, void *state, char *texts)
 lac_status laci_handle_make(
     const laci_spec *spec, size_t size, void **handle_out, void **state_out)
 {
+    LAC_TRY(check_params(spec));
     const size_t head = laci_aligned(size);
     const size_t body = laci_aligned(spec->plugin->state_size);
     unsigned char *const block =
         laci_zalloc_aligned(head + body + laci_settings_texts_size(spec));
     if (block == NULL) {
         return lac_fail(
-            LAC_ERR_NOMEM, "%s: no memory for a handle", spec->name);
+            LAC_ERR_NOMEM, "%s: no memory for its settings", spec->name);
     }
     const lac_status status =
         laci_settings_read(spec, block + head, (char *)block + head + body);
@@ -333,4 +348,33 @@ lac_status laci_handle_make(
     *handle_out = block;
     *state_out = block + head;
     return LAC_OK;
+}
+
+lac_status lac_settings_open(
+    lac_settings **out, const char *kind, const lac_plugin *const *plugins,
+    size_t count, const char *spec)
+{
+    *out = NULL;
+    if (kind == NULL || spec == NULL || (plugins == NULL && count > 0)) {
+        return lac_fail(
+            LAC_ERR_INVALID, "settings: the %s is NULL",
+            kind == NULL   ? "kind"
+            : spec == NULL ? "spec"
+                           : "array of plug-ins");
+    }
+    const laci_registry registry = {
+        .kind = kind, .plugins = plugins, .plugin_count = count};
+    laci_spec found = {0};
+    LAC_TRY(laci_spec_find(&registry, spec, strlen(spec), &found));
+    void *handle, *state;
+    LAC_TRY(laci_handle_make(&found, sizeof(lac_settings), &handle, &state));
+    lac_settings *const settings = handle;
+    *settings = (lac_settings){found.plugin, state};
+    *out = settings;
+    return LAC_OK;
+}
+
+void lac_settings_close(lac_settings *settings)
+{
+    laci_free_aligned(settings);
 }

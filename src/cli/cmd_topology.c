@@ -119,7 +119,11 @@ static int topology_report(
     const lac_topology *t, const settings *s, FILE *stream)
 {
     const double unknown = (double)NAN;
-    lac_spectrum spectrum = {unknown, unknown, unknown, unknown};
+    lac_spectrum spectrum = {
+        .lambda2 = unknown,
+        .lambdan = unknown,
+        .gap = unknown,
+        .beta = unknown};
     const lac_status status = lac_topology_spectrum(t, &spectrum);
     if (status == LAC_ERR_UNSUPPORTED) {
         (void)fprintf(stderr, "laconic: %s\n", lac_error_message());

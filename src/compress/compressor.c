@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Compressors by name: open, close, and what can be asked of a handle.
+// Compressors by name: the registry, open and close, and the properties of a
+// handle.
 #include "compress/compressor.h"
 
 #include <math.h>
@@ -43,6 +44,9 @@ enum {
     PLUGIN_COUNT = sizeof(plugins) / sizeof(plugins[0]),
     ALIAS_COUNT = sizeof(aliases) / sizeof(aliases[0]),
     PARTS_MAX = 4, // of "A+B+C", as many as a wire id has bytes
+    // The tables of version 0.1.0, the oldest that are accepted.
+    OPS_SIZE_MIN = offsetof(lac_compressor_ops, finite),
+    SPARSIFIER_SIZE_MIN = sizeof(lac_sparsifier_ops),
 };
 
 static const laci_registry registry = {
@@ -65,29 +69,58 @@ const lac_alias *lac_compressor_aliases(size_t *count_out)
     return aliases;
 }
 
-static uint32_t wire_id_of(const lac_compressor_ops *ops)
+static uint32_t wire_id_of(const lac_plugin *plugin)
 {
     for (size_t i = 0; i < PLUGIN_COUNT; i++) {
-        if (plugins[i] == &ops->plugin) {
+        if (plugins[i] == plugin) {
             return wire_ids[i];
         }
     }
     return 0;
 }
 
-// Ops of a caller may be older than this library and lack later members, which
-// are then NULL; they may not lack what was there from the start.
+// Copies a table of a caller, which may have been compiled against an older or
+// a newer header: members that it lacks are zero, members that this library
+// does not know are left out.
+static void copy_table(void *to, size_t to_size, const void *from, size_t size)
+{
+    memset(to, 0, to_size);
+    memcpy(to, from, size < to_size ? size : to_size);
+}
+
+static lac_status check_size(
+    const char *name, const char *table, size_t size, size_t least)
+{
+    if (size < least) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: its %s has %zu bytes, expected at least %zu",
+            name, table, size, least);
+    }
+    return LAC_OK;
+}
+
+// Copies the ops of a caller and the sparsifier's that they point to.
+static lac_status copy_ops(
+    const lac_compressor_ops *ops, lac_compressor_ops *own,
+    lac_sparsifier_ops *own_sparsifier)
+{
+    const char *const name = ops->plugin.name;
+    LAC_TRY(
+        check_size(name, "lac_compressor_ops", ops->plugin.size, OPS_SIZE_MIN));
+    copy_table(own, sizeof(*own), ops, ops->plugin.size);
+    if (own->sparsifier != NULL) {
+        const lac_sparsifier_ops *const s = own->sparsifier;
+        LAC_TRY(check_size(
+            name, "lac_sparsifier_ops", s->size, SPARSIFIER_SIZE_MIN));
+        copy_table(own_sparsifier, sizeof(*own_sparsifier), s, s->size);
+        own->sparsifier = own_sparsifier;
+    }
+    return LAC_OK;
+}
+
 static lac_status check_ops(const lac_compressor_ops *ops)
 {
     const lac_sparsifier_ops *const s = ops->sparsifier;
-    const char *const name = ops->plugin.name;
-    if (name == NULL || ops->plugin.size < sizeof(*ops) ||
-        (s != NULL && s->size < sizeof(*s))) {
-        return lac_fail(
-            LAC_ERR_INVALID,
-            "%s: its ops have no name or a size of less than %zu bytes",
-            name == NULL ? "compressor" : name, sizeof(*ops));
-    }
     const bool whole = s == NULL ? ops->bound != NULL && ops->encode != NULL &&
                                        ops->check != NULL && ops->decode != NULL
                                  : s->keep != NULL && s->choose != NULL &&
@@ -99,19 +132,9 @@ static lac_status check_ops(const lac_compressor_ops *ops)
         memory != (ops->residual != NULL)) {
         return lac_fail(
             LAC_ERR_INVALID, "%s: its ops lack a member that is not optional",
-            name);
+            ops->plugin.name);
     }
     return LAC_OK;
-}
-
-static void copy_ops(lac_compressor *c, const lac_compressor_ops *ops)
-{
-    c->own_ops = *ops;
-    if (ops->sparsifier != NULL) {
-        c->own_sparsifier = *ops->sparsifier;
-        c->own_ops.sparsifier = &c->own_sparsifier;
-    }
-    c->ops = &c->own_ops;
 }
 
 // Opens one compressor of a spec, without what follows a '+'.
@@ -119,18 +142,26 @@ static lac_status open_part(
     lac_compressor **out, const laci_spec *spec, lac_form form)
 {
     *out = NULL;
-    const lac_compressor_ops *const ops = (const void *)spec->plugin;
+    lac_compressor_ops own;
+    lac_sparsifier_ops own_sparsifier = {0};
+    LAC_TRY(copy_ops((const void *)spec->plugin, &own, &own_sparsifier));
+    LAC_TRY(check_ops(&own));
     void *handle, *state;
     LAC_TRY(laci_handle_make(spec, sizeof(lac_compressor), &handle, &state));
     lac_compressor *const c = handle;
-    copy_ops(c, ops);
+    c->own_ops = own;
+    c->own_sparsifier = own_sparsifier;
+    if (own.sparsifier != NULL) {
+        c->own_ops.sparsifier = &c->own_sparsifier;
+    }
+    c->ops = &c->own_ops;
     c->name = spec->name;
-    c->wire_id = wire_id_of(ops);
+    c->wire_id = wire_id_of(spec->plugin);
     c->form = form;
     c->kernels = laci_kernels_best();
     c->state = state;
     const lac_status status =
-        ops->configure == NULL ? LAC_OK : ops->configure(state);
+        own.configure == NULL ? LAC_OK : own.configure(state);
     if (status != LAC_OK) {
         lac_compressor_close(c);
         return status;
@@ -195,11 +226,20 @@ static lac_status check_form(lac_form form)
     return LAC_OK;
 }
 
+static lac_status check_text(const char *what, const char *text)
+{
+    if (text == NULL) {
+        return lac_fail(LAC_ERR_INVALID, "compressor: its %s is NULL", what);
+    }
+    return LAC_OK;
+}
+
 lac_status lac_compressor_open(
     lac_compressor **out, const char *spec, lac_form form)
 {
     *out = NULL;
     LAC_TRY(check_form(form));
+    LAC_TRY(check_text("spec", spec));
     return open_parts(out, spec, strlen(spec), form, 1);
 }
 
@@ -209,7 +249,12 @@ lac_status lac_compressor_open_with(
 {
     *out = NULL;
     LAC_TRY(check_form(form));
-    LAC_TRY(check_ops(ops));
+    LAC_TRY(check_text("text of params", params));
+    if (ops == NULL || ops->plugin.name == NULL) {
+        return lac_fail(
+            LAC_ERR_INVALID, "compressor: %s is NULL",
+            ops == NULL ? "its ops table" : "the name in its ops");
+    }
     const laci_spec spec = {
         .plugin = &ops->plugin,
         .name = ops->plugin.name,
@@ -231,6 +276,7 @@ void lac_compressor_close(lac_compressor *c)
 
 lac_status lac_compressor_use_kernels(lac_compressor *c, const char *name)
 {
+    LAC_TRY(check_text("name of kernels", name));
     const laci_kernels *kernels = NULL;
     LAC_TRY(laci_kernels_find(name, &kernels));
     for (; c != NULL; c = c->inner) {
@@ -251,19 +297,45 @@ uint32_t lac_compressor_wire_id(const lac_compressor *c)
                : c->wire_id + 256 * lac_compressor_wire_id(c->inner);
 }
 
+static size_t most_values(const lac_compressor *c)
+{
+    return c->ops->max_values == 0 ? LAC_VALUES_MAX : c->ops->max_values;
+}
+
+// The part of "A+B" that does not accept the shape, which becomes that part's
+// shape; NULL if all do.
+static const lac_compressor *find_refusal(
+    const lac_compressor *c, lac_shape *shape_inout)
+{
+    for (; c != NULL; c = c->inner) {
+        size_t values;
+        if (!laci_mul(shape_inout->rows, shape_inout->cols, &values) ||
+            values > most_values(c)) {
+            return c;
+        }
+        if (values == 0) {
+            return NULL;
+        }
+        if (c->inner != NULL) {
+            *shape_inout = laci_sparse_kept(c, *shape_inout);
+        }
+    }
+    return NULL;
+}
+
+bool laci_shape_accepted(const lac_compressor *c, lac_shape shape)
+{
+    return find_refusal(c, &shape) == NULL;
+}
+
 lac_status laci_shape_check(const lac_compressor *c, lac_shape shape)
 {
-    const size_t most =
-        c->ops->max_values == 0 ? LAC_VALUES_MAX : c->ops->max_values;
-    size_t values;
-    if (!laci_mul(shape.rows, shape.cols, &values) || values > most) {
+    const lac_compressor *const part = find_refusal(c, &shape);
+    if (part != NULL) {
         return lac_fail(
             LAC_ERR_INVALID,
             "%s: a tensor of %zu x %zu has too many values, at most %zu fit",
-            c->name, shape.rows, shape.cols, most);
-    }
-    if (values > 0 && c->inner != NULL) {
-        return laci_shape_check(c->inner, laci_sparse_kept(c, shape));
+            part->name, shape.rows, shape.cols, most_values(part));
     }
     return LAC_OK;
 }
@@ -298,7 +370,7 @@ unsigned lac_compressor_traits(const lac_compressor *c, lac_scope_kind scope)
 
 lac_guarantee lac_compressor_guarantee(const lac_compressor *c, lac_shape shape)
 {
-    if (laci_shape_check(c, shape) != LAC_OK) {
+    if (!laci_shape_accepted(c, shape)) {
         return (lac_guarantee){.unbiased = false, .error = (double)INFINITY};
     }
     if (lac_shape_values(shape) == 0) {

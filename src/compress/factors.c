@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The matrix is read twice an iteration, once for each product. Loops over
-// columns are written in lanes that a compiler may turn into vectors without
-// changing the order of any sum.
+// Thin factors by subspace iteration. An iteration reads the matrix twice, once
+// for each product. Loops over columns are written in lanes that a compiler may
+// vectorise without changing the order of any sum.
 #include "compress/factors.h"
 
 #include <math.h>
@@ -16,8 +16,9 @@ enum {
     TILE_COLS = 256, // values of P Q^T made at a time
 };
 
-// The range of M in which products need no help, and by what values beyond it
-// are moved; its square root moves the second product.
+// The range of M in which products stay within floats, and the factor that
+// scales Q when values are beyond it. Its square root scales the second
+// product.
 #define HUGE_VALUE 0x1p60f
 #define TINY_VALUE 0x1p-60f
 #define MOVE       0x1p64f
@@ -55,36 +56,16 @@ static void scale(float *x, size_t n, double a)
     }
 }
 
-// Makes |x| = a and returns what it was. A column of zeros stays one: it stands
-// for a direction that the matrix does not have.
-static double normalise(float *x, size_t n, double a)
-{
-    const double norm = sqrt(laci_column_dot(x, x, n));
-    scale(x, n, norm == 0 ? 0 : a / norm);
-    return norm;
-}
-
-// Gram-Schmidt, twice for each column: what rounding leaves after the first
-// time may be mostly along the columns before, what is left after the second
-// is not. A column of which next to nothing is left was a sum of the others
-// but for rounding, and becomes zeros: to blow it up would count a direction
-// twice.
 static void orthonormalise(float *p, size_t rows, size_t rank)
 {
     for (size_t j = 0; j < rank; j++) {
-        float *const column = p + j * rows;
-        normalise(column, rows, 1);
-        laci_column_deflate(p, rows, j);
-        if (normalise(column, rows, 1) < LACI_NOTHING_LEFT) {
-            memset(column, 0, rows * sizeof(*column));
-            continue;
+        if (!laci_column_orthonormalise(p, rows, j, LACI_SCALE_MULTIPLY)) {
+            memset(p + j * rows, 0, rows * sizeof(*p));
         }
-        laci_column_deflate(p, rows, j);
-        normalise(column, rows, 1);
     }
 }
 
-// By what Q is multiplied so that M Q stays in the range of a float.
+// The factor for Q that keeps M Q in the range of a float.
 static float move_of(const float *m, size_t n, const laci_kernels *kernels)
 {
     const float max = laci_float_of(kernels->vector->max_magnitude(m, n));
@@ -94,9 +75,9 @@ static float move_of(const float *m, size_t n, const laci_kernels *kernels)
     return max < TINY_VALUE ? MOVE : 1;
 }
 
-// The first P, from a normal Q. A random sum is about as large as its terms,
-// so the result tells whether the matrix is huge or tiny; only then is it read
-// once more to see how Q has to be moved. Returns by what it was.
+// Computes the first P, from a normal Q. A random sum is about as large as its
+// terms, so the result shows whether the matrix is huge or tiny. Only then the
+// matrix is read once more to find the factor for Q. Returns that factor.
 static float start(
     const laci_factors *f, const float *m, const lac_key *key,
     const laci_kernels *kernels)
@@ -125,7 +106,8 @@ void laci_factors_find(
     for (size_t t = 0; t < iterations; t++) {
         if (t > 0) {
             for (size_t j = 0; j < f->rank; j++) {
-                normalise(f->q + j * cols, cols, (double)move);
+                laci_column_normalise(
+                    f->q + j * cols, cols, (double)move, LACI_SCALE_MULTIPLY);
             }
             multiply(f, m, kernels);
         }
@@ -174,8 +156,8 @@ void laci_factors_add(
     }
 }
 
-// Mostly the largest values of P and Q show it: a sum of `rank` products that
-// are far below the largest float.
+// Mostly the largest values of P and Q are enough to know: then a sum of `rank`
+// products is far below the largest float.
 bool laci_factors_finite(const laci_factors *f, const laci_kernels *kernels)
 {
     const size_t rows = f->shape.rows, cols = f->shape.cols;

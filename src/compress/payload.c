@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Encoding and decoding: checks every argument, then forwards to the ops of a
-// compressor or, for "A+B", to sparse.c. Tensors without values have empty
-// payloads and never reach the ops.
+// Encoding and decoding. The public functions check every argument, the
+// laci_payload functions forward to the ops of a compressor or, for a
+// sparsifier, to sparse.c. Tensors without values have empty payloads and never
+// reach the ops.
 #include <assert.h>
 #include <math.h>
 #include <stdalign.h>
@@ -144,14 +145,44 @@ bool laci_payload_finite(
         lac_shape_values(call->shape));
 }
 
-static lac_status check_tensor(
-    const lac_compressor *c, lac_shape shape, const void *values,
-    const void *bytes)
+static bool overlap(const void *a, size_t a_size, const void *b, size_t b_size)
 {
-    LAC_TRY(laci_shape_check(c, shape));
-    if (lac_shape_values(shape) == 0) {
-        return LAC_OK;
+    const uintptr_t at = (uintptr_t)a, bt = (uintptr_t)b;
+    return at < bt ? bt - at < a_size : at - bt < b_size;
+}
+
+static lac_status check_key(const lac_compressor *c, const lac_key *key)
+{
+    if (key == NULL) {
+        return lac_fail(LAC_ERR_INVALID, "%s: the key is NULL", c->name);
     }
+    if (key->scope != LAC_SCOPE_WORKER && key->scope != LAC_SCOPE_EDGE &&
+        key->scope != LAC_SCOPE_SHARED) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: the key's scope is %d, expected 0, 1 or 2",
+            c->name, (int)key->scope);
+    }
+    return LAC_OK;
+}
+
+static lac_status check_scratch(const lac_compressor *c, lac_shape shape)
+{
+    const size_t scratch = laci_payload_scratch(c, shape);
+    if (scratch > c->scratch_size) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: a tensor of %zu x %zu needs %zu bytes of scratch, %zu are "
+            "reserved",
+            c->name, shape.rows, shape.cols, scratch, c->scratch_size);
+    }
+    return LAC_OK;
+}
+
+// Checks the array of values and the payload of a tensor that has values.
+static lac_status check_arrays(
+    const lac_compressor *c, lac_shape shape, const float *values,
+    const uint8_t *bytes, size_t len)
+{
     if (values == NULL || bytes == NULL) {
         return lac_fail(
             LAC_ERR_INVALID, "%s: %s of a tensor of %zu x %zu is NULL", c->name,
@@ -165,13 +196,12 @@ static lac_status check_tensor(
             "no multiple of %zu, as floats need",
             c->name, shape.rows, shape.cols, alignof(float));
     }
-    const size_t scratch = laci_payload_scratch(c, shape);
-    if (scratch > c->scratch_size) {
+    const size_t size = lac_shape_values(shape) * sizeof(float);
+    if (overlap(values, size, bytes, len)) {
         return lac_fail(
             LAC_ERR_INVALID,
-            "%s: a tensor of %zu x %zu needs %zu bytes of scratch, %zu are "
-            "reserved",
-            c->name, shape.rows, shape.cols, scratch, c->scratch_size);
+            "%s: the values and the payload of a tensor of %zu x %zu overlap",
+            c->name, shape.rows, shape.cols);
     }
     return LAC_OK;
 }
@@ -179,7 +209,7 @@ static lac_status check_tensor(
 size_t lac_compressor_bound(
     const lac_compressor *c, lac_shape shape, lac_scope_kind scope)
 {
-    if (laci_shape_check(c, shape) != LAC_OK || lac_shape_values(shape) == 0) {
+    if (!laci_shape_accepted(c, shape) || lac_shape_values(shape) == 0) {
         return 0;
     }
     return laci_payload_bound(c, shape, scope);
@@ -187,7 +217,7 @@ size_t lac_compressor_bound(
 
 size_t lac_compressor_kept(const lac_compressor *c, lac_shape shape)
 {
-    if (laci_shape_check(c, shape) != LAC_OK || lac_shape_values(shape) == 0) {
+    if (!laci_shape_accepted(c, shape) || lac_shape_values(shape) == 0) {
         return 0;
     }
     if (c->ops->sparsifier == NULL) {
@@ -197,24 +227,24 @@ size_t lac_compressor_kept(const lac_compressor *c, lac_shape shape)
     return c->inner == NULL ? kept.rows : lac_compressor_kept(c->inner, kept);
 }
 
-static lac_status check_space(
-    const lac_compressor *c, lac_shape shape, lac_scope_kind scope, size_t cap)
+lac_status laci_encode_check(
+    const lac_compressor *c, const lac_key *key, lac_shape shape,
+    const float *x, const uint8_t *out, size_t cap)
 {
-    const size_t bound = lac_compressor_bound(c, shape, scope);
+    LAC_TRY(check_key(c, key));
+    LAC_TRY(laci_shape_check(c, shape));
+    if (lac_shape_values(shape) == 0) {
+        return LAC_OK;
+    }
+    const size_t bound = laci_payload_bound(c, shape, key->scope);
+    LAC_TRY(check_arrays(c, shape, x, out, cap < bound ? cap : bound));
+    LAC_TRY(check_scratch(c, shape));
     if (cap < bound) {
         return lac_fail(
             LAC_ERR_SPACE, "%s: the payload may need %zu bytes, there are %zu",
             c->name, bound, cap);
     }
     return LAC_OK;
-}
-
-lac_status laci_encode_check(
-    const lac_compressor *c, const lac_key *key, lac_shape shape,
-    const float *x, const uint8_t *out, size_t cap)
-{
-    LAC_TRY(check_tensor(c, shape, x, out));
-    return check_space(c, shape, key->scope, cap);
 }
 
 lac_status lac_compressor_encode(
@@ -232,42 +262,62 @@ lac_status lac_compressor_encode(
     return LAC_OK;
 }
 
-// Checks the arguments and the payload, for a destination `values`.
+// Stands for the bytes of an empty payload, which may be NULL.
+static const uint8_t no_bytes[1];
+
+// Checks the arguments of a call on a payload, and the payload.
 static lac_status check_payload(
-    const lac_compressor *c, const lac_call *call, const uint8_t *in,
-    size_t len, const void *values)
+    const lac_compressor *c, const lac_key *key, lac_shape shape,
+    const uint8_t *in, size_t len)
 {
-    static const uint8_t nothing = 0;
-    LAC_TRY(check_tensor(
-        c, call->shape, values, len == 0 && in == NULL ? &nothing : in));
-    if (lac_shape_values(call->shape) > 0) {
-        return laci_payload_check(c, call, in == NULL ? &nothing : in, len);
+    LAC_TRY(check_key(c, key));
+    LAC_TRY(laci_shape_check(c, shape));
+    if (lac_shape_values(shape) == 0) {
+        return len == 0 ? LAC_OK
+                        : lac_fail(
+                              LAC_ERR_CORRUPT,
+                              "%s: payload of a tensor without values has %zu "
+                              "bytes, expected 0",
+                              c->name, len);
     }
-    if (len != 0) {
+    if (in == NULL && len > 0) {
         return lac_fail(
-            LAC_ERR_CORRUPT,
-            "%s: payload of a tensor without values has %zu bytes, expected 0",
-            c->name, len);
+            LAC_ERR_INVALID, "%s: the payload of a tensor of %zu x %zu is NULL",
+            c->name, shape.rows, shape.cols);
     }
-    return LAC_OK;
+    LAC_TRY(check_scratch(c, shape));
+    const lac_call call = laci_call_make(c, key, shape);
+    return laci_payload_check(c, &call, in == NULL ? no_bytes : in, len);
+}
+
+// Checks the same and the array of values that decoding changes.
+static lac_status check_decode(
+    const lac_compressor *c, const lac_key *key, lac_shape shape,
+    const uint8_t *in, size_t len, const float *values)
+{
+    LAC_TRY(laci_shape_check(c, shape));
+    if (lac_shape_values(shape) > 0) {
+        const uint8_t *const bytes = in == NULL && len == 0 ? no_bytes : in;
+        LAC_TRY(check_arrays(c, shape, values, bytes, len));
+    }
+    return check_payload(c, key, shape, in, len);
 }
 
 lac_status lac_compressor_check(
     lac_compressor *c, const lac_key *key, lac_shape shape, const uint8_t *in,
     size_t len)
 {
-    const lac_call call = laci_call_make(c, key, shape);
-    return check_payload(c, &call, in, len, c);
+    return check_payload(c, key, shape, in, len);
 }
 
 lac_status lac_compressor_decode(
     lac_compressor *c, const lac_key *key, lac_shape shape, const uint8_t *in,
     size_t len, float *x)
 {
-    const lac_call call = laci_call_make(c, key, shape);
-    LAC_TRY(check_payload(c, &call, in, len, x));
+    LAC_TRY(check_decode(c, key, shape, in, len, x));
     if (lac_shape_values(shape) > 0) {
-        laci_payload_decode(c, &call, in, len, x);
+        const lac_call call = laci_call_make(c, key, shape);
+        laci_payload_decode(c, &call, in == NULL ? no_bytes : in, len, x);
     }
     return LAC_OK;
 }
@@ -276,10 +326,11 @@ lac_status lac_compressor_decode_add(
     lac_compressor *c, const lac_key *key, lac_shape shape, const uint8_t *in,
     size_t len, float a, float *y)
 {
-    const lac_call call = laci_call_make(c, key, shape);
-    LAC_TRY(check_payload(c, &call, in, len, y));
+    LAC_TRY(check_decode(c, key, shape, in, len, y));
     if (lac_shape_values(shape) > 0) {
-        laci_payload_decode_add(c, &call, in, len, a, y);
+        const lac_call call = laci_call_make(c, key, shape);
+        laci_payload_decode_add(
+            c, &call, in == NULL ? no_bytes : in, len, a, y);
     }
     return LAC_OK;
 }

@@ -5,7 +5,7 @@
 #include <immintrin.h>
 #include <stdbool.h>
 
-#include "kernels/ahead_avx2.h"
+#include "kernels/prefetch_avx2.h"
 
 enum { BLOCK = 32 };
 
@@ -31,7 +31,7 @@ static void half_encode(const float *x, uint8_t *out, size_t n)
 {
     size_t i = 0;
     for (; i + BLOCK <= n; i += BLOCK) {
-        laci_ask_ahead(x + i);
+        laci_prefetch(x + i);
         for (size_t j = i; j < i + BLOCK; j += 8) {
             _mm_storeu_si128(
                 (void *)(out + 2 * j), half_of(_mm256_loadu_ps(x + j)));
@@ -72,7 +72,7 @@ static void half_decode_add(const uint8_t *in, float a, float *y, size_t n)
     const __m256 factor = _mm256_set1_ps(a);
     size_t i = 0;
     for (; i + BLOCK <= n; i += BLOCK) {
-        laci_ask_ahead(y + i);
+        laci_prefetch(y + i);
         for (size_t j = i; j < i + BLOCK; j += 8) {
             add_to(y + j, factor, load_half(in + 2 * j));
         }
@@ -118,7 +118,7 @@ static void bfloat16_encode(const float *x, uint8_t *out, size_t n)
 {
     size_t i = 0;
     for (; i + BLOCK <= n; i += BLOCK) {
-        laci_ask_ahead(x + i);
+        laci_prefetch(x + i);
         store_bfloat16(x + i, out + 2 * i);
         store_bfloat16(x + i + 16, out + 2 * i + 32);
     }
@@ -139,7 +139,7 @@ static void bfloat16_decode_add(const uint8_t *in, float a, float *y, size_t n)
     const __m256 factor = _mm256_set1_ps(a);
     size_t i = 0;
     for (; i + BLOCK <= n; i += BLOCK) {
-        laci_ask_ahead(y + i);
+        laci_prefetch(y + i);
         for (size_t j = i; j < i + BLOCK; j += 8) {
             add_to(y + j, factor, load_bfloat16(in + 2 * j));
         }

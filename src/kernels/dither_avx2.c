@@ -14,7 +14,7 @@ enum {
     BLOCK = 16,
     EXPONENT_BIAS = 127,
     MANTISSA_BITS = 23,
-    AHEAD = 4096, // bytes
+    PREFETCH_BYTES = 4096,
 };
 
 typedef struct encoder {
@@ -34,12 +34,12 @@ static inline encoder encoder_of(const laci_dither *d, float scale)
     return e;
 }
 
-// Asks for values that are soon needed: while codes are made, or between the
-// norm of a bucket and its codes, the processor would not fetch by itself what
-// comes next. The address may lie beyond the values: asking cannot fault.
-static inline void fetch_ahead(const float *x)
+// Prefetches values that are needed soon: while codes are made, or between the
+// norm of a bucket and its codes, the processor does not prefetch them by
+// itself. The address may be beyond the values: a prefetch cannot fault.
+static inline void prefetch_line(const float *x)
 {
-    _mm_prefetch((const void *)((uintptr_t)x + AHEAD), _MM_HINT_T0);
+    _mm_prefetch((const void *)((uintptr_t)x + PREFETCH_BYTES), _MM_HINT_T0);
 }
 
 static inline __m256 absolute(__m256 x)
@@ -103,8 +103,8 @@ static size_t bytes_pairs(
     size_t i = 0;
     for (; i + 2 * BLOCK <= n; i += 2 * BLOCK) {
         const __m256i next = _mm256_add_epi32(counter, step);
-        fetch_ahead(x + i);
-        fetch_ahead(x + i + BLOCK);
+        prefetch_line(x + i);
+        prefetch_line(x + i + BLOCK);
         const __m256i codes = bytes_codes(
             e, x + i, bytes_levels(e, x + i, counter),
             bytes_levels(e, x + i + BLOCK, next));
@@ -246,7 +246,7 @@ static inline __m256 natural_values(const decoder *e, __m256i codes)
 
 static inline void add_to(float *y, __m256 a, __m256 values)
 {
-    fetch_ahead(y);
+    prefetch_line(y);
     _mm256_storeu_ps(
         y, _mm256_add_ps(_mm256_loadu_ps(y), _mm256_mul_ps(a, values)));
 }
@@ -340,8 +340,8 @@ static void natural_encode(
     size_t i = 0;
     for (; i + 2 * BLOCK <= n; i += 2 * BLOCK) {
         const __m256i next = _mm256_add_epi32(counter, step);
-        fetch_ahead(x + i);
-        fetch_ahead(x + i + BLOCK);
+        prefetch_line(x + i);
+        prefetch_line(x + i + BLOCK);
         const __m256i some = bytes_codes(
             &e, x + i, natural_levels(&e, x + i, counter),
             natural_levels(&e, x + i + BLOCK, next));

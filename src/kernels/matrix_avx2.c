@@ -13,16 +13,16 @@ enum {
     BLOCK = LACI_MATRIX_BLOCK,
     TILE_ROWS = LACI_MATRIX_ROWS,
     TILE_COLS = LACI_MATRIX_COLS,
-    AHEAD = 1024, // floats
-    TERMS = 4,    // outer products that meet a row at a time
+    PREFETCH_FLOATS = 1024,
+    TERMS = 4, // outer products that meet a row at a time
 };
 
 // Inlined with constant sizes, so that arrays of sums become registers.
 #define SPECIALISED static inline __attribute__((always_inline))
 
-// Asks for the line of memory so many floats after x. It may be past the end of
-// the array, where asking does no harm.
-static inline void ask(const float *x, size_t floats)
+// Prefetches the line of memory so many floats after x. It may be past the end
+// of the array, where a prefetch does no harm.
+static inline void prefetch_floats(const float *x, size_t floats)
 {
     const uintptr_t place = (uintptr_t)x + floats * sizeof(*x);
     _mm_prefetch((const void *)place, _MM_HINT_T0);
@@ -69,7 +69,7 @@ SPECIALISED void dot_block(
     const size_t whole = n / LANES * LANES;
     for (size_t i = 0; i < whole; i += LANES) {
         for (size_t r = 0; r < row_count; r++) {
-            ask(rows[r] + i, AHEAD);
+            prefetch_floats(rows[r] + i, PREFETCH_FLOATS);
             const __m256 a = _mm256_loadu_ps(rows[r] + i);
             const __m256 b = _mm256_loadu_ps(rows[r] + i + 8);
             for (size_t c = 0; c < vector_count; c++) {
@@ -149,10 +149,10 @@ SPECIALISED void four_rows(
     }
     for (size_t j = 0; j < n; j += 8) {
         if (j % LANES == 0) {
-            ask(x + j, TILE_COLS);
-            ask(x + stride + j, TILE_COLS);
-            ask(x + 2 * stride + j, TILE_COLS);
-            ask(x + 3 * stride + j, TILE_COLS);
+            prefetch_floats(x + j, TILE_COLS);
+            prefetch_floats(x + stride + j, TILE_COLS);
+            prefetch_floats(x + 2 * stride + j, TILE_COLS);
+            prefetch_floats(x + 3 * stride + j, TILE_COLS);
         }
         const __m256 row0 = load(x, j, n);
         const __m256 row1 = load(x + stride, j, n);
@@ -229,7 +229,7 @@ SPECIALISED void add_terms(
     size_t j = 0;
     for (; j + 8 <= cols; j += 8) {
         if (j % LANES == 0) {
-            ask(x + j, AHEAD);
+            prefetch_floats(x + j, PREFETCH_FLOATS);
         }
         __m256 v = _mm256_loadu_ps(x + j);
         for (size_t k = 0; k < count; k++) {

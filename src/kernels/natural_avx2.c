@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "kernels/ahead_avx2.h"
 #include "kernels/draw_avx2.h"
+#include "kernels/prefetch_avx2.h"
 
 enum { BLOCK = 32 };
 
@@ -45,7 +45,7 @@ static inline void round_block(
     const __m256i mask = _mm256_set1_epi32(0x7fffffff);
     __m256i v[4];
     __m256i field[4];
-    laci_ask_ahead(x);
+    laci_prefetch(x);
     for (size_t j = 0; j < 4; j++) {
         v[j] = _mm256_loadu_si256((const void *)(x + 8 * j));
         const __m256i noise =
@@ -147,7 +147,7 @@ static void decode_add(
     size_t i = 0;
     for (; i + BLOCK <= n; i += BLOCK) {
         const __m256i sign = load_signs(signs + i / 8);
-        laci_ask_ahead(y + i);
+        laci_prefetch(y + i);
         for (size_t j = 0; j < 4; j++) {
             add_to(y + i + 8 * j, factor, values_of(exponents + i, sign, j));
         }
@@ -247,7 +247,7 @@ static void decode_window_add(
     const __m256 factor = _mm256_set1_ps(a);
     size_t i = 0;
     for (; i + BLOCK <= n; i += BLOCK) {
-        laci_ask_ahead(y + i);
+        laci_prefetch(y + i);
         for (size_t j = i; j < i + BLOCK; j += 8) {
             add_to(y + j, factor, values_in(base, codes + j));
         }

@@ -15,9 +15,9 @@ enum {
     LANES = LACI_POWERSGD_LANES,
     BLOCK = LACI_POWERSGD_BLOCK,
     RANK_MAX = LACI_POWERSGD_RANK_MAX,
-    GROUP = 4,   // columns, or vectors of a row, that are used together
-    PAIR = 2,    // rows that are multiplied together
-    AHEAD = 256, // values that are asked for early
+    GROUP = 4, // columns, or vectors of a row, that are used together
+    PAIR = 2,  // rows that are multiplied together
+    PREFETCH_VALUES = 256,
 };
 
 // Inlined with constant sizes, so that arrays become registers.
@@ -70,10 +70,10 @@ static inline float sum_lanes(__m256 eight)
     return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
 }
 
-// That may be past the end of an array, where asking does no harm.
-static inline void ask_ahead(const float *x)
+// The address may be past the end of an array, where a prefetch does no harm.
+static inline void prefetch_values(const float *x)
 {
-    const uintptr_t address = (uintptr_t)x + AHEAD * sizeof(*x);
+    const uintptr_t address = (uintptr_t)x + PREFETCH_VALUES * sizeof(*x);
     _mm_prefetch((const void *)address, _MM_HINT_T0);
 }
 
@@ -100,8 +100,8 @@ SPECIALISED void step(
         for (size_t c = 0; c < rank; c++) {
             sums->row[r][c] = add_product(sums->row[r][c], v, vector[c]);
         }
-        ask_ahead(x->m + index);
-        ask_ahead(x->g + index);
+        prefetch_values(x->m + index);
+        prefetch_values(x->g + index);
     }
 }
 

@@ -6,7 +6,7 @@
 #include <immintrin.h>
 #include <stdbool.h>
 
-#include "kernels/ahead_avx2.h"
+#include "kernels/prefetch_avx2.h"
 
 enum { LANES = 8, GROUP = 32, BLOCK = 256, MANY = 8, FEW = 16 };
 
@@ -140,7 +140,7 @@ static inline void find(const float *x, __m256i floor, finds *f)
     for (uint32_t g = 0; g < BLOCK / GROUP; g++) {
         const float *const group = x + GROUP * (size_t)g;
         const uint32_t mask = above(group, floor);
-        laci_ask_ahead(group);
+        laci_prefetch(group);
         f->groups[count] = g;
         f->masks[count] = mask;
         count += mask != 0;
@@ -250,7 +250,7 @@ static inline size_t find_between(
         const float *const group = x + GROUP * (size_t)g;
         const uint32_t high = above(group, other);
         const uint32_t between = above(group, floor) & ~high;
-        laci_ask_ahead(group);
+        laci_prefetch(group);
         laci_put_u32(above_out + GROUP / 8 * (size_t)g, high);
         both += (size_t)_mm_popcnt_u32(high);
         f->groups[count] = g;

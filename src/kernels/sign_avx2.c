@@ -5,15 +5,15 @@
 #include <immintrin.h>
 #include <string.h>
 
-#include "kernels/ahead_avx2.h"
 #include "kernels/lanes_avx2.h"
+#include "kernels/prefetch_avx2.h"
 #include "kernels/vector.h"
 
-// How far ahead encode_add asks for its two arrays: not at the same distance,
-// so that the requests of both are spread out. It does nothing but wait for
-// memory, so it asks twice: from afar, and for the first cache when it is soon
-// there.
-enum { AHEAD_X = 16384, AHEAD_E = 12288, SOON = 2048 }; // bytes
+// The prefetch distances of encode_add. They differ for its two arrays, so that
+// the requests are spread out. The loop is bound by memory, so it prefetches
+// twice: far ahead into the second cache, and shortly before the load into the
+// first.
+enum { PREFETCH_X = 16384, PREFETCH_E = 12288, PREFETCH_SOON = 2048 }; // bytes
 
 static inline __m256 negative(__m256 x)
 {
@@ -42,7 +42,7 @@ static double encode(const float *x, size_t n, uint8_t *signs)
         for (size_t i = start; i < start + LACI_SUM_BLOCK;
              i += LACI_SUM_LANES) {
             uint8_t bytes[4];
-            laci_ask_ahead(x + i);
+            laci_prefetch(x + i);
             for (size_t j = 0; j < 4; j++) {
                 const __m256 v = _mm256_loadu_ps(x + i + 8 * j);
                 lanes[j] = _mm256_add_ps(lanes[j], magnitude(v));
@@ -79,10 +79,10 @@ static double encode_add(
         for (size_t i = start; i < start + LACI_SUM_BLOCK;
              i += LACI_SUM_LANES) {
             __m256 below[4];
-            laci_ask_beyond(x + i, AHEAD_X);
-            laci_ask_beyond(e + i, AHEAD_E);
-            laci_ask_soon(x + i, SOON);
-            laci_ask_soon(e + i, SOON);
+            laci_prefetch_l2(x + i, PREFETCH_X);
+            laci_prefetch_l2(e + i, PREFETCH_E);
+            laci_prefetch_l1(x + i, PREFETCH_SOON);
+            laci_prefetch_l1(e + i, PREFETCH_SOON);
             for (size_t j = 0; j < 4; j++) {
                 const __m256 old = _mm256_loadu_ps(e + i + 8 * j);
                 const __m256 v = _mm256_add_ps(
@@ -150,7 +150,7 @@ static void decode_add(
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         const __m256i sign = load_signs(signs + i / 8);
-        laci_ask_ahead(y + i);
+        laci_prefetch(y + i);
         for (size_t j = 0; j < 4; j++) {
             float *const place = y + i + 8 * j;
             const __m256 product =

@@ -4,15 +4,15 @@
 
 #include <immintrin.h>
 
-#include "kernels/ahead_avx2.h"
 #include "kernels/lanes_avx2.h"
+#include "kernels/prefetch_avx2.h"
 
 static void add(const float *x, float *y, size_t n)
 {
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        laci_ask_ahead(x + i);
-        laci_ask_ahead(y + i);
+        laci_prefetch(x + i);
+        laci_prefetch(y + i);
         for (size_t j = i; j < i + 32; j += 8) {
             const __m256 sum =
                 _mm256_add_ps(_mm256_loadu_ps(y + j), _mm256_loadu_ps(x + j));
@@ -29,8 +29,8 @@ static void add_payload(float a, const uint8_t *x, float *y, size_t n)
     const float *const from = (const void *)x;
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        laci_ask_ahead(from + i);
-        laci_ask_ahead(y + i);
+        laci_prefetch(from + i);
+        laci_prefetch(y + i);
         for (size_t j = i; j < i + 32; j += 8) {
             const __m256 product =
                 _mm256_mul_ps(factor, _mm256_loadu_ps(from + j));
@@ -88,7 +88,7 @@ static uint32_t max_payload(const uint8_t *x, size_t n)
     __m256i max = _mm256_setzero_si256();
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        laci_ask_ahead(from + i);
+        laci_prefetch(from + i);
         for (size_t j = i; j < i + 32; j += 8) {
             const __m256i v = _mm256_loadu_si256((const void *)(from + j));
             max = _mm256_max_epu32(max, _mm256_and_si256(v, mask));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Graphs as pairs in any order, and sorted into rows.
-#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -41,7 +40,13 @@ lac_status laci_graph_reserve(laci_graph *graph, size_t count)
 
 lac_status laci_graph_add(laci_graph *graph, uint32_t a, uint32_t b)
 {
-    assert(a < graph->workers && b < graph->workers && a != b);
+    if (a >= graph->workers || b >= graph->workers || a == b) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: an edge joins %u and %u, expected two different workers below "
+            "%u",
+            graph->name, a, b, graph->workers);
+    }
     if (graph->count == graph->room) {
         LAC_TRY(laci_graph_reserve(
             graph, graph->room < ROOM_MIN ? ROOM_MIN : 2 * graph->room));

@@ -164,7 +164,6 @@ static lac_status make_rounds(lac_topology *t)
     return LAC_OK;
 }
 
-// One block holds the handle, the settings and their texts.
 // Each edge is hashed with what came before it.
 static uint64_t hash_of(const lac_topology *t)
 {
@@ -221,6 +220,9 @@ lac_status lac_topology_open(
 {
     *out = NULL;
     laci_spec parts = {0};
+    if (spec == NULL) {
+        return lac_fail(LAC_ERR_INVALID, "topology: its spec is NULL");
+    }
     LAC_TRY(laci_spec_find(&registry, spec, strlen(spec), &parts));
     return open_spec(out, &parts, workers, seed);
 }

@@ -118,6 +118,7 @@ typedef struct subject {
     lac_shape shape;
     uint8_t *payload;
     size_t cap, len;
+    float max_magnitude; // of the values, as an algorithm knows it
 } subject;
 
 static lac_status bench_encode(
@@ -138,7 +139,8 @@ static lac_status bench_encode_add(
     const cli_bench *b, subject *s, const lac_key *key)
 {
     size_t len;
-    LAC_TRY(lac_memory_encode(s->memory, key, b->x, s->payload, s->cap, &len));
+    LAC_TRY(lac_memory_encode_bounded(
+        s->memory, key, b->x, s->max_magnitude, s->payload, s->cap, &len));
     return lac_memory_settle(s->memory, key, s->payload, len);
 }
 
@@ -216,6 +218,9 @@ lac_status cli_bench_measure(
     LAC_TRY(lac_memory_open(&s.memory, c, s.shape));
     lac_status status = LAC_OK;
     size_t at = 0;
+    for (size_t i = 0; i < b->n; i++) {
+        s.max_magnitude = fmaxf(s.max_magnitude, fabsf(b->x[i]));
+    }
     s.cap = lac_compressor_bound(c, s.shape, LAC_SCOPE_SHARED);
     void *const block =
         aligned_alloc(LARGE_PAGE, (s.cap / LARGE_PAGE + 2) * LARGE_PAGE);

@@ -41,6 +41,102 @@ static void bad_specs_are_explained(void **state)
     }
 }
 
+static void null_arguments_are_refused(void **state)
+{
+    (void)state;
+    const lac_shape shape = {3, 1};
+    lac_compressor *c;
+    float x[3] = {0};
+    uint8_t payload[8];
+    size_t len;
+    assert_fails(
+        lac_compressor_open(&c, NULL, LAC_FORM_PLAIN), LAC_ERR_INVALID,
+        "compressor: its spec is NULL");
+    assert_fails(
+        lac_compressor_open_with(&c, NULL, "", LAC_FORM_PLAIN), LAC_ERR_INVALID,
+        "compressor: its ops table is NULL");
+    assert_null(c);
+    assert_ok(lac_compressor_open(&c, "sign", LAC_FORM_PLAIN));
+    assert_fails(
+        lac_compressor_use_kernels(c, NULL), LAC_ERR_INVALID,
+        "compressor: its name of kernels is NULL");
+    assert_fails(
+        lac_compressor_encode(
+            c, NULL, shape, x, payload, sizeof(payload), &len),
+        LAC_ERR_INVALID, "sign: the key is NULL");
+    assert_fails(
+        lac_compressor_check(c, NULL, shape, payload, 5), LAC_ERR_INVALID,
+        "sign: the key is NULL");
+    lac_compressor_close(c);
+}
+
+static void a_scope_must_be_known(void **state)
+{
+    (void)state;
+    const lac_key key = {.scope = (lac_scope_kind)7};
+    const lac_shape shape = {3, 1};
+    float x[3] = {0};
+    uint8_t payload[8];
+    size_t len;
+    lac_compressor *c;
+    assert_ok(lac_compressor_open(&c, "sign", LAC_FORM_PLAIN));
+    assert_fails(
+        lac_compressor_encode(
+            c, &key, shape, x, payload, sizeof(payload), &len),
+        LAC_ERR_INVALID, "sign: the key's scope is 7, expected 0, 1 or 2");
+    lac_compressor_close(c);
+}
+
+// Buffers that share bytes are refused, neighbours are not.
+static void overlapping_buffers_are_refused(void **state)
+{
+    (void)state;
+    static const char message[] =
+        "identity: the values and the payload of a tensor of 3 x 1 overlap";
+    const lac_key key = {0};
+    const lac_shape shape = {3, 1};
+    float block[9] = {0};
+    uint8_t *const bytes = (void *)block;
+    size_t len = 77;
+    lac_compressor *c;
+    assert_ok(lac_compressor_open(&c, "identity", LAC_FORM_PLAIN));
+    for (size_t at = 1; at < 6; at++) {
+        assert_fails(
+            lac_compressor_encode(
+                c, &key, shape, block + 3, bytes + 4 * at, 12, &len),
+            LAC_ERR_INVALID, message);
+        assert_fails(
+            lac_compressor_decode(
+                c, &key, shape, bytes + 4 * at, 12, block + 3),
+            LAC_ERR_INVALID, message);
+        assert_fails(
+            lac_compressor_decode_add(
+                c, &key, shape, bytes + 4 * at, 12, 1, block + 3),
+            LAC_ERR_INVALID, message);
+    }
+    assert_int_equal(len, 77);
+    for (size_t at = 0; at <= 6; at += 6) {
+        assert_ok(lac_compressor_encode(
+            c, &key, shape, block + 3, bytes + 4 * at, 12, &len));
+    }
+    lac_compressor_close(c);
+}
+
+// Questions that cannot fail leave the message of the last failure alone.
+static void questions_leave_the_message_alone(void **state)
+{
+    (void)state;
+    const lac_shape huge = {(size_t)1 << 40, (size_t)1 << 24};
+    lac_compressor *c;
+    assert_ok(lac_compressor_open(&c, "top-k+natural", LAC_FORM_PLAIN));
+    assert_int_equal(lac_fail(LAC_ERR_PEER, "earlier"), LAC_ERR_PEER);
+    assert_int_equal(lac_compressor_bound(c, huge, LAC_SCOPE_SHARED), 0);
+    assert_int_equal(lac_compressor_kept(c, huge), 0);
+    assert_true(isinf(lac_compressor_guarantee(c, huge).error));
+    assert_string_equal(lac_error_message(), "earlier");
+    lac_compressor_close(c);
+}
+
 static void a_form_must_be_known(void **state)
 {
     (void)state;
@@ -208,6 +304,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_specs_are_explained),
+        cmocka_unit_test(null_arguments_are_refused),
+        cmocka_unit_test(a_scope_must_be_known),
+        cmocka_unit_test(overlapping_buffers_are_refused),
+        cmocka_unit_test(questions_leave_the_message_alone),
         cmocka_unit_test(a_form_must_be_known),
         cmocka_unit_test(wire_ids_tell_formats_apart),
         cmocka_unit_test(a_shape_that_is_refused_has_no_guarantee),

@@ -244,7 +244,7 @@ static void bad_payloads_are_explained(void **state)
 static void bad_windows_are_explained(void **state)
 {
     (void)state;
-    uint8_t payload[4] = {100, 0x80, 0x9c, 0x1b};
+    uint8_t payload[5] = {100, 0x80, 0x9c, 0x1b};
     float y[3];
     const lac_shape shape = {3, 1};
     lac_compressor *const c = open_for("natural:8", 3);

@@ -300,6 +300,115 @@ static void inner_payloads_are_checked(void **state)
     lac_compressor_close(c);
 }
 
+// A sparsifier of a program's own that fills its scratch in every op, as it is
+// free to. It keeps every other value.
+static size_t messy_keep(const void *state, lac_shape of)
+{
+    (void)state;
+    return lac_shape_values(of) / 2;
+}
+
+static size_t messy_scratch(const void *state, lac_shape of)
+{
+    (void)state;
+    return 4 * lac_shape_values(of);
+}
+
+static void messy_indices(const lac_call *call, uint32_t *indices_out)
+{
+    const size_t n = lac_shape_values(call->shape);
+    memset(call->scratch, 0xff, 4 * n);
+    for (size_t i = 0; i < n / 2; i++) {
+        indices_out[i] = (uint32_t)(2 * i);
+    }
+    memset(call->scratch, 0xff, 4 * n);
+}
+
+static void messy_choose(
+    const void *state, const lac_call *call, const float *x,
+    uint32_t *indices_out)
+{
+    (void)state;
+    (void)x;
+    messy_indices(call, indices_out);
+}
+
+static size_t messy_indices_bound(
+    const void *state, lac_shape of, lac_scope_kind scope)
+{
+    (void)state;
+    (void)of;
+    (void)scope;
+    return 1;
+}
+
+static size_t messy_put_indices(
+    const void *state, const lac_call *call, const uint32_t *indices,
+    uint8_t *out)
+{
+    (void)state;
+    (void)indices;
+    memset(call->scratch, 0xff, 4 * lac_shape_values(call->shape));
+    out[0] = 42;
+    return 1;
+}
+
+static lac_status messy_get_indices(
+    const void *state, const lac_call *call, const uint8_t *in, size_t len,
+    uint32_t *indices_out, size_t *used_out)
+{
+    (void)state;
+    if (len < 1 || in[0] != 42) {
+        return lac_fail(LAC_ERR_CORRUPT, "messy: no 42");
+    }
+    messy_indices(call, indices_out);
+    *used_out = 1;
+    return LAC_OK;
+}
+
+static lac_guarantee messy_guarantee(
+    const void *state, lac_shape of, lac_form form)
+{
+    (void)state;
+    (void)of;
+    (void)form;
+    return (lac_guarantee){.unbiased = false, .error = 1};
+}
+
+static void a_sparsifier_may_use_its_scratch(void **state)
+{
+    (void)state;
+    static const lac_sparsifier_ops sparsifier = {
+        .size = sizeof(sparsifier),
+        .keep = messy_keep,
+        .choose = messy_choose,
+        .indices_bound = messy_indices_bound,
+        .put_indices = messy_put_indices,
+        .get_indices = messy_get_indices,
+    };
+    static const lac_compressor_ops messy = {
+        .plugin.size = sizeof(messy),
+        .plugin.name = "messy",
+        .guarantee = messy_guarantee,
+        .sparsifier = &sparsifier,
+        .scratch = messy_scratch,
+    };
+    float x[N], y[N];
+    uint8_t payload[CAP];
+    size_t len;
+    const lac_key key = key_of(1, lac_scope_worker(0));
+    lac_compressor *c;
+    make(x);
+    assert_ok(lac_compressor_open_with(&c, &messy, "", LAC_FORM_PLAIN));
+    assert_ok(lac_compressor_reserve(c, shape));
+    assert_ok(lac_compressor_encode(c, &key, shape, x, payload, CAP, &len));
+    assert_ok(lac_compressor_decode(c, &key, shape, payload, len, y));
+    for (size_t i = 0; i < N; i++) {
+        assert_true(y[i] == (i % 2 == 0 ? x[i] : 0));
+    }
+    lac_compressor_close(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +424,7 @@ int main(void)
         cmocka_unit_test(error_memory_keeps_what_was_dropped),
         cmocka_unit_test(only_sparsifiers_take_a_plus),
         cmocka_unit_test(inner_payloads_are_checked),
+        cmocka_unit_test(a_sparsifier_may_use_its_scratch),
     };
     return cmocka_run_group_tests_name("compress/sparse", tests, NULL, NULL);
 }

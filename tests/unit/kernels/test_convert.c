@@ -195,6 +195,29 @@ static void avx2_decodes_every_pattern_alike(void **state)
     assert_memory_equal(x[0], x[1], sizeof(x[0]));
 }
 
+// Each pattern alone, among values that are finite, at every place of a vector.
+static void every_pattern_is_finite_or_not(void **state)
+{
+    (void)state;
+    const laci_kernels *const best = laci_kernels_best();
+    const laci_convert_kernels *const sets[] = {
+        &laci_convert_portable, best->convert};
+    for (size_t i = 0; i < HALVES; i++) {
+        uint8_t in[2 * 40] = {0};
+        const size_t at = i % 40;
+        float half, upper;
+        in[2 * at] = (uint8_t)i;
+        in[2 * at + 1] = (uint8_t)(i >> 8);
+        laci_convert_portable.half.decode(in + 2 * at, &half, 1);
+        laci_convert_portable.bfloat16.decode(in + 2 * at, &upper, 1);
+        for (size_t k = 0; k < 2; k++) {
+            assert_int_equal(sets[k]->half.finite(in, 40), isfinite(half) != 0);
+            assert_int_equal(
+                sets[k]->bfloat16.finite(in, 40), isfinite(upper) != 0);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +225,7 @@ int main(void)
         cmocka_unit_test(every_half_survives_but_signalling_nans),
         cmocka_unit_test(halves_round_to_nearest_ties_to_even),
         cmocka_unit_test(bfloat16_rounds_to_nearest_ties_to_even),
+        cmocka_unit_test(every_pattern_is_finite_or_not),
         cmocka_unit_test(avx2_gives_the_same_bits),
         cmocka_unit_test(avx2_decodes_every_pattern_alike),
     };

@@ -103,7 +103,7 @@ static void zeros_keep_their_signs(void **state)
         in[i] = 1;
     }
     const laci_column a = {in, out[0]}, b = {in, out[1]};
-    laci_kernels_best()->matrix->multiply(zeros, shape, &a, 1);
+    avx2_or_skip()->matrix->multiply(zeros, shape, &a, 1);
     laci_matrix_portable.multiply(zeros, shape, &b, 1);
     assert_memory_equal(out[0], out[1], sizeof(out[0]));
 }

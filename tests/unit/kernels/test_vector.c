@@ -45,6 +45,8 @@ static void avx2_equals_portable(void **state)
             a->sum_magnitudes(from, n), b->sum_magnitudes(from, n));
         assert_same_double(a->sum_squares(from, n), b->sum_squares(from, n));
         assert_int_equal(a->max_magnitude(from, n), b->max_magnitude(from, n));
+        assert_int_equal(
+            a->max_payload(bytes + n % 5, n), b->max_payload(bytes + n % 5, n));
         memcpy(left, y, sizeof(left));
         memcpy(right, y, sizeof(right));
         a->add(from, left, n);
@@ -80,6 +82,27 @@ static void sums_are_right(void **state)
     float max;
     memcpy(&max, &bits, sizeof(max));
     assert_true((double)max == largest);
+}
+
+// One value of many that is not finite is found, wherever it is.
+static void a_value_that_is_not_finite_is_found(void **state)
+{
+    (void)state;
+    static const float bad[] = {INFINITY, -INFINITY, NAN, -NAN};
+    const laci_kernels *const best = laci_kernels_best();
+    fill();
+    for (size_t n = 1; n <= 100; n++) {
+        float values[100];
+        memcpy(values, x, sizeof(values));
+        assert_true(laci_all_finite(best, values, n));
+        values[n - 1] = FLT_MAX;
+        assert_true(laci_all_finite(best, values, n));
+        values[(7 * n) % n] = bad[n % 4];
+        assert_false(laci_all_finite(best, values, n));
+        assert_true(
+            best->vector->max_payload((const uint8_t *)values, n) >=
+            LACI_INFINITY_BITS);
+    }
 }
 
 static void the_norm_is_right_for_all_floats(void **state)
@@ -125,6 +148,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(avx2_equals_portable),
         cmocka_unit_test(sums_are_right),
+        cmocka_unit_test(a_value_that_is_not_finite_is_found),
         cmocka_unit_test(the_norm_is_right_for_all_floats),
         cmocka_unit_test(kernels_are_found_by_name),
     };
