@@ -344,6 +344,10 @@ typedef struct lac_compressor_ops {
     /// memory takes one more pass over its values each step, to see that they
     /// are finite.
     double (*growth)(const void *state, lac_shape shape, lac_form form);
+
+    /// Optional: returns the largest magnitude of x for which C(x) is finite.
+    /// An error memory does not accept more. NULL: any finite x.
+    float (*largest)(const void *state, lac_shape shape);
 } lac_compressor_ops;
 
 /// lac_compressor_open_with opens a compressor that the caller defines. The

@@ -18,6 +18,7 @@
 // infinity or NaN in the matrix makes NaN of all it meets.
 #include <laconic/compress.h>
 
+#include <float.h>
 #include <math.h>
 
 #include "base/bytes.h"
@@ -192,6 +193,14 @@ static double low_rank_growth(const void *state, lac_shape shape, lac_form form)
     return rank_of(state, shape) == 0 ? 1 : 2 * sqrt(n);
 }
 
+// A product with the matrix sums up to n values times deviates, which are below
+// 8 in magnitude.
+static float low_rank_largest(const void *state, lac_shape shape)
+{
+    const float n = (float)lac_shape_values(shape);
+    return rank_of(state, shape) == 0 ? FLT_MAX : FLT_MAX / (8 * n);
+}
+
 const lac_compressor_ops laci_low_rank_ops = {
     .plugin.size = sizeof(lac_compressor_ops),
     .plugin.name = "low-rank",
@@ -209,4 +218,5 @@ const lac_compressor_ops laci_low_rank_ops = {
     .decode_add = low_rank_decode_add,
     .finite = low_rank_finite,
     .growth = low_rank_growth,
+    .largest = low_rank_largest,
 };

@@ -3,9 +3,9 @@
 // e -= C(e). A compressor may have ops of its own for this, to save passes over
 // the values. The floats and their tail are then in a form that only it knows.
 //
-// The values are always finite. Adding is refused when a sum overflows. A value
-// that subtracting makes infinite or NaN, which takes a compressor whose C(e)
-// overflows, becomes 0.
+// The values are always finite. Adding is refused when a sum overflows, or is
+// larger than the compressor can encode. A value that subtracting makes
+// infinite or NaN, which takes a compressor whose C(e) overflows, becomes 0.
 //
 // A bound of max|e| shows in nearly all steps, without a pass over the values,
 // that nothing can overflow. Adding x raises it by max|x|, subtracting C(e)
@@ -34,6 +34,7 @@ struct lac_memory {
     float *block;
     double bound;  // at least max|e|
     double growth; // of c for this shape
+    double limit;  // the largest magnitude that c encodes
     bool encoded;  // not settled since the last encode
 };
 
@@ -57,6 +58,8 @@ lac_status lac_memory_open(lac_memory **out, lac_compressor *c, lac_shape shape)
         .size = size,
         .block = block,
         .growth = n == 0 ? 1 : laci_payload_growth(c, shape),
+        .limit =
+            n == 0 ? (double)FLT_MAX : (double)laci_payload_largest(c, shape),
     };
     *out = m;
     return LAC_OK;
@@ -98,8 +101,8 @@ static void measure(lac_memory *m)
     m->bound = (double)make_finite(c->kernels, m->block, n);
 }
 
-// The first value of which e + x is not finite, n if there is none. The block
-// holds plain values.
+// The first value of which e + x is above the limit or NaN, n if there is none.
+// The block holds plain values.
 static size_t find_overflow(const lac_memory *m, const float *x)
 {
     const size_t n = lac_shape_values(m->shape);
@@ -109,7 +112,7 @@ static size_t find_overflow(const lac_memory *m, const float *x)
         memcpy(sum, m->block + start, count * sizeof(*sum));
         m->c->kernels->vector->add(x + start, sum, count);
         for (size_t i = 0; i < count; i++) {
-            if (!isfinite(sum[i])) {
+            if (!(fabs((double)sum[i]) <= m->limit)) {
                 return start + i;
             }
         }
@@ -119,7 +122,7 @@ static size_t find_overflow(const lac_memory *m, const float *x)
 
 static bool is_safe(const lac_memory *m, float max_magnitude)
 {
-    return m->bound + (double)max_magnitude <= (double)FLT_MAX;
+    return m->bound + (double)max_magnitude <= m->limit;
 }
 
 bool lac_memory_accepts(lac_memory *m, const float *x, float max_magnitude)

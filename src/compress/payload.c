@@ -4,6 +4,7 @@
 // sparsifier, to sparse.c. Tensors without values have empty payloads and never
 // reach the ops.
 #include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <stdalign.h>
 #include <stdint.h>
@@ -68,6 +69,17 @@ double laci_payload_growth(const lac_compressor *c, lac_shape shape)
     }
     return c->ops->growth == NULL ? (double)INFINITY
                                   : c->ops->growth(c->state, shape, c->form);
+}
+
+// The values that a sparsifier keeps go through its inner compressor.
+float laci_payload_largest(const lac_compressor *c, lac_shape shape)
+{
+    if (c->ops->sparsifier != NULL) {
+        return c->inner == NULL
+                   ? FLT_MAX
+                   : laci_payload_largest(c->inner, laci_sparse_kept(c, shape));
+    }
+    return c->ops->largest == NULL ? FLT_MAX : c->ops->largest(c->state, shape);
 }
 
 double laci_growth_one(const void *state, lac_shape shape, lac_form form)

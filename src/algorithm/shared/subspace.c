@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sums are made in double, where the squares of all floats fit, in lanes of a
-// fixed order; nothing but + - * / and sqrt is used.
 #include "algorithm/shared/subspace.h"
 
-#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -11,37 +8,7 @@
 
 enum { DRAWS_MAX = 4 };
 
-// Makes the column one of length 1 and returns its length before.
-static double normalise(float *x, size_t n)
-{
-    const double norm = sqrt(laci_column_dot(x, x, n));
-    for (size_t i = 0; norm > 0 && i < n; i++) {
-        x[i] = (float)((double)x[i] / norm);
-    }
-    return norm;
-}
-
-// Gram-Schmidt, twice: what rounding leaves after the first time may be mostly
-// along the columns before, what is left after the second is not. Returns false
-// for a column of which nothing is left.
-static bool settle(float *x, size_t n, size_t j)
-{
-    float *const column = x + j * n;
-    if (!(normalise(column, n) > 0)) {
-        return false;
-    }
-    if (j == 0) {
-        return true;
-    }
-    laci_column_deflate(x, n, j);
-    if (normalise(column, n) < LACI_NOTHING_LEFT) {
-        return false;
-    }
-    laci_column_deflate(x, n, j);
-    return normalise(column, n) > 0;
-}
-
-// Values are numbered from `first`; more than 2^32 of them begin again.
+// Values are numbered from `first`, modulo 2^32.
 static void draw(const lac_key *key, size_t first, float *x, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -59,12 +26,12 @@ void laci_subspace_orthonormalise(
 {
     for (size_t j = 0; j < rank; j++) {
         float *const column = x + j * n;
-        bool settled = settle(x, n, j);
-        for (size_t t = 1; key != NULL && !settled && t <= DRAWS_MAX; t++) {
+        bool done = laci_column_orthonormalise(x, n, j, LACI_SCALE_DIVIDE);
+        for (size_t t = 1; key != NULL && !done && t <= DRAWS_MAX; t++) {
             draw(key, (t * rank + j) * n, column, n);
-            settled = settle(x, n, j);
+            done = laci_column_orthonormalise(x, n, j, LACI_SCALE_DIVIDE);
         }
-        if (!settled) {
+        if (!done) {
             memset(column, 0, n * sizeof(*column));
         }
     }

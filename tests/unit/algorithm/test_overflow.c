@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+// Finite values that overflow: gradients near the largest float must not poison
+// an error memory, and an infinity that a peer sends must not reach a model.
+#include "workers.h"
+
+#include <math.h>
+
+#include "algorithm/framework/handle.h"
+
+enum { WORLD = 2, VALUES = 64, HUGE_ROUNDS = 3, ROUNDS = 100 };
+
+static const lac_tensor tensors[] = {
+    {.name = "calm", .shape = {4, 4}},
+    {.name = "wild", .shape = {8, 8}},
+};
+
+typedef struct run {
+    const char *algorithm;
+    const char *compressor;
+    lac_nonfinite nonfinite;
+    bool summed; // payloads are summed: a sum of finite ones may overflow
+    unsigned refused[WORLD]; // rounds
+} run;
+
+static lac_status open_algorithm(
+    const test_worker *w, const lac_layout *layout,
+    const lac_topology *topology, lac_algorithm **out)
+{
+    const run *const r = w->context;
+    lac_algorithm_options o = lac_algorithm_options_default();
+    o.spec = r->algorithm;
+    o.compressor = r->compressor;
+    o.nonfinite = r->nonfinite;
+    o.layout = layout;
+    o.topology = topology;
+    o.transport = w->transport;
+    return lac_algorithm_open(out, &o);
+}
+
+// 3e38 sin(...) in the first rounds, magnitude 1 later.
+static void fill_gradient(float *g, size_t n, uint64_t round, uint32_t rank)
+{
+    const double scale = round < HUGE_ROUNDS ? 3e38 : 1;
+    for (size_t i = 0; i < n; i++) {
+        const double angle = (double)(i + 1) + (double)round + 0.3 * rank;
+        g[i] = (float)(scale * sin(angle));
+    }
+}
+
+// A round that is refused names the tensor and can be repeated with zeros.
+static lac_status reduce_or_skip(
+    test_worker *w, lac_algorithm *a, uint64_t round, lac_slice *slices)
+{
+    run *const r = w->context;
+    const lac_status status = lac_algorithm_reduce(a, round, slices, 2);
+    if (status == LAC_OK) {
+        return LAC_OK;
+    }
+    EXPECT(status == LAC_ERR_INVALID && r->nonfinite == LAC_NONFINITE_STOP);
+    EXPECT(strstr(lac_error_message(), " has values in wild that overflow"));
+    r->refused[w->rank]++;
+    memset(slices[1].out, 0, VALUES * sizeof(float));
+    return lac_algorithm_reduce(a, round, slices, 2);
+}
+
+static lac_status expect_good_state(lac_algorithm *a, lac_algorithm *other)
+{
+    const size_t len = lac_algorithm_state_size(a);
+    uint8_t *const bytes = malloc(len);
+    lac_status status = lac_algorithm_save(a, bytes, len);
+    if (status == LAC_OK) {
+        status = lac_algorithm_load(other, bytes, len);
+    }
+    free(bytes);
+    return status;
+}
+
+static lac_status reduce_huge(test_worker *w)
+{
+    const run *const r = w->context;
+    float calm[16], wild[VALUES];
+    lac_slice slices[] = {
+        {0, LAC_F32, calm, calm},
+        {1, LAC_F32, wild, wild},
+    };
+    lac_layout *layout = NULL;
+    lac_algorithm *a = NULL, *other = NULL;
+    LAC_TRY(lac_layout_open(&layout, tensors, 2));
+    LAC_TRY(open_algorithm(w, layout, NULL, &a));
+    LAC_TRY(open_algorithm(w, layout, NULL, &other));
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        fill_gradient(calm, 16, HUGE_ROUNDS + round, w->rank);
+        fill_gradient(wild, VALUES, round, w->rank);
+        LAC_TRY(reduce_or_skip(w, a, round, slices));
+        for (size_t i = 0; i < VALUES; i++) {
+            EXPECT(round < HUGE_ROUNDS || r->summed || isfinite(wild[i]));
+        }
+    }
+    LAC_TRY(expect_good_state(a, other));
+    lac_algorithm_close(a);
+    lac_algorithm_close(other);
+    lac_layout_close(layout);
+    return LAC_OK;
+}
+
+static void huge_gradients_do_not_poison_error_feedback(void **state)
+{
+    (void)state;
+    enum { FIRST_SUMMED = 7 };
+    static const char *const compressors[] = {
+        "sign",     "natural",   "low-rank:rank=2", "top-k:0.1", "half",
+        "bfloat16", "dithering", "random-k:0.1",    "identity"};
+    static const lac_nonfinite policies[] = {
+        LAC_NONFINITE_STOP, LAC_NONFINITE_SKIP, LAC_NONFINITE_RAW};
+    unsigned refused = 0;
+    for (size_t i = 0; i < sizeof(compressors) / sizeof(*compressors); i++) {
+        for (size_t k = 0; k < 3; k++) {
+            run r = {
+                .algorithm = "error-feedback",
+                .compressor = compressors[i],
+                .nonfinite = policies[k],
+                .summed = i >= FIRST_SUMMED,
+            };
+            test_worker workers[WORLD];
+            run_workers(WORLD, reduce_huge, &r, workers);
+            assert_all_ok(workers, WORLD);
+            assert_int_equal(r.refused[0], r.refused[1]);
+            refused += r.refused[0];
+        }
+    }
+    assert_true(refused > 0);
+}
+
+// Worker 1 sends a valid message with an infinity by hand.
+static lac_status send_infinity(lac_algorithm *a)
+{
+    laci_round *const round = &a->round;
+    uint8_t *out;
+    laci_writer *const message = laci_group_message(round->group, 0);
+    float x[VALUES] = {0};
+    x[5] = INFINITY;
+    out = laci_writer_room(message, sizeof(x));
+    memcpy(out, x, sizeof(x)); // little-endian, as payloads are
+    laci_writer_commit(message, sizeof(x));
+    return laci_group_exchange(
+        round->group, 0, 0, round->edges, round->edge_count, true,
+        round->readers);
+}
+
+// What worker 0 does: its round fails, and leaves its values and state.
+static lac_status expect_no_trace(lac_algorithm *a, float *x)
+{
+    uint8_t before[4096], after[4096];
+    float old[VALUES];
+    const lac_slice slice = {0, LAC_F32, x, x};
+    memcpy(old, x, sizeof(old));
+    LAC_TRY(lac_algorithm_save(a, before, sizeof(before)));
+    const lac_status status = lac_algorithm_mix(a, 0, &slice, NULL, 1);
+    char message[256];
+    (void)snprintf(message, sizeof(message), "%s", lac_error_message());
+    LAC_TRY(lac_algorithm_save(a, after, sizeof(after)));
+    EXPECT(memcmp(old, x, sizeof(old)) == 0);
+    EXPECT(memcmp(before, after, lac_algorithm_state_size(a)) == 0);
+    EXPECT(status == LAC_ERR_CORRUPT);
+    return lac_fail(status, "%s", message);
+}
+
+static lac_status mix_with_infinity(test_worker *w)
+{
+    const lac_tensor tensor = {.name = "x", .shape = {VALUES, 1}};
+    float x[VALUES];
+    const lac_slice slice = {0, LAC_F32, x, x};
+    lac_layout *layout = NULL;
+    lac_topology *topology = NULL;
+    lac_algorithm *a = NULL;
+    fill_normal(x, VALUES, w->rank + 1);
+    LAC_TRY(lac_layout_open(&layout, &tensor, 1));
+    LAC_TRY(lac_topology_open(&topology, "complete", WORLD, 1));
+    LAC_TRY(open_algorithm(w, layout, topology, &a));
+    LAC_TRY(lac_algorithm_start(a, &slice, 1));
+    const lac_status status =
+        w->rank == 1 ? send_infinity(a) : expect_no_trace(a, x);
+    lac_algorithm_close(a);
+    lac_topology_close(topology);
+    lac_layout_close(layout);
+    return status;
+}
+
+static void an_infinity_of_a_peer_is_refused_by_name(void **state)
+{
+    (void)state;
+    size_t count, models = 0;
+    const lac_plugin *const *const all = lac_algorithms(&count);
+    for (size_t i = 0; i < count; i++) {
+        const laci_algorithm_ops *const ops = (const void *)all[i];
+        if (ops->family != LAC_FAMILY_MODEL) {
+            continue;
+        }
+        run r = {
+            .algorithm = ops->plugin.name,
+            .compressor = ops->takes_compressor ? "identity" : NULL,
+        };
+        test_worker workers[WORLD];
+        char expected[256];
+        (void)snprintf(
+            expected, sizeof(expected),
+            "%s: worker 1 sent a value for x that is not finite", r.algorithm);
+        run_workers(WORLD, mix_with_infinity, &r, workers);
+        assert_int_equal(workers[0].status, LAC_ERR_CORRUPT);
+        assert_string_equal(workers[0].message, expected);
+        models++;
+    }
+    assert_true(models > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(huge_gradients_do_not_poison_error_feedback),
+        cmocka_unit_test(an_infinity_of_a_peer_is_refused_by_name),
+    };
+    return cmocka_run_group_tests_name("overflow", tests, NULL, NULL);
+}
