@@ -211,7 +211,7 @@ static lac_status split_check(const data_split_options *o)
     return LAC_OK;
 }
 
-static lac_status assign(data_split *s, const data_split_options *o)
+static lac_status split_assign(data_split *s, const data_split_options *o)
 {
     for (uint32_t w = 0; w <= o->workers; w++) {
         s->start[w] = even_start(o->count, o->workers, w);
@@ -246,7 +246,7 @@ lac_status data_split_open(data_split **out, const data_split_options *options)
     const lac_status status =
         s == NULL || s->start == NULL || s->index == NULL
             ? data_no_memory("split", options->count * sizeof(uint32_t))
-            : assign(s, options);
+            : split_assign(s, options);
     if (status != LAC_OK) {
         data_split_close(s);
         return status;

@@ -86,8 +86,8 @@ static lac_status check_folder(const char *folder)
                ? LAC_OK
                : lac_fail(
                      LAC_ERR_INVALID,
-                     "%s: the folder of the run is missing, expected it to "
-                     "exist until the run ends",
+                     "%s: the folder of the run is missing, expected one that "
+                     "exists until the run ends and that all machines share",
                      folder);
 }
 

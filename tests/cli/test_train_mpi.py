@@ -78,7 +78,7 @@ class Processes(unittest.TestCase):
         found = next(d for d in listed["datasets"] if d["name"] == "cifar-10")
         if found["folder"] is None:
             self.skipTest("CIFAR-10 is not installed; `laconic data fetch "
-                          "cifar-10` obtains it")
+                          "cifar-10` downloads it")
         self.take_some(found["folder"], self.path("cifar"))
         for name in GOSSIP:
             with self.subTest(name):

@@ -214,8 +214,8 @@ static void what_cannot_be_made_is_named(void **state)
     assert_fails(
         train_checkpoint_write(&(train_place){"dangling", 5, 0, 1}, &in.record),
         LAC_ERR_INVALID,
-        "dangling: the folder of the run is missing, expected it to exist "
-        "until the run ends");
+        "dangling: the folder of the run is missing, expected one that exists "
+        "until the run ends and that all machines share");
     assert_fails(
         train_checkpoint_write(&(train_place){"", 5, 0, 1}, &in.record),
         LAC_ERR_INVALID, "a path is empty, expected the name of a file");
@@ -233,8 +233,8 @@ static void a_folder_that_was_removed_is_not_made_again(void **state)
     assert_fails(
         train_checkpoint_write(&(train_place){"out", 5, 0, 1}, &in.record),
         LAC_ERR_INVALID,
-        "out: the folder of the run is missing, expected it to exist until "
-        "the run ends");
+        "out: the folder of the run is missing, expected one that exists "
+        "until the run ends and that all machines share");
     assert_false(data_is_folder("out"));
     assert_int_equal(mkdir("out", 0777), 0);
 }

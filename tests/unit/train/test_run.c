@@ -186,11 +186,13 @@ static void a_run_fails_if_its_folder_is_removed(void **state)
         assert_int_equal(workers[0].status, LAC_ERR_INVALID);
         assert_string_equal(
             workers[0].message,
-            every == 0
-                ? "out: the folder of the run is missing, expected it to exist "
-                  "until the run ends"
-                : "out: the folder of the run is missing, expected it to exist "
-                  "until the run ends; the run ends without a checkpoint");
+            every == 0 ? "out: the folder of the run is missing, expected one "
+                         "that exists "
+                         "until the run ends and that all machines share"
+                       : "out: the folder of the run is missing, expected one "
+                         "that exists "
+                         "until the run ends and that all machines share; the "
+                         "run ends without a checkpoint");
         assert_false(data_is_folder("out"));
         close_scene(&s);
     }
