@@ -20,8 +20,7 @@ typedef struct gossip_run {
     gossip_body *check;            // for bodies that save
     const struct gossip_run *from; // for bodies that load
     uint64_t rounds;               // for bodies that mix without a failure
-    // The local updates of these rounds are given, of others not. LAC_RANK_ANY
-    // for those of all odd rounds.
+    // The round that has local updates; LAC_RANK_ANY for all odd rounds.
     uint32_t update_round;
     // The rank of a worker with other options; LAC_RANK_ANY for none.
     uint32_t odd;
@@ -88,14 +87,14 @@ static inline lac_status worker_start(gossip_worker *w)
     return lac_algorithm_start(w->a, w->slices, TENSORS);
 }
 
-// What the local step of a worker adds to value i of a tensor.
+// Returns the local update of value i.
 static inline float update_value(uint32_t rank, size_t i)
 {
     static const float steps[] = {0.25f, -0.5f, 0.125f, 1, 0.75f, 0, -0.375f};
     return steps[(i + rank) % (sizeof(steps) / sizeof(*steps))];
 }
 
-// The tensors that the local step of a worker changes: every other one.
+// Returns whether a tensor has local updates: every other one has.
 static inline bool has_update(uint32_t rank, size_t tensor)
 {
     return (tensor + rank) % 2 == 0;
@@ -197,7 +196,7 @@ static inline void fill_values(gossip_run *run)
     fill_normal(run->x[0], (size_t)WORLD_MAX * VALUES, 11);
 }
 
-// Runs it and writes the result of every worker.
+// Runs the body and writes the result of every worker.
 static inline void run_gossip(gossip_run *run, test_worker *workers_out)
 {
     run_workers(run->world, gossip_body_of, run, workers_out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Every model algorithm gives the same bits however it is called, allocates
-// nothing in a round and sends what its cost states.
+// nothing in a round and sends no more than its cost.
 #include "gossip.h"
 
 enum { ROUNDS = 8, FIRST_RESUME = 3, SECOND_RESUME = 6 };

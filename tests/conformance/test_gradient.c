@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Every gradient algorithm gives all workers the same bits however it is
-// called, allocates nothing in a round and sends what its cost states.
+// called, allocates nothing in a round and sends no more than its cost.
 #include "gradient.h"
 
 #include <xxhash.h>

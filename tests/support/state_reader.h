@@ -91,6 +91,7 @@ static inline bool saved_state_next(saved_state *s, saved_field *out)
     }
     s->field.name[0] = '\0';
     s->field.count = 0;
+    s->field.values = s->next;
     if (!is_empty) {
         s->fields--;
         saved_text(s, s->field.name);
