@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Sums are made in double, where the squares of all floats fit, in lanes of a
-// fixed order; nothing but + - * / and sqrt is used.
+// Gram-Schmidt with sums in double, which holds the square of every float. The
+// order of a sum is fixed, and only + - * / and sqrt are used, so the result
+// has the same bits on every machine.
 #include "algorithm/shared/subspace.h"
 
 #include <math.h>
@@ -11,8 +12,9 @@
 
 enum { DRAWS_MAX = 4 };
 
-// Makes the column one of length 1 and returns its length before.
-static double normalise(float *x, size_t n)
+// Scales the column to length 1 and returns its previous length. A column of
+// zeros stays unchanged.
+static double subspace_normalise(float *x, size_t n)
 {
     const double norm = sqrt(laci_column_dot(x, x, n));
     for (size_t i = 0; norm > 0 && i < n; i++) {
@@ -21,27 +23,28 @@ static double normalise(float *x, size_t n)
     return norm;
 }
 
-// Gram-Schmidt, twice: what rounding leaves after the first time may be mostly
-// along the columns before, what is left after the second is not. Returns false
-// for a column of which nothing is left.
-static bool settle(float *x, size_t n, size_t j)
+// Makes column j orthonormal to the columns before it. It deflates twice,
+// because the rounding errors of the first pass may lie mostly along the
+// earlier columns. Returns false if the column depends linearly on them.
+static bool orthonormalise_column(float *x, size_t n, size_t j)
 {
     float *const column = x + j * n;
-    if (!(normalise(column, n) > 0)) {
+    if (!(subspace_normalise(column, n) > 0)) {
         return false;
     }
     if (j == 0) {
         return true;
     }
     laci_column_deflate(x, n, j);
-    if (normalise(column, n) < LACI_NOTHING_LEFT) {
+    if (subspace_normalise(column, n) < LACI_NOTHING_LEFT) {
         return false;
     }
     laci_column_deflate(x, n, j);
-    return normalise(column, n) > 0;
+    return subspace_normalise(column, n) > 0;
 }
 
-// Values are numbered from `first`; more than 2^32 of them begin again.
+// Fills x with the normal values of `key` from index `first`. Indices have 32
+// bits and wrap around.
 static void draw(const lac_key *key, size_t first, float *x, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -59,12 +62,12 @@ void laci_subspace_orthonormalise(
 {
     for (size_t j = 0; j < rank; j++) {
         float *const column = x + j * n;
-        bool settled = settle(x, n, j);
-        for (size_t t = 1; key != NULL && !settled && t <= DRAWS_MAX; t++) {
+        bool done = orthonormalise_column(x, n, j);
+        for (size_t t = 1; key != NULL && !done && t <= DRAWS_MAX; t++) {
             draw(key, (t * rank + j) * n, column, n);
-            settled = settle(x, n, j);
+            done = orthonormalise_column(x, n, j);
         }
-        if (!settled) {
+        if (!done) {
             memset(column, 0, n * sizeof(*column));
         }
     }
