@@ -62,6 +62,7 @@ const laci_algorithm_ops laci_allreduce_algorithm = {
     .plugin.summary = "the exact mean over all workers",
     .plugin.param_size = sizeof(lac_param),
     .family = LAC_FAMILY_GRADIENT,
+    .baseline = true,
     .native_sums = true,
     .plan = allreduce_plan,
     .sum_bound = allreduce_sum_bound,

@@ -99,6 +99,7 @@ const laci_algorithm_ops laci_deepsqueeze_algorithm = {
     .plugin.param_size = sizeof(lac_param),
     .plugin.state_size = sizeof(laci_step_size),
     .family = LAC_FAMILY_MODEL,
+    .keeps_mean = true,
     .takes_compressor = true,
     .form = LAC_FORM_CONTRACTIVE,
     .configure = laci_gamma_configure,

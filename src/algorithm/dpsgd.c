@@ -40,6 +40,7 @@ const laci_algorithm_ops laci_dpsgd_algorithm = {
     .plugin.param_size = sizeof(lac_param),
     .plugin.state_size = sizeof(dpsgd),
     .family = LAC_FAMILY_MODEL,
+    .baseline = true,
     .plan = laci_mixing_plan,
     .message_bound = laci_gossip_bound,
     .begin = dpsgd_begin,

@@ -2,12 +2,13 @@
 // The cases of the conformance tests of algorithms, all from the registry:
 // every algorithm of a family with several compressors, then with every setting
 // at values that are not its default, and with every pair of settings. The
-// table of settings gives the values. Nothing here names an algorithm, except
-// algorithm_claims.
+// table of settings gives the values. Nothing here names an algorithm.
 #ifndef LACONIC_TESTS_CASES_H
 #define LACONIC_TESTS_CASES_H
 
 #include "algorithms.h"
+
+#include "algorithm/framework/algorithm.h"
 
 enum {
     PARAMS_MAX = 16,
@@ -32,34 +33,10 @@ enum {
     FEW_COMPRESSORS = sizeof(few_compressors) / sizeof(*few_compressors),
 };
 
-// The claims of an algorithm that its interface does not show. An algorithm
-// that is not listed has the claims of a zeroed struct.
-typedef struct algorithm_claims {
-    const char *name;
-    // Without a compressor a round is exact gossip, or the exact mean.
-    bool baseline;
-    // The mean of the workers is preserved with every compressor.
-    bool keeps_mean;
-    // With the identity a round is not exact gossip, or not the exact mean,
-    // because the algorithm has a memory such as a momentum. Local updates move
-    // the mean at least as far as they reach.
-    bool inexact;
-} algorithm_claims;
-
-static inline algorithm_claims claims_of(const lac_plugin *plugin)
+// Returns the table of an algorithm, which states its claims.
+static inline const laci_algorithm_ops *claims_of(const lac_plugin *plugin)
 {
-    static const algorithm_claims claims[] = {
-        {.name = "allreduce", .baseline = true},
-        {.name = "dpsgd", .baseline = true},
-        {.name = "choco", .keeps_mean = true},
-        {.name = "deepsqueeze", .keeps_mean = true},
-    };
-    for (size_t i = 0; i < sizeof(claims) / sizeof(*claims); i++) {
-        if (strcmp(claims[i].name, plugin->name) == 0) {
-            return claims[i];
-        }
-    }
-    return (algorithm_claims){.name = plugin->name};
+    return (const laci_algorithm_ops *)plugin;
 }
 
 // An algorithm with settings and a compressor.

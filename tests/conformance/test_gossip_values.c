@@ -53,9 +53,9 @@ static void expect_exact(const gossip_run *run, double *x)
 // of all others that take a compressor.
 static bool must_be_exact(const gossip_run *run)
 {
-    const algorithm_claims claims = claims_of(run->subject->plugin);
-    return run->subject->plain && !claims.inexact &&
-           (run->compressor == NULL ? claims.baseline
+    const laci_algorithm_ops *const claims = claims_of(run->subject->plugin);
+    return run->subject->plain && !claims->inexact &&
+           (run->compressor == NULL ? claims->baseline
                                     : is_uncompressed(run->compressor));
 }
 
@@ -121,7 +121,7 @@ static void updates_are_added_once(gossip_run *run)
     free_saves(&other.saved);
     const double bound = 8 * 0x1p-24 * 4 * fmax(largest(run), largest(&other));
     const bool exact =
-        !claims_of(run->subject->plugin).inexact &&
+        !claims_of(run->subject->plugin)->inexact &&
         (is_uncompressed(run->compressor) || !run->takes_update[0]);
     for (size_t i = 0; exact && i < run->world * VALUES; i++) {
         const uint32_t rank = (uint32_t)(i / VALUES);
@@ -185,9 +185,9 @@ static void assert_mean(gossip_run *run, bool exact)
 
 static void the_mean_moves_by_the_updates(gossip_run *run)
 {
-    const algorithm_claims claims = claims_of(run->subject->plugin);
-    if (is_uncompressed(run->compressor) || claims.keeps_mean) {
-        assert_mean(run, !claims.inexact);
+    const laci_algorithm_ops *const claims = claims_of(run->subject->plugin);
+    if (is_uncompressed(run->compressor) || claims->keeps_mean) {
+        assert_mean(run, !claims->inexact);
     }
 }
 
@@ -224,7 +224,7 @@ static void workers_converge(gossip_run *run)
 {
     const bool claimed =
         is_uncompressed(run->compressor) ||
-        (claims_of(run->subject->plugin).keeps_mean && run->subject->plain);
+        (claims_of(run->subject->plugin)->keeps_mean && run->subject->plain);
     if (claimed && !run->subject->extreme && WORKERS_ARE_THREADS) {
         assert_converges(run);
     }
@@ -248,7 +248,7 @@ static bool is_refused(gossip_run *run)
 // Neighbours change from round to round.
 static void a_varying_graph_is_refused_or_converges(gossip_run *run)
 {
-    const algorithm_claims claims = claims_of(run->subject->plugin);
+    const laci_algorithm_ops *const claims = claims_of(run->subject->plugin);
     run->topology = varying;
     run->world = 8;
     if (is_refused(run)) {
@@ -259,8 +259,8 @@ static void a_varying_graph_is_refused_or_converges(gossip_run *run)
         assert_exact(run);
         fill_values(run);
     }
-    if (is_uncompressed(run->compressor) || claims.keeps_mean) {
-        assert_mean(run, !claims.inexact);
+    if (is_uncompressed(run->compressor) || claims->keeps_mean) {
+        assert_mean(run, !claims->inexact);
     }
     workers_converge(run);
 }

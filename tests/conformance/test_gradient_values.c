@@ -23,9 +23,9 @@ static void mean_gradient(const gradient_run *run, uint64_t round, double *out)
 // most 2^-21. Error memories of the identity stay zero.
 static void the_identity_is_the_mean(gradient_run *run)
 {
-    const algorithm_claims claims = claims_of(run->subject->plugin);
-    if (claims.inexact || !run->subject->plain ||
-        !(run->compressor == NULL ? claims.baseline
+    const laci_algorithm_ops *const claims = claims_of(run->subject->plugin);
+    if (claims->inexact || !run->subject->plain ||
+        !(run->compressor == NULL ? claims->baseline
                                   : is_uncompressed(run->compressor))) {
         return;
     }

@@ -105,6 +105,13 @@ typedef struct laci_algorithm_ops {
     bool sharded;          // gradient family: every tensor has an owner, and
                            // messages go to owners: laci_group_scatter
 
+    // Claims that the conformance suite tests.
+    bool baseline;   // takes no compressor and is exact gossip, or the mean
+    bool keeps_mean; // preserves the mean of workers with every compressor
+    bool inexact;    // is not exact with the identity either, because of a
+                     // memory such as a momentum; updates move the mean at
+                     // least as far as they reach
+
     // Gradient family: `reduce` detects non-finite values itself, in its first
     // message, and then returns LACI_SCAN before it sends anything. The
     // framework scans all values and calls it again. No field changes before
