@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         look_at(layout);
     } else {
         fuzz_require(layout == NULL, "a failed parse leaves a layout");
-        fuzz_require(lac_error_message()[0] != '\0', "no sentence");
+        fuzz_require(lac_error_message()[0] != '\0', "no message");
     }
     lac_layout_close(layout);
     free(text);

@@ -133,7 +133,7 @@ static lac_status sort_by_name(lac_layout *layout)
     return LAC_OK;
 }
 
-// Each tensor is hashed with what came before it, so that order counts.
+// Each tensor is hashed with the hash so far, so that the order matters.
 static uint64_t hash_of(const lac_layout *layout)
 {
     uint64_t hash = layout->count;
@@ -179,7 +179,7 @@ static bool read_size(laci_words word, size_t *out)
     return whole;
 }
 
-// Reads "name rows [columns]" and puts the name, with its NUL, at `name`.
+// Reads "name rows [columns]" and writes the name, with its NUL, to `name`.
 static lac_status read_tensor(
     laci_words line, size_t number, char *name, lac_tensor *out)
 {
@@ -232,8 +232,8 @@ lac_status lac_layout_parse(lac_layout **out, const char *text, size_t len)
         return lac_fail(
             LAC_ERR_INVALID, "layout: the text of %zu bytes is NULL", len);
     }
-    // Every tensor takes at least "a 1" and a line end, so a quarter of the
-    // text is enough of them; their names, NULs included, fit in its length.
+    // Every tensor takes at least "a 1" and a line end, so there are at most
+    // len / 4 + 1. Their names, NULs included, fit in `len` bytes.
     const size_t most = len / 4 + 1;
     size_t size;
     lac_tensor *const tensors =

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Reading "key=value,key=value" into a plug-in's state by its table of
-// settings. Defaults are written as a user would write them and take the same
-// way, so that a table cannot have a default that a user could not give.
+// Parses "key=value,key=value" into a plug-in's state by its table of settings,
+// for the plug-ins of the library and of programs. Defaults are texts and are
+// parsed like those of a user, so a table cannot have a default that a user
+// could not give.
 #include "base/settings.h"
 
 #include <locale.h>
@@ -14,13 +15,13 @@
 
 enum { NUMBER_MAX = 63, SETTINGS_MAX = 64 };
 
-// A stretch of text, not ended by a NUL.
+// A part of a text, not ended by a NUL.
 typedef struct span {
     const char *text;
     size_t len;
 } span;
 
-// Where values go: the fields, and room for texts.
+// The destination of values: the fields, and room for strings.
 typedef struct target {
     const char *plugin; // the name for messages
     unsigned char *state;
@@ -49,7 +50,7 @@ static int32_t position(const char *words, char separator, span word)
     return -1;
 }
 
-// strtod wants the decimal point of the host program's locale, and no other
+// strtod expects the decimal point of the host program's locale, and no other
 // function of the C library rounds as well.
 static void with_local_point(span value, char *out, size_t size)
 {
@@ -177,7 +178,7 @@ static const lac_param *find_param(
     return NULL;
 }
 
-// Texts and specs may stand in parentheses, which must belong together.
+// Texts and specs may be in parentheses, which must match.
 static span without_parentheses(const lac_param *param, span value)
 {
     size_t depth = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Taking specs apart: which plug-in is named, and where its settings begin.
+// Splits specs: which plug-in is named, and where its settings begin.
 #include <string.h>
 
 #include "base/fail.h"

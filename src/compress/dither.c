@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Codes of 8 bits are the bytes of the payload and are made in place. Others
-// are made in blocks that stay in the cache, then packed; a block begins at a
-// multiple of its length in the tensor, whatever the buckets, so it begins at
-// a byte of the payload.
+// The ops of the dithering compressors. Codes of 8 bits are written to the
+// payload directly. Others are written to blocks that stay in the cache, then
+// packed. Blocks begin at multiples of their length in the tensor, whatever the
+// buckets, so they begin at a byte of the payload.
 #include "compress/dither.h"
 
 #include <float.h>
@@ -17,15 +17,15 @@
 
 enum { BLOCK = 2048, LIFTED = 256 };
 
-// How the values of a tensor are laid out.
+// The buckets of a tensor.
 typedef struct layout {
     size_t n;
     size_t bucket; // values of each bucket but the last
     size_t buckets;
 } layout;
 
-// The codes of one block, in scratch: on the stack they take half as long again
-// to make.
+// The codes of one block, in scratch: on the stack, encoding takes half as long
+// again.
 typedef union block {
     uint8_t bytes[BLOCK];
     uint32_t words[BLOCK];
@@ -93,8 +93,8 @@ static float norm_of(
     return isfinite(norm) ? norm : NAN;
 }
 
-// Encodes values whose norm is so small that levels / norm is beyond floats:
-// multiplied by a power of two, which changes no code.
+// Encodes values whose norm is so small that levels / norm overflows. It
+// multiplies them by a power of two, which changes no code.
 static void encode_tiny(
     const laci_dither_codes *kernels, const laci_dither *d, const float *x,
     size_t n, uint32_t first, void *codes, size_t code_size)
@@ -157,8 +157,8 @@ static void unpack(
     }
 }
 
-// A norm at the very end of the floats is stored a little smaller: in the
-// decoder, levels times norm / levels must not be rounded to infinity.
+// Writes a norm. One near the largest float is made a little smaller: in the
+// decoder, levels times norm / levels must not round to infinity.
 static void put_norm(uint8_t *out, float norm, double factor)
 {
     const float largest = FLT_MAX * (1 - 0x1p-22f);
@@ -293,7 +293,7 @@ lac_status laci_dither_check(
 }
 
 // Writes the values to `x`, or adds `*a` times them.
-static void decode(
+static void dither_decode(
     const laci_dither_state *s, const lac_call *call, const uint8_t *in,
     const float *a, float *x)
 {
@@ -331,7 +331,7 @@ void laci_dither_decode(
     float *x)
 {
     (void)len;
-    decode(state, call, in, NULL, x);
+    dither_decode(state, call, in, NULL, x);
 }
 
 void laci_dither_decode_add(
@@ -339,7 +339,7 @@ void laci_dither_decode_add(
     float a, float *y)
 {
     (void)len;
-    decode(state, call, in, &a, y);
+    dither_decode(state, call, in, &a, y);
 }
 
 // Whether the highest level of a norm is finite. Only norms at the very end of

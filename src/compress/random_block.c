@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Random block: k values in a row from a random start, going on at the first
-// value after the last (the "random block" of Vogels, Karimireddy, Jaggi,
-// arXiv:1905.13727). As good as random-k for values in no particular order,
-// and faster, because neighbours are read and written together. The unbiased
-// form scales them by n/k.
+// Random block: k consecutive values from a random start, wrapping around at
+// the end of the tensor (the "random block" of Vogels, Karimireddy, Jaggi,
+// arXiv:1905.13727). As good as random-k for values in no particular order, and
+// faster, because neighbours are read and written together. The unbiased form
+// scales them by n/k.
 //
 // The start is (draw 0 of the choice) * n / 2^32, rounded down; 0 when k = n.
 //
@@ -54,14 +54,14 @@ static void random_block_choose(
 static size_t random_block_indices_bound(
     const void *state, lac_shape shape, lac_scope_kind scope)
 {
-    return laci_choice_is_told(state, shape, scope) ? START_SIZE : 0;
+    return laci_choice_is_sent(state, shape, scope) ? START_SIZE : 0;
 }
 
 static size_t random_block_put_indices(
     const void *state, const lac_call *call, const uint32_t *indices,
     uint8_t *out)
 {
-    if (!laci_choice_is_told(state, call->shape, call->key.scope)) {
+    if (!laci_choice_is_sent(state, call->shape, call->key.scope)) {
         return 0;
     }
     laci_put_u32(out, indices[0]);
@@ -72,7 +72,7 @@ static lac_status random_block_get_indices(
     const void *state, const lac_call *call, const uint8_t *in, size_t len,
     uint32_t *indices_out, size_t *used_out)
 {
-    if (!laci_choice_is_told(state, call->shape, call->key.scope)) {
+    if (!laci_choice_is_sent(state, call->shape, call->key.scope)) {
         fill(state, call, start_of(state, call), indices_out);
         *used_out = 0;
         return LAC_OK;

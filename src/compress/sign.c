@@ -15,12 +15,12 @@
 // Zeros of either sign and NaN count as positive. The scale is the sum of
 // magnitudes, in the order of kernels/vector.h, divided in double, then
 // rounded. It is NaN when a value is an infinity or NaN, so that divergence
-// shows; finite values always have a finite scale.
+// stays visible. Finite values have a finite scale.
 //
-// The error memory reads and writes each value once a step: settling only
-// notes the scale that was delivered, in the tail of the memory, and the next
-// encode_add takes scale * sign(e) out of e while it adds x. The bits are those
-// of taking it out at once. Nothing noted is a scale of 0.
+// The error memory reads and writes each value once a step: settle only stores
+// the delivered scale in the tail of the memory, and the next encode_add
+// subtracts scale * sign(e) from e while it adds x. The bits are the same as
+// those of subtracting at once. The tail is 0 when nothing is to be subtracted.
 #include <laconic/compress.h>
 
 #include <float.h>
@@ -48,8 +48,8 @@ static lac_guarantee sign_guarantee(
     return (lac_guarantee){.unbiased = false, .error = 1 - 1 / n};
 }
 
-// The fast sum is in float within a block and may overflow there; then it is
-// done once more in double, where finite values cannot.
+// The fast sum is in float within a block and may overflow there. Then the sum
+// is computed again in double, where finite values cannot overflow.
 static float scale_of(double sum, const float *x, size_t n)
 {
     if (!isfinite(sum)) {
@@ -138,7 +138,7 @@ static void sign_settle(
         e[n] = laci_get_f32(in);
         return;
     }
-    // Settled once already: e is not what the signs were taken of any more.
+    // Settled before: e is no longer the tensor whose signs were encoded.
     call->kernels->sign->residual(e[n], e, e, n);
     e[n] = 0;
     sign_decode_add(state, call, in, len, -1.0f, e);

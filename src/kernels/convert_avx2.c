@@ -16,8 +16,8 @@ static inline __m256 infinite(__m256 x)
     return _mm256_cmp_ps(_mm256_and_ps(x, mask), infinity, _CMP_EQ_OQ);
 }
 
-// The instruction makes infinities of what is beyond the range, so that is
-// brought inside before. A minimum with NaN is its second argument.
+// The instruction turns values beyond the range into infinities, so they are
+// clamped first. A minimum with NaN is its second argument.
 static inline __m128i half_of(__m256 x)
 {
     const __m256 most = _mm256_set1_ps(65504.0f);
@@ -80,7 +80,7 @@ static void half_decode_add(const uint8_t *in, float a, float *y, size_t n)
     laci_convert_portable.half.decode_add(in + 2 * i, a, y + i, n - i);
 }
 
-// Whether 16 floats hold one beyond the largest bfloat16, an infinity or NaN.
+// Whether one of 16 floats is beyond the largest bfloat16, an infinity or NaN.
 static inline bool has_top(__m256i low, __m256i high)
 {
     const __m256i mask = _mm256_set1_epi32(0x7fffffff);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// dither.c for AVX2. Values are taken in blocks of 16 that begin at a multiple
-// of 16 in their tensor, because they share eight draws; what begins or ends
-// inside a block passes through a block on the stack.
+// dither.c for AVX2. Values are processed in blocks of 16 that begin at a
+// multiple of 16 in their tensor, because they share eight draws. An incomplete
+// block at either end is copied to a block on the stack.
 #include "kernels/dither.h"
 
 #include <immintrin.h>
@@ -22,7 +22,7 @@ typedef struct encoder {
     __m256 norm; // of natural levels
     __m256 scale;
     __m256i levels;
-    __m128i sign_shift; // from where it is found to its place in a code
+    __m128i sign_shift; // from its place in a lane to that in a code
 } encoder;
 
 static inline encoder encoder_of(const laci_dither *d, float scale)

@@ -48,8 +48,8 @@ static void multiply(
     }
 }
 
-// out += X^T in for a tile of X with `stride` values a row. Its sum is made
-// apart, four rows at a time, and then added.
+// out += X^T in for a tile of X with `stride` values a row. The sum of the tile
+// is computed first, four rows at a time, and then added.
 static void multiply_tile(
     const float *x, lac_shape tile, size_t stride, const float *in, float *out)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// matrix.c for AVX2. Rows and vectors are taken two or four at a time, so that
-// what was loaded is used more than once; every sum keeps the order of
-// matrix.c. A masked load brings zeros, which change no sum: a lane that began
+// matrix.c for AVX2. Rows and vectors are processed two or four at a time, so
+// that loaded values are used more than once. Every sum has the order of
+// matrix.c. A masked load yields zeros, which change no sum: a lane that began
 // with +0 never becomes -0.
 #include "kernels/matrix.h"
 
@@ -14,7 +14,7 @@ enum {
     TILE_ROWS = LACI_MATRIX_ROWS,
     TILE_COLS = LACI_MATRIX_COLS,
     PREFETCH_FLOATS = 1024,
-    TERMS = 4, // outer products that meet a row at a time
+    TERMS = 4, // outer products that are added to a row at a time
 };
 
 // Inlined with constant sizes, so that arrays of sums become registers.

@@ -7,8 +7,8 @@
 
 enum { MANTISSA_BITS = 23 };
 
-// Adds 23 random bits to the mantissa and keeps the exponent: the carry rounds
-// up with probability mantissa / 2^23, which is just what the mean needs.
+// Adds 23 random bits to the mantissa and returns the exponent. The carry
+// rounds up with probability mantissa / 2^23, so the mean is exact.
 static uint32_t round_exponent(uint32_t magnitude, uint32_t draw)
 {
     if (magnitude >> MANTISSA_BITS >= LACI_NATURAL_TOP) {
@@ -53,11 +53,11 @@ static void decode_add(
     }
 }
 
-// Tells, with probability magnitude / least level, whether a value below the
-// least level of a window rounds up to it. The probability is a fraction of
-// 24 bits over 2^shift, compared with `shift` random bits. The first 32 nearly
-// always decide; when they do not, further ones come from the same stream with
-// its words in another order.
+// Whether a value below the least level of a window rounds up to it, which has
+// probability magnitude / least level. The probability is a fraction of 24 bits
+// over 2^shift, compared with `shift` random bits. The first 32 bits are nearly
+// always enough; further ones come from the same stream with its words in
+// another order.
 static bool rounds_up(
     uint32_t magnitude, uint32_t least, laci_stream stream, uint32_t index)
 {

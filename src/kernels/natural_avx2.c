@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // natural.c for AVX2, 32 values at a time: four registers of floats become one
-// of bytes. What is rare (exponents at the top, values below a window) is
-// found in that one register and left to the portable code.
+// of bytes. Rare cases (exponents at the top, values below a window) are found
+// in that one register and left to the portable code.
 #include "kernels/natural.h"
 
 #include <stdbool.h>
@@ -19,8 +19,8 @@ static inline __m256i in_order(__m256i packed)
         packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
-// One counter for each of the four registers, the first word of the stream
-// added once and for all.
+// One counter for each of the four registers, with the first word of the stream
+// already added.
 typedef struct rounding {
     laci_stream8 stream;
     __m256i counter[4];

@@ -114,7 +114,7 @@ typedef struct joined {
 } joined;
 
 // Puts each code behind the one before it: those of odd lanes in front of even
-// ones, then pairs in front of pairs. Tells whether all are short enough.
+// ones, then pairs in front of pairs. Returns whether all are short enough.
 static inline bool join(__m256i gaps, unsigned b, joined *out)
 {
     const __m256i low = _mm256_set1_epi64x(0xffffffff);
@@ -148,8 +148,8 @@ static inline bool join(__m256i gaps, unsigned b, joined *out)
     return true;
 }
 
-// laci_bits_put without a branch, which nobody could foresee. It writes the
-// bits that wait in any case, 8 bytes.
+// laci_bits_put without a branch, which could not be predicted. It always
+// writes the 8 bytes of the buffer.
 static inline void put(laci_bit_writer *w, uint64_t bits, unsigned len)
 {
     const uint64_t word = w->bits | bits << w->count;
@@ -161,7 +161,7 @@ static inline void put(laci_bit_writer *w, uint64_t bits, unsigned len)
     w->count = count % 64;
 }
 
-// The last 64 codes are 8 bytes at least, which are there to be written.
+// The last 64 codes take at least 8 bytes, so that writing 8 bytes is safe.
 static void pack_gaps(
     unsigned b, const uint32_t *indices, size_t k, uint8_t *out)
 {
@@ -190,7 +190,7 @@ static void pack_gaps(
     laci_bits_end(&w);
 }
 
-// The compiler turns the sum into vectors by itself.
+// The compiler vectorises the sum.
 static uint32_t gaps_zeros(unsigned b, const uint32_t *indices, size_t k)
 {
     return laci_gaps_sum(b, indices, k);

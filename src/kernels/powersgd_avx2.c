@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// powersgd.c for AVX2. Up to four columns a value of S stays in a register from
-// the time it is made until it was multiplied, and goes past the caches where
-// rows are aligned: it is next needed after all other matrices. More columns
-// take a block of S at a time. Every sum keeps the order of powersgd.c. What
-// is past the end of a row counts as zeros, which change no sum: a lane that
-// began with +0 never becomes -0.
+// powersgd.c for AVX2. With up to four columns, a value of S stays in a
+// register until it is multiplied, and is stored past the caches where rows are
+// aligned: it is needed next after all other matrices. With more columns, a
+// block of S is computed at a time. Every sum has the order of powersgd.c.
+// Lanes past the end of a row are zeros, which change no sum: a lane that began
+// with +0 never becomes -0.
 #include "kernels/powersgd.h"
 
 #include <immintrin.h>
@@ -23,8 +23,8 @@ enum {
 // Inlined with constant sizes, so that arrays become registers.
 #define SPECIALISED static inline __attribute__((always_inline))
 
-// Where eight values are: the row, the column, and how many there really are;
-// and the vectors that they meet.
+// The position of eight values: the row, the column, and how many are within
+// the row; and the vectors that they are multiplied with.
 typedef struct place {
     size_t i, j, n;
     const float *in;

@@ -33,9 +33,9 @@ static inline uint32_t above(const float *x, __m256i floor)
     return mask;
 }
 
-// Which digits are wanted is known for eight values at once; after the first
-// digit they are few. Long runs of one value, as of zeros, are common enough to
-// be counted in steps of eight.
+// Eight values at once are tested for having the higher bits; after the first
+// digit few have them. Long runs of one value, such as zeros, are common enough
+// to be counted in steps of eight.
 static void count(const float *x, size_t n, laci_digit digit, uint32_t *counts)
 {
     uint32_t odd[LACI_DIGITS] = {0};
@@ -84,7 +84,7 @@ typedef struct collection {
     float *values; // or NULL
 } collection;
 
-// Which lanes a mask of eight bits names, the lowest first.
+// The lanes that are set in a mask of eight bits, the lowest first.
 static inline __m256i named_lanes(uint32_t mask)
 {
     const uint64_t ones = _pdep_u64(mask, 0x0101010101010101);
@@ -93,7 +93,7 @@ static inline __m256i named_lanes(uint32_t mask)
         _mm_cvtsi64_si128((long long)_pext_u64(0x0706050403020100, bytes)));
 }
 
-// Writes those of eight values that a mask names. It may write seven more.
+// Writes the values of eight that are set in a mask. It may write seven more.
 static inline void take_lanes(
     collection *c, const float *x, size_t start, uint32_t mask)
 {
@@ -115,7 +115,7 @@ static inline uint32_t lowest(uint32_t mask, size_t count)
     return count >= GROUP ? mask : _pdep_u32((1u << count) - 1, mask);
 }
 
-// The groups of a block in which there is something to take.
+// The groups of a block in which a value was found.
 typedef struct finds {
     size_t count;
     uint32_t groups[BLOCK / GROUP];
@@ -170,8 +170,8 @@ static void drop_ties(const float *x, __m256i limit, size_t ties, finds *f)
     }
 }
 
-// Writes those of a block that were found: many of them eight at a time, few
-// of them, or the last there is room for, one by one. Tells whether there was
+// Writes the values of a block that were found: many of them eight at a time,
+// few of them, or the last that fit, one by one. Returns whether there was
 // room.
 static inline bool take(
     collection *c, const float *x, size_t start, const finds *f)
@@ -338,7 +338,7 @@ static size_t expand(
     return found + rest;
 }
 
-// The compiler turns the rounds into vectors by itself.
+// The compiler vectorises the rounds.
 static void permute(const laci_permutation *p, uint32_t *values, size_t n)
 {
     const laci_permutation local = *p;

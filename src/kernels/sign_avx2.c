@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// sign.c for AVX2. The sum of a block is kept as in vector_avx2.c.
+// sign.c for AVX2. Sums have the lanes of vector_avx2.c.
 #include "kernels/sign.h"
 
 #include <immintrin.h>
@@ -56,7 +56,7 @@ static double encode(const float *x, size_t n, uint8_t *signs)
            laci_sign_portable.encode(x + start, n - start, signs + start / 8);
 }
 
-// Bit 8j + i of the result tells whether lane i of masks[j] is set.
+// Bit 8j + i of the result is lane i of masks[j].
 static inline uint32_t bits_of(const __m256 masks[4])
 {
     const __m256i low = _mm256_packs_epi32(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A network from a file: a line an edge, with the ranks of two workers.
+// A network from a file: each line is an edge, the ranks of two workers.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static lac_status grow(content *c, const char *path)
     return LAC_OK;
 }
 
-// Sizes are not asked for: the path may be a pipe.
+// The size is not known in advance: the path may be a pipe.
 static lac_status read_all(FILE *stream, const char *path, content *c)
 {
     do {

@@ -62,8 +62,8 @@ void laci_graph_fini(laci_graph *graph)
     graph->count = graph->room = 0;
 }
 
-// Puts both ends of every pair into the row of the other. `cursor` holds a
-// place for each worker.
+// Writes both ends of every pair to the row of the other. `cursor` has a place
+// for each worker.
 static void scatter(
     const laci_graph *graph, const size_t *start, size_t *cursor, uint32_t *out)
 {
@@ -75,8 +75,8 @@ static void scatter(
     }
 }
 
-// Sorts every row at once: taken in the order of their rows, the workers reach
-// the rows of their neighbours in ascending order.
+// Sorts all rows at once: workers are visited in ascending order, so each row
+// receives its neighbours in ascending order.
 static void transpose(
     const laci_rows *rows, size_t *cursor, const uint32_t *unsorted)
 {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // A random graph in which every worker has `degree` neighbours.
 //
-// It starts from a circle where everyone knows the nearest, and switches pairs
-// of edges at random: a-b and c-d become a-d and c-b, unless that would give a
-// loop or a second edge. This keeps all degrees, so it cannot fail however
-// large they are, and tends to the uniform distribution (Cooper, Dyer and
-// Greenhill, "Sampling regular graphs and a peer-to-peer network", 2007).
+// It starts from a circle in which each worker is connected to the nearest
+// ones, and switches pairs of edges at random: a-b and c-d become a-d and c-b,
+// unless that would make a loop or a second edge. Degrees do not change, so it
+// works for degrees of any size, and the distribution tends to the uniform one
+// (Cooper, Dyer and Greenhill, "Sampling regular graphs and a peer-to-peer
+// network", 2007).
 #include <assert.h>
 
 #include "base/alloc.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A circle with shortcuts (Watts and Strogatz, "Collective dynamics of
-// small-world networks", Nature 393, 1998). Every worker first knows the
-// nearest `neighbours`, half of them on each side. Then each edge, the
-// shortest first, is taken off its far end with the given probability and led
-// to a worker drawn from all that are not neighbours yet.
+// small-world networks", Nature 393, 1998). Every worker is first
+// connected to the nearest `neighbours`, half of them on each side. Then each
+// edge, the shortest first, is rewired with the given probability: its far end
+// becomes a worker drawn from all that are not neighbours yet.
 #include "base/alloc.h"
 #include "base/fail.h"
 #include "topology/topology.h"
@@ -53,7 +53,7 @@ static bool owns(const circle *c, uint32_t owner, uint32_t other)
     return false;
 }
 
-// Leads edge k of `rank` to somebody new, unless everyone is a neighbour.
+// Rewires edge k of `rank` to a new neighbour, unless all are neighbours.
 static void rewire(const circle *c, uint32_t rank, uint32_t k, laci_dice *dice)
 {
     if (c->degree[rank] == c->workers - 1) {

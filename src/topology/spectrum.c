@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The spectrum of the mixing matrix by LAPACK's dsyev: the one file that needs
-// LAPACK. W is symmetric, so its eigenvalues are real and its smallest gives
-// the norm of I - W. Of a graph that varies it is the product of a period,
-// the first round applied first; that need not be symmetric, and is then
-// refused rather than described by numbers of another meaning.
+// The spectrum of the mixing matrix by LAPACK's dsyev: the only file that needs
+// LAPACK. W is symmetric, so its eigenvalues are real, and the smallest gives
+// the norm of I - W. For a graph that varies, W is the product over a period,
+// the first round applied first. The product may be asymmetric; it is then
+// refused, because its eigenvalues would not describe the mixing.
 #include <math.h>
 #include <string.h>
 
@@ -17,8 +17,8 @@ enum { SPECTRUM_WORKERS_MAX = 16384 }; // a matrix of 2 GiB
 // rounds adds a few times 2^-53.
 static const double ASYMMETRY_MAX = 1e-13;
 
-// Fortran passes everything by reference, and after all arguments the lengths
-// of those that are texts.
+// Fortran passes all arguments by reference, followed by the lengths of those
+// that are strings.
 extern void dsyev_(
     const char *jobz, const char *uplo, const int *n, double *a, const int *lda,
     double *w, double *work, const int *lwork, int *info, size_t jobz_len,
@@ -105,7 +105,8 @@ static lac_status find_eigenvalues(
     laci_free(work);
     if (info != 0) {
         return lac_fail(
-            LAC_ERR_UNSUPPORTED, "%s: LAPACK finds no spectrum, dsyev says %d",
+            LAC_ERR_UNSUPPORTED,
+            "%s: LAPACK finds no spectrum, dsyev returns %d",
             t->ops->plugin.name, info);
     }
     return LAC_OK;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What every compressor claims about its error, measured, and what it makes of
-// values that are not ordinary.
+// The error that every compressor claims, measured, and zeros, huge values and
+// values that are not finite.
 #include "subjects.h"
 
 #include <float.h>
@@ -170,8 +170,8 @@ static void be_unbiased_if_claimed(
     subject *s, lac_shape shape, input kind, error_stats got)
 {
     const lac_guarantee claim = lac_compressor_guarantee(s->c, shape);
-    // An error this large comes from values too seldom kept to be
-    // measured; the claim itself says what chance can do.
+    // An error this large comes from values that are kept too seldom to be
+    // measured; the claim itself bounds what chance can do.
     const double unseen =
         claim.error > DRAWS / 50.0
             ? (1 + 8 * sqrt(2)) * claim.error * got.norm / DRAWS
@@ -185,7 +185,7 @@ static void be_unbiased_if_claimed(
     }
 }
 
-// Where nothing is left to chance, one draw tells all.
+// Without randomness, one draw is enough.
 static void keep_their_law(subject *s)
 {
     const unsigned traits = lac_compressor_traits(s->c, LAC_SCOPE_WORKER);
@@ -210,7 +210,7 @@ static void keep_their_law(subject *s)
     }
 }
 
-// What is unbiased as published stays so when that is asked for.
+// A compressor that is unbiased as published is so in the unbiased form.
 static void have_the_form_they_can(subject *s)
 {
     const lac_shape shape = {24, 25};
@@ -267,8 +267,8 @@ static void stay_finite(subject *s)
     }
 }
 
-// A value that is not finite is still seen on the other side, unless chance
-// left it out.
+// A value that is not finite is visible after decoding, unless a random choice
+// dropped it.
 static void do_not_hide_divergence(subject *s)
 {
     static const float bad[] = {INFINITY, -INFINITY, NAN};

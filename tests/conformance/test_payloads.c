@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What every compressor owes its callers about bytes: sizes, determinism,
-// hostile payloads, alignment, and what decoding writes.
+// The duties of every compressor about bytes: sizes, determinism, malformed
+// payloads, alignment, and what decoding writes.
 #include "subjects.h"
 
 #include <math.h>
@@ -185,8 +185,8 @@ static void survive_altered_bytes(subject *s)
     }
 }
 
-// The same bits, but for those that tell one NaN from another: which of two
-// an addition returns is the compiler's choice.
+// The same bits, except those that distinguish one NaN from another: which of
+// two an addition returns is the compiler's choice.
 static bool same_sums(const float *a, const float *b, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -240,7 +240,7 @@ static void read_by_other(
 // Who receives a payload does not know the form it was made in, nor, where the
 // draws were a worker's own, the key: of the other keys one differs in every
 // bit.
-static void tell_all_but_a_shared_key(subject *s)
+static void send_all_but_a_shared_key(subject *s)
 {
     for (size_t i = 0; i < SHAPE_COUNT * 3; i++) {
         const lac_shape shape = test_shapes[i / 3];
@@ -337,7 +337,7 @@ TEST(draw_from_the_whole_key)
 TEST(refuse_every_other_length)
 TEST(survive_altered_bytes)
 TEST(add_as_if_decoded_first)
-TEST(tell_all_but_a_shared_key)
+TEST(send_all_but_a_shared_key)
 TEST(take_unaligned_pointers)
 TEST(add_up_when_linear)
 TEST(empty_tensors_have_empty_payloads)
@@ -355,7 +355,7 @@ int main(void)
         TEST(refuse_every_other_length),
         TEST(survive_altered_bytes),
         TEST(add_as_if_decoded_first),
-        TEST(tell_all_but_a_shared_key),
+        TEST(send_all_but_a_shared_key),
         TEST(take_unaligned_pointers),
         TEST(add_up_when_linear),
         TEST(empty_tensors_have_empty_payloads),
