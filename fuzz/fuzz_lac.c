@@ -49,7 +49,7 @@ static void mend(uint8_t *file, size_t size, uint8_t what)
 
 static void decode(const cli_lac *lac)
 {
-    const size_t n = lac->shape.rows * lac->shape.cols;
+    const size_t n = lac_shape_values(lac->shape);
     lac_compressor *c = NULL;
     if (n > VALUES_MAX || cli_lac_open("input", lac, &c) != LAC_OK) {
         return;

@@ -134,7 +134,7 @@ static lac_status sort_by_name(lac_layout *layout)
 }
 
 // Each tensor is hashed with the hash so far, so that the order matters.
-static uint64_t hash_of(const lac_layout *layout)
+static uint64_t layout_hash_of(const lac_layout *layout)
 {
     uint64_t hash = layout->count;
     for (size_t i = 0; i < layout->count; i++) {
@@ -166,12 +166,12 @@ lac_status lac_layout_open(
         lac_layout_close(layout);
         return status;
     }
-    layout->hash = hash_of(layout);
+    layout->hash = layout_hash_of(layout);
     *out = layout;
     return LAC_OK;
 }
 
-static bool read_size(laci_words word, size_t *out)
+static bool layout_read_size(laci_words word, size_t *out)
 {
     uint64_t value;
     const bool whole = laci_read_whole(word, DIGITS_MAX, &value);
@@ -189,9 +189,9 @@ static lac_status read_tensor(
     const laci_words cols = laci_next_word(&line);
     const laci_words rest = laci_next_word(&line);
     lac_shape shape = {0, 1};
-    if (!read_size(rows, &shape.rows) ||
-        (cols.len > 0 && !read_size(cols, &shape.cols)) || rest.len > 0 ||
-        memchr(title.start, '\0', title.len) != NULL) {
+    if (!layout_read_size(rows, &shape.rows) ||
+        (cols.len > 0 && !layout_read_size(cols, &shape.cols)) ||
+        rest.len > 0 || memchr(title.start, '\0', title.len) != NULL) {
         return lac_fail(
             LAC_ERR_INVALID,
             "layout: line %zu is \"%.*s\", expected a name, rows and columns",
@@ -204,7 +204,7 @@ static lac_status read_tensor(
     return LAC_OK;
 }
 
-static lac_status read_all(
+static lac_status layout_read_all(
     const char *text, size_t len, lac_tensor *tensors, char *names,
     size_t *count_out)
 {
@@ -246,7 +246,7 @@ lac_status lac_layout_parse(lac_layout **out, const char *text, size_t len)
     }
     size_t count;
     lac_status status =
-        read_all(text, len, tensors, (char *)&tensors[most], &count);
+        layout_read_all(text, len, tensors, (char *)&tensors[most], &count);
     if (status == LAC_OK) {
         status = lac_layout_open(out, tensors, count);
     }

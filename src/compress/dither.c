@@ -31,7 +31,7 @@ typedef union block {
     uint32_t words[BLOCK];
 } block;
 
-static size_t least(size_t a, size_t b)
+static size_t dither_least(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -39,7 +39,7 @@ static size_t least(size_t a, size_t b)
 static layout layout_of(const laci_dither_state *s, lac_shape shape)
 {
     const size_t n = lac_shape_values(shape);
-    const size_t bucket = s->bucket == 0 ? n : least(s->bucket, n);
+    const size_t bucket = s->bucket == 0 ? n : dither_least(s->bucket, n);
     return (layout){n, bucket, (n - 1) / bucket + 1};
 }
 
@@ -104,7 +104,7 @@ static void encode_tiny(
     lifted.norm *= lift;
     for (size_t start = 0; start < n; start += LIFTED) {
         float values[LIFTED];
-        const size_t some = least(n - start, LIFTED);
+        const size_t some = dither_least(n - start, LIFTED);
         for (size_t i = 0; i < some; i++) {
             values[i] = x[start + i] * lift;
         }
@@ -135,7 +135,7 @@ static void *code_at(const laci_dither_state *s, block *codes, size_t i)
     return s->words ? (void *)(codes->words + i) : codes->bytes + i;
 }
 
-static void pack(
+static void dither_pack(
     const laci_dither_state *s, const laci_pack_kernels *kernels,
     const block *codes, size_t n, uint8_t *out)
 {
@@ -146,7 +146,7 @@ static void pack(
     }
 }
 
-static void unpack(
+static void dither_unpack(
     const laci_dither_state *s, const laci_pack_kernels *kernels,
     const uint8_t *in, size_t n, block *codes)
 {
@@ -181,7 +181,7 @@ size_t laci_dither_encode(
     block *const codes = call->scratch;
     for (size_t b = 0; b < l.buckets; b++) {
         size_t i = b * l.bucket;
-        const size_t stop = i + least(l.bucket, l.n - i);
+        const size_t stop = i + dither_least(l.bucket, l.n - i);
         d.norm = norm_of(s, call->kernels->vector, x + i, stop - i);
         put_norm(out + b * sizeof(float), d.norm, factor);
         if (s->bits == 8) {
@@ -190,11 +190,11 @@ size_t laci_dither_encode(
         }
         while (i < stop) {
             const size_t at = i % BLOCK;
-            const size_t some = least(stop - i, BLOCK - at);
+            const size_t some = dither_least(stop - i, BLOCK - at);
             make_codes(s, kernels, &d, x + i, some, i, code_at(s, codes, at));
             i += some;
             if (i % BLOCK == 0 || i == l.n) {
-                pack(
+                dither_pack(
                     s, call->kernels->pack, codes, at + some,
                     packed + laci_packed_size(i - at - some, s->bits));
             }
@@ -264,8 +264,8 @@ static lac_status check_levels(
     }
     block *const codes = call->scratch;
     for (size_t i = 0; i < n; i += BLOCK) {
-        const size_t some = least(n - i, BLOCK);
-        unpack(
+        const size_t some = dither_least(n - i, BLOCK);
+        dither_unpack(
             s, call->kernels->pack, packed + laci_packed_size(i, s->bits), some,
             codes);
         const uint32_t level = highest(s, codes, some);
@@ -306,15 +306,15 @@ static void dither_decode(
         const size_t at = i % BLOCK;
         const size_t b = i / l.bucket;
         const void *from = packed + i;
-        some = least(l.bucket - i % l.bucket, l.n - i);
+        some = dither_least(l.bucket - i % l.bucket, l.n - i);
         if (s->bits != 8) {
             if (at == 0) {
-                unpack(
+                dither_unpack(
                     s, call->kernels->pack,
                     packed + laci_packed_size(i, s->bits),
-                    least(l.n - i, BLOCK), codes);
+                    dither_least(l.n - i, BLOCK), codes);
             }
-            some = least(some, BLOCK - at);
+            some = dither_least(some, BLOCK - at);
             from = code_at(s, codes, at);
         }
         d.norm = laci_get_f32(in + b * sizeof(float));
@@ -361,9 +361,9 @@ static bool values_finite(
     for (size_t i = 0; i < l.n; i++) {
         const size_t at = i % BLOCK;
         if (at == 0) {
-            unpack(
+            dither_unpack(
                 s, call->kernels->pack, packed + laci_packed_size(i, s->bits),
-                least(l.n - i, BLOCK), codes);
+                dither_least(l.n - i, BLOCK), codes);
         }
         const float norm = laci_get_f32(in + i / l.bucket * sizeof(float));
         const uint32_t code = s->words ? codes->words[at] : codes->bytes[at];

@@ -94,7 +94,7 @@ static lac_guarantee low_rank_guarantee(
 }
 
 // The factors of a tensor, in the scratch of a call.
-static laci_factors factors_of(const void *state, const lac_call *call)
+static laci_factors low_rank_factors(const void *state, const lac_call *call)
 {
     const size_t rank = rank_of(state, call->shape);
     float *const p = call->scratch;
@@ -123,7 +123,7 @@ static size_t low_rank_encode(
     if (rank_of(state, call->shape) == 0) {
         laci_put_floats(out, x, floats);
     } else {
-        const laci_factors f = factors_of(state, call);
+        const laci_factors f = low_rank_factors(state, call);
         laci_factors_find(&f, x, s->iterations, &call->key, call->kernels);
         make_nan_canonical(f.p, floats);
         laci_put_floats(out, f.p, floats);
@@ -149,7 +149,7 @@ static void low_rank_decode(
         laci_get_floats(in, x, floats);
         return;
     }
-    const laci_factors f = factors_of(state, call);
+    const laci_factors f = low_rank_factors(state, call);
     laci_get_floats(in, f.p, floats);
     laci_factors_write(&f, x);
 }
@@ -164,7 +164,7 @@ static void low_rank_decode_add(
         call->kernels->vector->add_payload(a, in, y, floats);
         return;
     }
-    const laci_factors f = factors_of(state, call);
+    const laci_factors f = low_rank_factors(state, call);
     laci_get_floats(in, f.p, floats);
     laci_factors_add(&f, a, y, call->kernels);
 }
@@ -178,7 +178,7 @@ static bool low_rank_finite(
         return call->kernels->vector->max_payload(in, floats) <
                LACI_INFINITY_BITS;
     }
-    const laci_factors f = factors_of(state, call);
+    const laci_factors f = low_rank_factors(state, call);
     laci_get_floats(in, f.p, floats);
     return laci_factors_finite(&f, call->kernels);
 }

@@ -28,7 +28,7 @@ static uint32_t start_of(const void *state, const lac_call *call)
     return (uint32_t)((uint64_t)laci_draw(&stream, 0) * n >> 32);
 }
 
-static void fill(
+static void fill_block(
     const void *state, const lac_call *call, uint32_t start,
     uint32_t *indices_out)
 {
@@ -48,7 +48,7 @@ static void random_block_choose(
     uint32_t *indices_out)
 {
     (void)x;
-    fill(state, call, start_of(state, call), indices_out);
+    fill_block(state, call, start_of(state, call), indices_out);
 }
 
 static size_t random_block_indices_bound(
@@ -73,7 +73,7 @@ static lac_status random_block_get_indices(
     uint32_t *indices_out, size_t *used_out)
 {
     if (!laci_choice_is_sent(state, call->shape, call->key.scope)) {
-        fill(state, call, start_of(state, call), indices_out);
+        fill_block(state, call, start_of(state, call), indices_out);
         *used_out = 0;
         return LAC_OK;
     }
@@ -89,7 +89,7 @@ static lac_status random_block_get_indices(
             LAC_ERR_CORRUPT, "random-block: start is %u, expected below %zu",
             (unsigned)start, lac_shape_values(call->shape));
     }
-    fill(state, call, start, indices_out);
+    fill_block(state, call, start, indices_out);
     *used_out = START_SIZE;
     return LAC_OK;
 }

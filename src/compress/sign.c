@@ -50,7 +50,7 @@ static lac_guarantee sign_guarantee(
 
 // The fast sum is in float within a block and may overflow there. Then the sum
 // is computed again in double, where finite values cannot overflow.
-static float scale_of(double sum, const float *x, size_t n)
+static float sign_scale(double sum, const float *x, size_t n)
 {
     if (!isfinite(sum)) {
         sum = 0;
@@ -70,7 +70,7 @@ static size_t sign_encode(
 {
     const size_t n = lac_shape_values(call->shape);
     const double sum = call->kernels->sign->encode(x, n, out + SCALE_SIZE);
-    laci_put_f32(out, scale_of(sum, x, n));
+    laci_put_f32(out, sign_scale(sum, x, n));
     return sign_bound(state, call->shape);
 }
 
@@ -124,7 +124,7 @@ static size_t sign_encode_add(
     const double sum =
         call->kernels->sign->encode_add(*noted, x, e, n, out + SCALE_SIZE);
     *noted = 0;
-    laci_put_f32(out, scale_of(sum, e, n));
+    laci_put_f32(out, sign_scale(sum, e, n));
     return sign_bound(state, call->shape);
 }
 

@@ -124,12 +124,12 @@ typedef struct search {
     uint8_t *bitmap;
 } search;
 
-static size_t head_size(void)
+static size_t top_k_head_size(void)
 {
     return laci_aligned(sizeof(findings));
 }
 
-static size_t list_size(size_t cap)
+static size_t top_k_list_size(size_t cap)
 {
     static_assert(sizeof(float) == sizeof(uint32_t), "for both lists");
     return laci_aligned(cap * sizeof(float));
@@ -142,17 +142,19 @@ static size_t top_k_scratch(const void *state, lac_shape shape)
     if (!worth_a_sample(n, k)) {
         return 0;
     }
-    return head_size() + 2 * list_size(room_for(n, k)) +
+    return top_k_head_size() + 2 * top_k_list_size(room_for(n, k)) +
            laci_aligned(n / 8 + 1);
 }
 
 // Lays out a search that is worth a sample.
-static search lay_out(const void *state, const lac_call *call, const float *x)
+static search top_k_lay_out(
+    const void *state, const lac_call *call, const float *x)
 {
     const size_t n = lac_shape_values(call->shape);
     const size_t k = top_k_keep(state, call->shape);
     const size_t cap = room_for(n, k);
-    unsigned char *const values = (unsigned char *)call->scratch + head_size();
+    unsigned char *const values =
+        (unsigned char *)call->scratch + top_k_head_size();
     return (search){
         .select = call->kernels->select,
         .x = x,
@@ -161,8 +163,8 @@ static search lay_out(const void *state, const lac_call *call, const float *x)
         .found = call->scratch,
         .cap = cap,
         .values = (void *)values,
-        .indices = (void *)(values + list_size(cap)),
-        .bitmap = values + 2 * list_size(cap),
+        .indices = (void *)(values + top_k_list_size(cap)),
+        .bitmap = values + 2 * top_k_list_size(cap),
     };
 }
 
@@ -290,7 +292,7 @@ static void top_k_choose(
     const size_t n = lac_shape_values(call->shape);
     const size_t k = top_k_keep(state, call->shape);
     if (worth_a_sample(n, k)) {
-        const search s = lay_out(state, call, x);
+        const search s = top_k_lay_out(state, call, x);
         s.found->mapped = false;
         if ((are_few(n, k) && choose_of_candidates(&s, indices_out)) ||
             choose_with_band(&s, indices_out)) {
@@ -324,7 +326,7 @@ static size_t top_k_put_indices(
     const laci_subset subset = subset_of(state, call);
     const uint8_t *bitmap = NULL;
     if (worth_a_sample(subset.n, subset.k)) {
-        const search s = lay_out(state, call, NULL);
+        const search s = top_k_lay_out(state, call, NULL);
         bitmap = s.found->mapped ? s.bitmap : NULL;
     }
     return laci_indices_put(call->kernels, indices, subset, bitmap, out);

@@ -122,7 +122,7 @@ typedef struct finds {
     uint32_t masks[BLOCK / GROUP];
 } finds;
 
-static inline size_t sum_of(__m256i counts)
+static inline size_t select_sum(__m256i counts)
 {
     uint32_t lanes[LANES];
     size_t sum = 0;
@@ -134,7 +134,7 @@ static inline size_t sum_of(__m256i counts)
 }
 
 // Nothing here branches on the values, so that reading them never waits.
-static inline void find(const float *x, __m256i floor, finds *f)
+static inline void select_find(const float *x, __m256i floor, finds *f)
 {
     size_t count = 0;
     for (uint32_t g = 0; g < BLOCK / GROUP; g++) {
@@ -155,7 +155,7 @@ static inline size_t ties_of(const float *x, __m256i limit)
         ties = _mm256_sub_epi32(
             ties, _mm256_cmpeq_epi32(magnitudes(x + j), limit));
     }
-    return sum_of(ties);
+    return select_sum(ties);
 }
 
 // Drops values that equal the limit from the masks of a block, all but the
@@ -173,7 +173,7 @@ static void drop_ties(const float *x, __m256i limit, size_t ties, finds *f)
 // Writes the values of a block that were found: many of them eight at a time,
 // few of them, or the last that fit, one by one. Returns whether there was
 // room.
-static inline bool take(
+static inline bool select_take(
     collection *c, const float *x, size_t start, const finds *f)
 {
     const size_t room = c->cap - c->found;
@@ -219,7 +219,7 @@ static size_t collect(
     size_t start = 0;
     for (; start + BLOCK <= n; start += BLOCK) {
         finds f;
-        find(x + start, limit.ties > 0 ? wide : strict, &f);
+        select_find(x + start, limit.ties > 0 ? wide : strict, &f);
         if (limit.ties > 0 && !all_ties) {
             const size_t ties = ties_of(x + start, strict);
             if (ties > limit.ties) {
@@ -227,7 +227,7 @@ static size_t collect(
             }
             limit.ties -= ties < limit.ties ? ties : limit.ties;
         }
-        if (!take(&c, x, start, &f)) {
+        if (!select_take(&c, x, start, &f)) {
             return cap + 1;
         }
     }
@@ -277,7 +277,7 @@ static laci_census survey(
         for (size_t g = 0; g < f.count; g++) {
             census.within += (size_t)_mm_popcnt_u32(f.masks[g]);
         }
-        (void)take(&c, x, start, &f);
+        (void)select_take(&c, x, start, &f);
     }
     const laci_census rest = laci_select_portable.survey(
         x + start, n - start, band, cap - c.found, above_out + start / 8,

@@ -32,7 +32,7 @@ typedef struct content {
     size_t room;
 } content;
 
-static lac_status grow(content *c, const char *path)
+static lac_status file_grow(content *c, const char *path)
 {
     const size_t room = c->room == 0 ? TEXT_MIN : 2 * c->room;
     if (room > TEXT_MAX) {
@@ -54,11 +54,11 @@ static lac_status grow(content *c, const char *path)
 }
 
 // The size is not known in advance: the path may be a pipe.
-static lac_status read_all(FILE *stream, const char *path, content *c)
+static lac_status file_read_all(FILE *stream, const char *path, content *c)
 {
     do {
         if (c->len == c->room) {
-            LAC_TRY(grow(c, path));
+            LAC_TRY(file_grow(c, path));
         }
         c->len += fread(c->text + c->len, 1, c->room - c->len, stream);
     } while (c->len == c->room);
@@ -87,7 +87,7 @@ static lac_status file_build(
             strerror(errno));
     }
     content c = {0};
-    lac_status status = read_all(stream, path, &c);
+    lac_status status = file_read_all(stream, path, &c);
     if (status == LAC_OK) {
         status = laci_edge_list_parse(c.text, c.len, graph);
     }

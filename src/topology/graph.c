@@ -8,7 +8,7 @@
 
 enum { ROOM_MIN = 64 };
 
-static lac_status no_memory(const laci_graph *graph)
+static lac_status graph_no_memory(const laci_graph *graph)
 {
     return lac_fail(
         LAC_ERR_NOMEM, "%s: no memory for the edges of %u workers", graph->name,
@@ -27,7 +27,7 @@ lac_status laci_graph_reserve(laci_graph *graph, size_t count)
     }
     laci_pair *const pairs = laci_zalloc(count * sizeof(*pairs));
     if (pairs == NULL) {
-        return no_memory(graph);
+        return graph_no_memory(graph);
     }
     if (graph->count > 0) {
         memcpy(pairs, graph->pairs, graph->count * sizeof(*pairs));
@@ -118,7 +118,7 @@ lac_status laci_rows_init(laci_rows *rows, const laci_graph *graph)
     if (cursor == NULL || start == NULL) {
         laci_free(start);
         laci_free(cursor);
-        return no_memory(graph);
+        return graph_no_memory(graph);
     }
     *rows = (laci_rows){
         .workers = graph->workers,

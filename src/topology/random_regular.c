@@ -90,7 +90,8 @@ static void try_switch(const table *t, laci_dice *dice)
     replace(t, d, c, a);
 }
 
-static lac_status check(const regular *r, const laci_graph *graph)
+static lac_status random_regular_check(
+    const regular *r, const laci_graph *graph)
 {
     const uint32_t n = graph->workers;
     if (r->degree >= n) {
@@ -123,7 +124,7 @@ static lac_status random_regular_build(
     if (n == 1) {
         return LAC_OK;
     }
-    LAC_TRY(check(r, graph));
+    LAC_TRY(random_regular_check(r, graph));
     assert(r->degree > 0); // the smallest setting is 1
     const size_t edges = (size_t)n * r->degree / 2;
     LAC_TRY(laci_graph_reserve(graph, edges));

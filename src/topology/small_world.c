@@ -81,7 +81,8 @@ static void add_shortcuts(const circle *c, double probability, laci_dice *dice)
     }
 }
 
-static lac_status check(const small_world *s, const laci_graph *graph)
+static lac_status small_world_check(
+    const small_world *s, const laci_graph *graph)
 {
     if (s->neighbours % 2 == 1) {
         return lac_fail(
@@ -106,7 +107,7 @@ static lac_status small_world_build(
     if (n == 1) {
         return LAC_OK;
     }
-    LAC_TRY(check(s, graph));
+    LAC_TRY(small_world_check(s, graph));
     const size_t edges = (size_t)n * s->neighbours / 2;
     LAC_TRY(laci_graph_reserve(graph, edges));
     uint32_t *const block = laci_zalloc((edges + n) * sizeof(*block));

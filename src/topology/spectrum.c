@@ -24,7 +24,7 @@ extern void dsyev_(
     double *w, double *work, const int *lwork, int *info, size_t jobz_len,
     size_t uplo_len);
 
-static lac_status no_memory(const lac_topology *t)
+static lac_status spectrum_no_memory(const lac_topology *t)
 {
     return lac_fail(
         LAC_ERR_NOMEM, "%s: no memory for a matrix of %u x %u",
@@ -32,7 +32,7 @@ static lac_status no_memory(const lac_topology *t)
 }
 
 // out = W of `round` * in
-static void mix(
+static void spectrum_mix(
     const lac_topology *t, uint64_t round, const double *in, double *out)
 {
     const size_t n = t->workers;
@@ -61,11 +61,11 @@ static lac_status multiply_rounds(const lac_topology *t, double *w)
     }
     double *const before = laci_zalloc(n * n * sizeof(*before));
     if (before == NULL) {
-        return no_memory(t);
+        return spectrum_no_memory(t);
     }
     for (uint32_t r = 1; r < t->period; r++) {
         memcpy(before, w, n * n * sizeof(*w));
-        mix(t, r, before, w);
+        spectrum_mix(t, r, before, w);
     }
     laci_free(before);
     double asymmetry = 0;
@@ -97,7 +97,7 @@ static lac_status find_eigenvalues(
     const int room = (int)best;
     double *const work = laci_zalloc((size_t)room * sizeof(*work));
     if (work == NULL) {
-        return no_memory(t);
+        return spectrum_no_memory(t);
     }
     dsyev_(
         "N", "U", &n, a, &n, eigenvalues, work, &room, &info, (size_t)1,
@@ -127,7 +127,7 @@ lac_status laci_spectrum(const lac_topology *t, lac_spectrum *out)
     }
     double *const w = laci_zalloc((n * n + n) * sizeof(*w));
     if (w == NULL) {
-        return no_memory(t);
+        return spectrum_no_memory(t);
     }
     double *const eigenvalues = w + n * n;
     lac_status status = multiply_rounds(t, w);

@@ -166,7 +166,7 @@ static lac_status allocate_rounds(lac_topology *t)
 }
 
 // Each edge is hashed with the hash so far.
-static uint64_t hash_of(const lac_topology *t)
+static uint64_t topology_hash_of(const lac_topology *t)
 {
     uint64_t hash = t->workers;
     for (uint32_t round = 0; round < t->period; round++) {
@@ -211,7 +211,7 @@ static lac_status open_spec(
         lac_topology_close(t);
         return status;
     }
-    t->hash = hash_of(t);
+    t->hash = topology_hash_of(t);
     *out = t;
     return LAC_OK;
 }

@@ -38,7 +38,7 @@ static float level_part(lac_guarantee claim, size_t n)
 static void fill_input(
     float *x, lac_shape shape, input kind, lac_guarantee claim)
 {
-    const size_t n = values_of(shape);
+    const size_t n = lac_shape_values(shape);
     const float part = level_part(claim, n);
     fill_normal(x, n, 5);
     for (size_t i = 0; i < n; i++) {
@@ -85,7 +85,7 @@ typedef struct error_stats {
 static error_stats measure(
     subject *s, lac_shape shape, const float *x, uint64_t draws)
 {
-    const size_t n = values_of(shape);
+    const size_t n = lac_shape_values(shape);
     const double count = (double)draws;
     double sum = 0, squares = 0, fourth = 0;
     double deviation[VALUES_MAX] = {0}, square[VALUES_MAX] = {0};
@@ -196,7 +196,7 @@ static void keep_their_law(subject *s)
         assert_true(claim.error >= 0);
         assert_true(
             s->form != LAC_FORM_CONTRACTIVE || claim.error < 1 ||
-            values_of(shape) == 1);
+            lac_shape_values(shape) == 1);
         for (input kind = BELL; kind < INPUTS; kind++) {
             float x[VALUES_MAX];
             if (draws > 1 && (kind == HALF_WAY_11 || kind == HALF_WAY_8)) {
@@ -232,7 +232,7 @@ static void turn_zeros_into_zeros(subject *s)
         const size_t len = encode_test(s, &key, test_shapes[i], zeros, payload);
         assert_ok(
             lac_compressor_decode(s->c, &key, test_shapes[i], payload, len, y));
-        for (size_t j = 0; j < values_of(test_shapes[i]); j++) {
+        for (size_t j = 0; j < lac_shape_values(test_shapes[i]); j++) {
             assert_true(y[j] == 0);
         }
     }
@@ -256,7 +256,7 @@ static void stay_finite(subject *s)
         }
         const size_t len = encode_test(s, &key, shape, x, payload);
         assert_ok(lac_compressor_decode(s->c, &key, shape, payload, len, y));
-        for (size_t j = 0; j < values_of(shape); j++) {
+        for (size_t j = 0; j < lac_shape_values(shape); j++) {
             if (!isfinite(y[j]) && s->form != LAC_FORM_UNBIASED) {
                 print_error(
                     "%s: scale %g gave %g\n", s->spec, (double)scales[i],
@@ -282,7 +282,7 @@ static void do_not_hide_divergence(subject *s)
         const size_t len = encode_test(s, &key, shape, x, payload);
         assert_ok(lac_compressor_decode(s->c, &key, shape, payload, len, y));
         bool seen = false;
-        for (size_t j = 0; j < values_of(shape); j++) {
+        for (size_t j = 0; j < lac_shape_values(shape); j++) {
             seen = seen || !isfinite(y[j]);
         }
         if (!seen && !leaves_out_by_chance(s->spec)) {

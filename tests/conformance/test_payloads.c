@@ -80,7 +80,7 @@ static void depend_on_key_and_values_only(subject *s)
             lac_compressor_decode(s->c, &key, test_shapes[i], first, len, x));
         assert_ok(
             lac_compressor_decode(other, &key, test_shapes[i], first, len, y));
-        assert_true(same_floats(x, y, values_of(test_shapes[i])));
+        assert_true(same_floats(x, y, lac_shape_values(test_shapes[i])));
     }
     lac_compressor_close(other);
 }
@@ -96,7 +96,7 @@ static void draw_anew_unless_deterministic(subject *s)
         assert_ok(
             lac_compressor_decode(s->c, &key, shape, payload[k], len, x[k]));
     }
-    const bool same = same_floats(x[0], x[1], values_of(shape));
+    const bool same = same_floats(x[0], x[1], lac_shape_values(shape));
     const unsigned traits = lac_compressor_traits(s->c, LAC_SCOPE_SHARED);
     if (traits & LAC_TRAIT_DETERMINISTIC) {
         assert_true(same);
@@ -179,7 +179,7 @@ static void survive_altered_bytes(subject *s)
             assert_true(status == LAC_OK || y[0] == 123.0f);
             assert_true(
                 at + 1 < len || strchr(s->spec, '+') != NULL ||
-                !same_floats(x, y, values_of(shape)));
+                !same_floats(x, y, lac_shape_values(shape)));
             payload[at] ^= (uint8_t)change;
         }
     }
@@ -202,7 +202,7 @@ static void add_as_if_decoded_first(subject *s)
     static const float first[] = {1, INFINITY, NAN};
     for (size_t i = 0; i < SHAPE_COUNT * 3; i++) {
         const lac_shape shape = test_shapes[i / 3];
-        const size_t n = values_of(shape);
+        const size_t n = lac_shape_values(shape);
         const lac_key key = test_key(i, lac_scope_shared());
         uint8_t payload[BYTES_MAX];
         float x[VALUES_MAX], sum[VALUES_MAX], y[VALUES_MAX];
@@ -226,7 +226,7 @@ static void read_by_other(
     lac_compressor *c, const lac_key *key, lac_shape shape,
     const uint8_t *payload, size_t len, const float *expected)
 {
-    const size_t n = values_of(shape);
+    const size_t n = lac_shape_values(shape);
     float y[VALUES_MAX], sum[VALUES_MAX] = {0};
     assert_ok(lac_compressor_check(c, key, shape, payload, len));
     assert_ok(lac_compressor_decode(c, key, shape, payload, len, y));
@@ -268,7 +268,7 @@ static void send_all_but_a_shared_key(subject *s)
 static void take_unaligned_pointers(subject *s)
 {
     const lac_shape shape = {7, 13};
-    const size_t n = values_of(shape);
+    const size_t n = lac_shape_values(shape);
     const lac_key key = test_key(1, lac_scope_worker(1));
     uint8_t expected[BYTES_MAX], shifted[BYTES_MAX + 1];
     float x[VALUES_MAX + 1], y[VALUES_MAX], z[VALUES_MAX + 1];
@@ -306,7 +306,7 @@ static void add_up_when_linear(subject *s)
         memcpy(a + i, &left, sizeof(left));
     }
     assert_ok(lac_compressor_decode(s->c, &key, shape, a, len, y));
-    assert_true(same_floats(x, y, values_of(shape)));
+    assert_true(same_floats(x, y, lac_shape_values(shape)));
 }
 
 static void empty_tensors_have_empty_payloads(subject *s)

@@ -70,7 +70,7 @@ static inline void check_kept(
     memset(decoded, 0xff, sizeof(decoded)); // no number
     assert_ok(lac_compressor_decode(c, &keys[1], shape, payload, len, decoded));
     size_t found = 0;
-    for (size_t i = 0; i < shape.rows * shape.cols; i++) {
+    for (size_t i = 0; i < lac_shape_values(shape); i++) {
         assert_true(decoded[i] == 0 || decoded[i] == x[i]);
         found += decoded[i] != 0;
     }

@@ -220,7 +220,7 @@ static void decode_zeros(
     (void)state;
     (void)in;
     (void)len;
-    memset(x, 0, call->shape.rows * call->shape.cols * sizeof(*x));
+    memset(x, 0, lac_shape_values(call->shape) * sizeof(*x));
 }
 
 static const lac_compressor_ops mine = {
