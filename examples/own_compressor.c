@@ -1,5 +1,5 @@
-// A compressor that a program brings itself: every value becomes the mean of
-// the tensor, four bytes in all. Nothing in the library changes.
+// A compressor that a program defines itself: every value becomes the mean of
+// the tensor, four bytes in all. The library does not change.
 #include <laconic/laconic.h>
 
 #include <stdio.h>
