@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What the fuzz targets share: an input read byte by byte, buffers of exactly
-// the size asked for, so that a sanitizer sees one byte too much, and specs
-// made up from the tables of settings. Nothing here knows a compressor by
-// name: a new one is fuzzed as soon as it is registered.
+// The functions that the fuzz targets share: an input read byte by byte,
+// buffers of exactly the requested size, so that a sanitizer detects an access
+// beyond, and specs made from the tables of settings. No compressor is named
+// here: a new one is fuzzed as soon as it is registered.
 #ifndef LACONIC_FUZZ_H
 #define LACONIC_FUZZ_H
 
@@ -12,7 +12,7 @@
 
 #include <laconic/laconic.h>
 
-// What a target has to define; libFuzzer and replay.c call it.
+// Each target defines this; libFuzzer and replay.c call it.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { FUZZ_SPEC_SIZE = 1024 };
@@ -25,7 +25,7 @@ typedef struct fuzz_input {
 // fuzz_byte takes the next byte; past the end there are zeros.
 uint8_t fuzz_byte(fuzz_input *input);
 
-// fuzz_require aborts with `what` and the library's last sentence unless
+// fuzz_require aborts with `what` and the library's last message unless
 // `holds`: this is how a target reports a finding.
 void fuzz_require(bool holds, const char *what);
 
@@ -40,11 +40,11 @@ void *fuzz_copy(const void *bytes, size_t size);
 // A byte 0 leaves a setting at its default.
 void fuzz_spec(fuzz_input *input, char spec[FUZZ_SPEC_SIZE]);
 
-// fuzz_key is the key for a scope, the same whenever it is asked for.
+// fuzz_key returns the key for a scope, always the same.
 lac_key fuzz_key(uint8_t scope);
 
-// fuzz_same tells whether two arrays hold the same bits, any NaN being equal
-// to any other.
+// fuzz_same returns whether two arrays have the same bits. Any NaN equals any
+// other.
 bool fuzz_same(const float *a, const float *b, size_t n);
 
 #endif

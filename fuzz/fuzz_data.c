@@ -97,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint8_t which = fuzz_byte(&input) % READERS;
     data_bytes bytes = {"input", fuzz_copy(input.data, input.size), input.size};
     if (readers[which](&bytes) != LAC_OK) {
-        fuzz_require(lac_error_message()[0] != '\0', "no sentence");
+        fuzz_require(lac_error_message()[0] != '\0', "no message");
     }
     data_bytes_free(&bytes);
     return 0;

@@ -192,7 +192,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const size_t most = input.size / sizeof(float) / j.shape.cols;
         j.shape.rows = most < j.shape.rows ? most : j.shape.rows;
     }
-    j.n = j.shape.rows * j.shape.cols;
+    j.n = lac_shape_values(j.shape);
     if (lac_compressor_reserve(j.c, j.shape) == LAC_OK) {
         uint8_t *const rest = fuzz_copy(input.data, input.size);
         if ((what & ENCODE) != 0) {

@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (laci_edge_list_parse(text, size - 1, &graph) == LAC_OK) {
         look_at(&graph);
     } else {
-        fuzz_require(lac_error_message()[0] != '\0', "no sentence");
+        fuzz_require(lac_error_message()[0] != '\0', "no message");
     }
     laci_graph_fini(&graph);
     free(text);

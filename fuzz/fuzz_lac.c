@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Arbitrary bytes as a .lac file, after a byte that says what to mend: bit 0
-// the length of the payload, bit 1 the checksum. Without that, no altered file
-// would get beyond the checksum; an attacker can mend both too.
+// Arbitrary bytes as a .lac file, after a byte that selects what to repair: bit
+// 0 the length of the payload, bit 1 the checksum. Without that, no altered
+// file would get beyond the checksum; an attacker can mend both too.
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +49,7 @@ static void mend(uint8_t *file, size_t size, uint8_t what)
 
 static void decode(const cli_lac *lac)
 {
-    const size_t n = lac->shape.rows * lac->shape.cols;
+    const size_t n = lac_shape_values(lac->shape);
     lac_compressor *c = NULL;
     if (n > VALUES_MAX || cli_lac_open("input", lac, &c) != LAC_OK) {
         return;
@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (cli_lac_parse("input", file, input.size, &lac) == LAC_OK) {
         decode(&lac);
     } else {
-        fuzz_require(lac_error_message()[0] != '\0', "no sentence");
+        fuzz_require(lac_error_message()[0] != '\0', "no message");
     }
     free(file);
     return 0;

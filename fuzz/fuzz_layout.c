@@ -13,7 +13,7 @@ static void look_at(const lac_layout *layout)
         fuzz_require(
             lac_layout_find(layout, t->name) == t, "a name is not found");
         fuzz_require(t->name_hash == lac_name_hash(t->name), "a hash is wrong");
-        values += t->shape.rows * t->shape.cols;
+        values += lac_shape_values(t->shape);
     }
     fuzz_require(lac_layout_values(layout) == values, "the sum is wrong");
 }
@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         look_at(layout);
     } else {
         fuzz_require(layout == NULL, "a failed parse leaves a layout");
-        fuzz_require(lac_error_message()[0] != '\0', "no sentence");
+        fuzz_require(lac_error_message()[0] != '\0', "no message");
     }
     lac_layout_close(layout);
     free(text);

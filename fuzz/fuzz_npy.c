@@ -11,7 +11,7 @@ static void write_again(const cli_npy *npy)
 {
     uint8_t header[CLI_NPY_HEADER_MAX];
     const size_t len = cli_npy_header(CLI_NPY_F32, &npy->dimensions, header);
-    const size_t values = npy->shape.rows * npy->shape.cols;
+    const size_t values = lac_shape_values(npy->shape);
     fuzz_require(len <= sizeof(header), "a header is too long");
     uint8_t *const file = fuzz_alloc(len + values * sizeof(float));
     memcpy(file, header, len);
@@ -35,12 +35,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     cli_npy npy;
     if (cli_npy_parse("input", file, size, &npy) == LAC_OK) {
         fuzz_require(
-            npy.offset <= size && npy.shape.rows * npy.shape.cols ==
+            npy.offset <= size && lac_shape_values(npy.shape) ==
                                       (size - npy.offset) / sizeof(float),
             "the values do not fill the file");
         write_again(&npy);
     } else {
-        fuzz_require(lac_error_message()[0] != '\0', "no sentence");
+        fuzz_require(lac_error_message()[0] != '\0', "no message");
     }
     free(file);
     return 0;

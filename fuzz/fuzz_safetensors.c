@@ -82,7 +82,7 @@ static void load(data_bytes bytes, bool made)
     fuzz_require(
         status == LAC_ERR_CORRUPT || status == LAC_ERR_INVALID,
         "a file is neither good, corrupt nor another's");
-    fuzz_require(lac_error_message()[0] != '\0', "no sentence");
+    fuzz_require(lac_error_message()[0] != '\0', "no message");
     fuzz_require(
         all_are(x, sizeof(x), UNTOUCHED) && all_are(y, sizeof(y), UNTOUCHED) &&
             all_are(&n, sizeof(n), UNTOUCHED),

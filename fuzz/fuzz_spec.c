@@ -6,7 +6,7 @@
 
 #include "fuzz.h"
 
-static void ask(lac_compressor *c)
+static void query(lac_compressor *c)
 {
     const lac_shape shape = {3, 5};
     (void)lac_compressor_wire_id(c);
@@ -30,13 +30,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         lac_compressor *c = NULL;
         const lac_status status = lac_compressor_open(&c, spec, (lac_form)form);
         if (status == LAC_OK) {
-            ask(c);
+            query(c);
         } else {
             fuzz_require(c == NULL, "a failed open leaves a handle");
             fuzz_require(
                 status == LAC_ERR_INVALID || status == LAC_ERR_NOTFOUND,
                 "a spec fails in another way");
-            fuzz_require(lac_error_message()[0] != '\0', "no sentence");
+            fuzz_require(lac_error_message()[0] != '\0', "no message");
         }
         lac_compressor_close(c);
     }

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// The only way the library gets memory, so that tests can count requests and
-// make any of them fail.
+// The only functions by which the library allocates memory, so that tests can
+// count allocations and make any of them fail.
 
 enum { LACI_ALIGNMENT = 64 };
 
@@ -18,7 +18,8 @@ void *laci_zalloc(size_t size);
 // the system's zero pages until they are written.
 void *laci_zalloc_aligned(size_t size);
 
-// laci_free and laci_free_aligned release what the function of that name gave.
+// laci_free releases a block of laci_zalloc, laci_free_aligned one of
+// laci_zalloc_aligned. NULL is allowed.
 void laci_free(void *block);
 void laci_free_aligned(void *aligned);
 
@@ -28,8 +29,8 @@ static inline size_t laci_aligned(size_t size)
     return (size + LACI_ALIGNMENT - 1) / LACI_ALIGNMENT * LACI_ALIGNMENT;
 }
 
-// laci_add and laci_mul put the sum or product in `*out` and tell whether it
-// fits.
+// laci_add and laci_mul write the sum or product to `*out` and return whether
+// it fits.
 static inline bool laci_add(size_t a, size_t b, size_t *out)
 {
     return !__builtin_add_overflow(a, b, out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Numbers in payloads are little-endian whatever the host; these are the only
-// functions that know it.
+// Numbers in payloads are little-endian on every host. Only these functions
+// depend on it.
 #ifndef LACONIC_BASE_BYTES_H
 #define LACONIC_BASE_BYTES_H
 
@@ -62,7 +62,7 @@ static inline float laci_get_f32(const uint8_t *in)
     return laci_float_of(laci_get_u32(in));
 }
 
-// laci_put_floats and laci_get_floats move n floats to and from a payload.
+// laci_put_floats and laci_get_floats copy n floats to and from a payload.
 static inline void laci_put_floats(uint8_t *out, const float *x, size_t n)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__

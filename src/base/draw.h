@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The generator behind every random number: number `index` of a stream of four
-// key words. Two multiplications a draw; the words enter between them too, so
-// that two streams are not shifts or xors of one another. docs/format.md holds
-// the definition: changing a bit here changes the wire format.
+// The generator of all random numbers: a draw is a function of an index and of
+// the four key words of a stream. It takes two multiplications. The words enter
+// between them too, so that two streams are not shifts or xors of one another.
+// docs/format.md holds the definition: changing a bit here changes the wire
+// format.
 #ifndef LACONIC_BASE_DRAW_H
 #define LACONIC_BASE_DRAW_H
 

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT
-// The sentence that goes with a failure, kept for the thread that failed.
+// The message of the last failure of each thread.
 #include <laconic/status.h>
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { SENTENCE_SIZE = 512 };
+enum { MESSAGE_SIZE = 512 };
 
-static _Thread_local char sentence[SENTENCE_SIZE];
+static _Thread_local char message[MESSAGE_SIZE];
 
 lac_status lac_fail(lac_status status, const char *format, ...)
 {
-    char text[SENTENCE_SIZE]; // the old sentence may be among the arguments
+    char text[MESSAGE_SIZE]; // the old message may be an argument
     va_list args;
     va_start(args, format);
     (void)vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    memcpy(sentence, text, sizeof(text));
+    memcpy(message, text, sizeof(text));
     return status;
 }
 
 const char *lac_error_message(void)
 {
-    return sentence;
+    return message;
 }
 
 const char *lac_status_text(lac_status status)

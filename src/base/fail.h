@@ -5,7 +5,7 @@
 #include <laconic/status.h>
 
 #ifdef __clang_analyzer__
-// What the definition says, which the analyzer cannot see from other files:
+// The analyzer does not see the definition from other files: it must know that
 // a failure is never LAC_OK.
 #define lac_fail(status, ...) ((void)!lac_fail(status, __VA_ARGS__), (status))
 #endif

@@ -133,8 +133,8 @@ static lac_status sort_by_name(lac_layout *layout)
     return LAC_OK;
 }
 
-// Each tensor is hashed with what came before it, so that order counts.
-static uint64_t hash_of(const lac_layout *layout)
+// Each tensor is hashed with the hash so far, so that the order matters.
+static uint64_t layout_hash_of(const lac_layout *layout)
 {
     uint64_t hash = layout->count;
     for (size_t i = 0; i < layout->count; i++) {
@@ -166,12 +166,12 @@ lac_status lac_layout_open(
         lac_layout_close(layout);
         return status;
     }
-    layout->hash = hash_of(layout);
+    layout->hash = layout_hash_of(layout);
     *out = layout;
     return LAC_OK;
 }
 
-static bool read_size(laci_words word, size_t *out)
+static bool layout_read_size(laci_words word, size_t *out)
 {
     uint64_t value;
     const bool whole = laci_read_whole(word, DIGITS_MAX, &value);
@@ -179,7 +179,7 @@ static bool read_size(laci_words word, size_t *out)
     return whole;
 }
 
-// Reads "name rows [columns]" and puts the name, with its NUL, at `name`.
+// Reads "name rows [columns]" and writes the name, with its NUL, to `name`.
 static lac_status read_tensor(
     laci_words line, size_t number, char *name, lac_tensor *out)
 {
@@ -189,9 +189,9 @@ static lac_status read_tensor(
     const laci_words cols = laci_next_word(&line);
     const laci_words rest = laci_next_word(&line);
     lac_shape shape = {0, 1};
-    if (!read_size(rows, &shape.rows) ||
-        (cols.len > 0 && !read_size(cols, &shape.cols)) || rest.len > 0 ||
-        memchr(title.start, '\0', title.len) != NULL) {
+    if (!layout_read_size(rows, &shape.rows) ||
+        (cols.len > 0 && !layout_read_size(cols, &shape.cols)) ||
+        rest.len > 0 || memchr(title.start, '\0', title.len) != NULL) {
         return lac_fail(
             LAC_ERR_INVALID,
             "layout: line %zu is \"%.*s\", expected a name, rows and columns",
@@ -204,7 +204,7 @@ static lac_status read_tensor(
     return LAC_OK;
 }
 
-static lac_status read_all(
+static lac_status layout_read_all(
     const char *text, size_t len, lac_tensor *tensors, char *names,
     size_t *count_out)
 {
@@ -232,8 +232,8 @@ lac_status lac_layout_parse(lac_layout **out, const char *text, size_t len)
         return lac_fail(
             LAC_ERR_INVALID, "layout: the text of %zu bytes is NULL", len);
     }
-    // Every tensor takes at least "a 1" and a line end, so a quarter of the
-    // text is enough of them; their names, NULs included, fit in its length.
+    // Every tensor takes at least "a 1" and a line end, so there are at most
+    // len / 4 + 1. Their names, NULs included, fit in `len` bytes.
     const size_t most = len / 4 + 1;
     size_t size;
     lac_tensor *const tensors =
@@ -246,7 +246,7 @@ lac_status lac_layout_parse(lac_layout **out, const char *text, size_t len)
     }
     size_t count;
     lac_status status =
-        read_all(text, len, tensors, (char *)&tensors[most], &count);
+        layout_read_all(text, len, tensors, (char *)&tensors[most], &count);
     if (status == LAC_OK) {
         status = lac_layout_open(out, tensors, count);
     }

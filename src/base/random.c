@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Keys: all that a draw may depend on, mixed into 128 bits by XXH3.
+// Keys: everything that a draw depends on, mixed into 128 bits by XXH3.
 #include <laconic/random.h>
 
 #include <string.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Reading "key=value,key=value" into a plug-in's state by its table of
-// settings. Defaults are written as a user would write them and take the same
-// way, so that a table cannot have a default that a user could not give.
+// Parses "key=value,key=value" into a plug-in's state by its table of settings,
+// for the plug-ins of the library and of programs. Defaults are texts and are
+// parsed like those of a user, so a table cannot have a default that a user
+// could not give.
 #include "base/settings.h"
 
 #include <locale.h>
@@ -14,13 +15,13 @@
 
 enum { NUMBER_MAX = 63, SETTINGS_MAX = 64 };
 
-// A stretch of text, not ended by a NUL.
+// A part of a text, not ended by a NUL.
 typedef struct span {
     const char *text;
     size_t len;
 } span;
 
-// Where values go: the fields, and room for texts.
+// The destination of values: the fields, and room for strings.
 typedef struct target {
     const char *plugin; // the name for messages
     unsigned char *state;
@@ -49,7 +50,7 @@ static int32_t position(const char *words, char separator, span word)
     return -1;
 }
 
-// strtod wants the decimal point of the host program's locale, and no other
+// strtod expects the decimal point of the host program's locale, and no other
 // function of the C library rounds as well.
 static void with_local_point(span value, char *out, size_t size)
 {
@@ -67,7 +68,7 @@ static void with_local_point(span value, char *out, size_t size)
     out[used] = '\0';
 }
 
-static bool read_number(span value, double *out)
+static bool parse_number(span value, double *out)
 {
     if (value.len == 0 || value.len > NUMBER_MAX ||
         strspn(value.text, "+-.0123456789eE") < value.len) {
@@ -112,7 +113,7 @@ static lac_status wrong_value(
         param->max);
 }
 
-static void store(
+static void store_value(
     const target *to, const lac_param *param, const void *value, size_t size)
 {
     memcpy(to->state + param->offset, value, size);
@@ -127,35 +128,35 @@ static const char *keep_text(const target *to, span value)
     return text;
 }
 
-static bool read_value(const target *to, const lac_param *param, span value)
+static bool parse_value(const target *to, const lac_param *param, span value)
 {
     double number;
     const bool is_number =
-        read_number(value, &number) && in_range(param, number);
+        parse_number(value, &number) && in_range(param, number);
     number = is_number ? number : 0;
     const int32_t word = position(
         param->type == LAC_PARAM_BOOL ? "no|yes" : param->choices, '|', value);
     switch (param->type) {
     case LAC_PARAM_BOOL:
-        store(to, param, &(bool){word == 1}, sizeof(bool));
+        store_value(to, param, &(bool){word == 1}, sizeof(bool));
         return word >= 0;
     case LAC_PARAM_U32:
-        store(to, param, &(uint32_t){(uint32_t)number}, sizeof(uint32_t));
+        store_value(to, param, &(uint32_t){(uint32_t)number}, sizeof(uint32_t));
         return is_number && floor(number) == number;
     case LAC_PARAM_F64:
-        store(to, param, &number, sizeof(number));
+        store_value(to, param, &number, sizeof(number));
         return is_number;
     case LAC_PARAM_CHOICE:
-        store(to, param, &(uint32_t){(uint32_t)word}, sizeof(uint32_t));
+        store_value(to, param, &(uint32_t){(uint32_t)word}, sizeof(uint32_t));
         return word >= 0;
     case LAC_PARAM_F64_OR_WORD:
-        store(
+        store_value(
             to, param, &(lac_number_or_word){number, word},
             sizeof(lac_number_or_word));
         return word >= 0 || is_number;
     case LAC_PARAM_TEXT:
     case LAC_PARAM_SPEC:
-        store(
+        store_value(
             to, param, &(const char *){keep_text(to, value)},
             sizeof(const char *));
         return true;
@@ -177,7 +178,7 @@ static const lac_param *find_param(
     return NULL;
 }
 
-// Texts and specs may stand in parentheses, which must belong together.
+// Texts and specs may be in parentheses, which must match.
 static span without_parentheses(const lac_param *param, span value)
 {
     size_t depth = 0;
@@ -251,8 +252,8 @@ static lac_status read_item(
     }
     *seen |= (uint64_t)1 << index;
     value = without_parentheses(param, value);
-    return read_value(to, param, value) ? LAC_OK
-                                        : wrong_value(to, param, value);
+    return parse_value(to, param, value) ? LAC_OK
+                                         : wrong_value(to, param, value);
 }
 
 static lac_status read_items(
@@ -319,7 +320,7 @@ lac_status laci_settings_read(const laci_spec *spec, void *state, char *texts)
     for (size_t i = 0; (param = laci_param_at(spec->plugin, i)) != NULL; i++) {
         const span default_value = {
             param->default_value, strlen(param->default_value)};
-        if (!read_value(&to, param, default_value)) {
+        if (!parse_value(&to, param, default_value)) {
             return wrong_value(&to, param, default_value);
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Taking specs apart: which plug-in is named, and where its settings begin.
+// Splits specs: which plug-in is named, and where its settings begin.
 #include <string.h>
 
 #include "base/fail.h"
@@ -12,7 +12,7 @@ static bool is_named(const char *name, const char *text, size_t len)
     return strlen(name) == len && memcmp(name, text, len) == 0;
 }
 
-static const lac_plugin *find_plugin(
+static const lac_plugin *spec_find_plugin(
     const laci_registry *registry, const char *name, size_t len)
 {
     for (size_t i = 0; i < registry->plugin_count; i++) {
@@ -61,8 +61,8 @@ lac_status laci_spec_find(
     const lac_alias *const alias = find_alias(registry, spec, name_len);
     const lac_plugin *const plugin =
         alias == NULL
-            ? find_plugin(registry, spec, name_len)
-            : find_plugin(registry, alias->target, strlen(alias->target));
+            ? spec_find_plugin(registry, spec, name_len)
+            : spec_find_plugin(registry, alias->target, strlen(alias->target));
     if (plugin == NULL) {
         return lac_fail(
             LAC_ERR_NOTFOUND,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Text a line at a time and a word at a time, for formats such as layouts and
-// lists of edges: words stand between blanks or commas, and # begins a comment.
-// The bytes may be anything and need not end with a NUL.
+// Splits text into lines and words, for formats such as layouts and lists of
+// edges: blanks and commas separate words, and # begins a comment. The bytes
+// may be anything and need not end with a NUL.
 #ifndef LACONIC_BASE_WORDS_H
 #define LACONIC_BASE_WORDS_H
 
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-// A stretch of text, not ended by a NUL.
+// A part of a text, not ended by a NUL.
 typedef struct laci_words {
     const char *start;
     size_t len;
@@ -34,8 +34,8 @@ static inline laci_words laci_next_line(const char **cursor, const char *end)
         start, (size_t)((comment == NULL ? stop : comment) - start)};
 }
 
-// laci_next_word takes the first word off a line; it is empty when there is
-// none left.
+// laci_next_word removes the first word from a line and returns it. It is empty
+// when none is left.
 static inline laci_words laci_next_word(laci_words *line)
 {
     while (line->len > 0 && laci_is_blank(line->start[0])) {

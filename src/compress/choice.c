@@ -14,7 +14,7 @@ const lac_param laci_choice_params[] = {
         .min = 0,
         .max = 1,
         .above_min = true,
-        .help = "part of the values that is kept",
+        .help = "fraction of the values that is kept",
     },
     {
         .name = "rank",
@@ -51,9 +51,9 @@ size_t laci_choice_keep(const void *state, lac_shape shape)
     return kept < n ? kept : n;
 }
 
-// Each value is kept with probability k/n. What is lost of one that is kept
-// and scaled by n/k is (n/k - 1)^2, of one that is dropped 1: in the mean
-// n/k - 1.
+// Each value is kept with probability k/n. The relative error of a value that
+// is kept and scaled by n/k is (n/k - 1)^2, that of a dropped one is 1: n/k - 1
+// in the mean.
 lac_guarantee laci_choice_guarantee(
     const void *state, lac_shape shape, lac_form form)
 {
@@ -73,7 +73,7 @@ laci_stream laci_choice_stream(uint64_t nonce)
     return laci_stream_of(&key);
 }
 
-bool laci_choice_is_told(
+bool laci_choice_is_sent(
     const void *state, lac_shape shape, lac_scope_kind scope)
 {
     return scope == LAC_SCOPE_WORKER &&

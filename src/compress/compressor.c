@@ -99,7 +99,7 @@ static lac_status check_size(
     return LAC_OK;
 }
 
-// Copies the ops of a caller and the sparsifier's that they point to.
+// Copies the ops of a caller, and the table of a sparsifier that they point to.
 static lac_status copy_ops(
     const lac_compressor_ops *ops, lac_compressor_ops *own,
     lac_sparsifier_ops *own_sparsifier)
@@ -137,7 +137,7 @@ static lac_status check_ops(const lac_compressor_ops *ops)
     return LAC_OK;
 }
 
-// Opens one compressor of a spec, without what follows a '+'.
+// Opens one part of a spec "A+B".
 static lac_status open_part(
     lac_compressor **out, const laci_spec *spec, lac_form form)
 {
@@ -170,7 +170,7 @@ static lac_status open_part(
     return LAC_OK;
 }
 
-// Opens "A+B+C" from the left; each part takes the values that the one before
+// Opens "A+B+C" from the left; each part encodes the values that the one before
 // it keeps.
 static lac_status open_parts(
     lac_compressor **out, const char *text, size_t len, lac_form form,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Codes of 8 bits are the bytes of the payload and are made in place. Others
-// are made in blocks that stay in the cache, then packed; a block begins at a
-// multiple of its length in the tensor, whatever the buckets, so it begins at
-// a byte of the payload.
+// The ops of the dithering compressors. Codes of 8 bits are written to the
+// payload directly. Others are written to blocks that stay in the cache, then
+// packed. Blocks begin at multiples of their length in the tensor, whatever the
+// buckets, so they begin at a byte of the payload.
 #include "compress/dither.h"
 
 #include <float.h>
@@ -17,21 +17,21 @@
 
 enum { BLOCK = 2048, LIFTED = 256 };
 
-// How the values of a tensor are laid out.
+// The buckets of a tensor.
 typedef struct layout {
     size_t n;
     size_t bucket; // values of each bucket but the last
     size_t buckets;
 } layout;
 
-// The codes of one block, in scratch: on the stack they take half as long again
-// to make.
+// The codes of one block, in scratch: on the stack, encoding takes half as long
+// again.
 typedef union block {
     uint8_t bytes[BLOCK];
     uint32_t words[BLOCK];
 } block;
 
-static size_t least(size_t a, size_t b)
+static size_t dither_least(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -39,7 +39,7 @@ static size_t least(size_t a, size_t b)
 static layout layout_of(const laci_dither_state *s, lac_shape shape)
 {
     const size_t n = lac_shape_values(shape);
-    const size_t bucket = s->bucket == 0 ? n : least(s->bucket, n);
+    const size_t bucket = s->bucket == 0 ? n : dither_least(s->bucket, n);
     return (layout){n, bucket, (n - 1) / bucket + 1};
 }
 
@@ -93,8 +93,8 @@ static float norm_of(
     return isfinite(norm) ? norm : NAN;
 }
 
-// Encodes values whose norm is so small that levels / norm is beyond floats:
-// multiplied by a power of two, which changes no code.
+// Encodes values whose norm is so small that levels / norm overflows. It
+// multiplies them by a power of two, which changes no code.
 static void encode_tiny(
     const laci_dither_codes *kernels, const laci_dither *d, const float *x,
     size_t n, uint32_t first, void *codes, size_t code_size)
@@ -104,7 +104,7 @@ static void encode_tiny(
     lifted.norm *= lift;
     for (size_t start = 0; start < n; start += LIFTED) {
         float values[LIFTED];
-        const size_t some = least(n - start, LIFTED);
+        const size_t some = dither_least(n - start, LIFTED);
         for (size_t i = 0; i < some; i++) {
             values[i] = x[start + i] * lift;
         }
@@ -135,7 +135,7 @@ static void *code_at(const laci_dither_state *s, block *codes, size_t i)
     return s->words ? (void *)(codes->words + i) : codes->bytes + i;
 }
 
-static void pack(
+static void dither_pack(
     const laci_dither_state *s, const laci_pack_kernels *kernels,
     const block *codes, size_t n, uint8_t *out)
 {
@@ -146,7 +146,7 @@ static void pack(
     }
 }
 
-static void unpack(
+static void dither_unpack(
     const laci_dither_state *s, const laci_pack_kernels *kernels,
     const uint8_t *in, size_t n, block *codes)
 {
@@ -157,8 +157,8 @@ static void unpack(
     }
 }
 
-// A norm at the very end of the floats is stored a little smaller: in the
-// decoder, levels times norm / levels must not be rounded to infinity.
+// Writes a norm. One near the largest float is made a little smaller: in the
+// decoder, levels times norm / levels must not round to infinity.
 static void put_norm(uint8_t *out, float norm, double factor)
 {
     const float largest = FLT_MAX * (1 - 0x1p-22f);
@@ -181,7 +181,7 @@ size_t laci_dither_encode(
     block *const codes = call->scratch;
     for (size_t b = 0; b < l.buckets; b++) {
         size_t i = b * l.bucket;
-        const size_t stop = i + least(l.bucket, l.n - i);
+        const size_t stop = i + dither_least(l.bucket, l.n - i);
         d.norm = norm_of(s, call->kernels->vector, x + i, stop - i);
         put_norm(out + b * sizeof(float), d.norm, factor);
         if (s->bits == 8) {
@@ -190,11 +190,11 @@ size_t laci_dither_encode(
         }
         while (i < stop) {
             const size_t at = i % BLOCK;
-            const size_t some = least(stop - i, BLOCK - at);
+            const size_t some = dither_least(stop - i, BLOCK - at);
             make_codes(s, kernels, &d, x + i, some, i, code_at(s, codes, at));
             i += some;
             if (i % BLOCK == 0 || i == l.n) {
-                pack(
+                dither_pack(
                     s, call->kernels->pack, codes, at + some,
                     packed + laci_packed_size(i - at - some, s->bits));
             }
@@ -264,8 +264,8 @@ static lac_status check_levels(
     }
     block *const codes = call->scratch;
     for (size_t i = 0; i < n; i += BLOCK) {
-        const size_t some = least(n - i, BLOCK);
-        unpack(
+        const size_t some = dither_least(n - i, BLOCK);
+        dither_unpack(
             s, call->kernels->pack, packed + laci_packed_size(i, s->bits), some,
             codes);
         const uint32_t level = highest(s, codes, some);
@@ -293,7 +293,7 @@ lac_status laci_dither_check(
 }
 
 // Writes the values to `x`, or adds `*a` times them.
-static void decode(
+static void dither_decode(
     const laci_dither_state *s, const lac_call *call, const uint8_t *in,
     const float *a, float *x)
 {
@@ -306,15 +306,15 @@ static void decode(
         const size_t at = i % BLOCK;
         const size_t b = i / l.bucket;
         const void *from = packed + i;
-        some = least(l.bucket - i % l.bucket, l.n - i);
+        some = dither_least(l.bucket - i % l.bucket, l.n - i);
         if (s->bits != 8) {
             if (at == 0) {
-                unpack(
+                dither_unpack(
                     s, call->kernels->pack,
                     packed + laci_packed_size(i, s->bits),
-                    least(l.n - i, BLOCK), codes);
+                    dither_least(l.n - i, BLOCK), codes);
             }
-            some = least(some, BLOCK - at);
+            some = dither_least(some, BLOCK - at);
             from = code_at(s, codes, at);
         }
         d.norm = laci_get_f32(in + b * sizeof(float));
@@ -331,7 +331,7 @@ void laci_dither_decode(
     float *x)
 {
     (void)len;
-    decode(state, call, in, NULL, x);
+    dither_decode(state, call, in, NULL, x);
 }
 
 void laci_dither_decode_add(
@@ -339,7 +339,7 @@ void laci_dither_decode_add(
     float a, float *y)
 {
     (void)len;
-    decode(state, call, in, &a, y);
+    dither_decode(state, call, in, &a, y);
 }
 
 // Whether the highest level of a norm is finite. Only norms at the very end of
@@ -361,9 +361,9 @@ static bool values_finite(
     for (size_t i = 0; i < l.n; i++) {
         const size_t at = i % BLOCK;
         if (at == 0) {
-            unpack(
+            dither_unpack(
                 s, call->kernels->pack, packed + laci_packed_size(i, s->bits),
-                least(l.n - i, BLOCK), codes);
+                dither_least(l.n - i, BLOCK), codes);
         }
         const float norm = laci_get_f32(in + i / l.bucket * sizeof(float));
         const uint32_t code = s->words ? codes->words[at] : codes->bytes[at];

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// What the dithering compressors share: a tensor is cut into buckets, and the
-// values of a bucket are rounded to levels in proportion to its norm. Their
-// ops are the functions below; what differs is in the state.
+// The ops that the dithering compressors share. A tensor is split into buckets,
+// and the values of a bucket are rounded to levels in proportion to its norm.
+// The state holds what differs between the compressors.
 //
 // Payload for n values in buckets: the norm of each bucket, as a float, then
-// the codes of all values, packed as kernels/pack.h says, in bits
+// the codes of all values, packed as in kernels/pack.h, in bits
 // = ceil(log2(levels + 1)) + 1 each: the level, and above it the sign. A value
 // of level 0 keeps its sign.
 //
 // A bucket with an infinity or a NaN has the norm NaN and codes 0, and decodes
-// to NaN throughout. A bucket of zeros has the norm 0 and codes 0. The form
-// that is contractive has its factor 1 / (1 + omega) in the norm.
+// to NaN throughout. A bucket of zeros has the norm 0 and codes 0. The
+// contractive form has its factor 1 / (1 + omega) in the norm.
 #ifndef LACONIC_COMPRESS_DITHER_H
 #define LACONIC_COMPRESS_DITHER_H
 
@@ -27,7 +27,7 @@ typedef struct laci_dither_state {
     uint32_t norm;   // a laci_dither_norm
     uint32_t bucket; // 0: the whole tensor
 
-    // What the compressor's configure adds.
+    // Set by the compressor's configure.
     const char *name;
     unsigned bits; // of a code
     bool words;    // codes are uint32_t, not uint8_t

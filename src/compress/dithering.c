@@ -20,14 +20,13 @@
 // Norm inf: the largest value is a level, with no variance. For the others and
 // any omega > 0, f (1 - f) <= omega v^2 + f - (1 + omega) f^2
 // <= omega v^2 + 1 / (4 (1 + omega)). The sum of all is at most
-// omega (|x|^2 / step^2) if (d - 1) / (4 (1 + omega)) <= omega s^2, what the
-// largest value's v^2 = s^2 leaves. The smallest such omega is
+// omega (|x|^2 / step^2) if (d - 1) / (4 (1 + omega)) <= omega s^2, the share
+// of the largest value, which has v = s. The smallest such omega is
 // (sqrt(1 + (d - 1) / s^2) - 1) / 2. It is attained, and it is below both
 // (d - 1) / (4 s^2) and sqrt(d - 1) / (2 s).
 //
-// 2^-30 is for the rounding of floats: of v, which can move a level off its
-// place by 2^-23 s steps where that is more than half of 2^-16, and of the
-// decoder's product.
+// 2^-30 covers the rounding of floats: of v, which can shift a level by 2^-23 s
+// steps where that is more than half of 2^-16, and of the decoder's product.
 static double dithering_omega(const laci_dither_state *s, size_t d)
 {
     const double rounding = 0x1p-30;

@@ -25,7 +25,7 @@ enum {
 #define MOVE_ROOT  0x1p32f
 
 // P = M Q
-static void multiply(
+static void factors_multiply(
     const laci_factors *f, const float *m, const laci_kernels *kernels)
 {
     laci_column columns[LACI_RANK_MAX];
@@ -37,7 +37,7 @@ static void multiply(
 }
 
 // Q = M^T P
-static void multiply_transposed(
+static void factors_multiply_transposed(
     const laci_factors *f, const float *m, const laci_kernels *kernels)
 {
     laci_column columns[LACI_RANK_MAX];
@@ -49,7 +49,7 @@ static void multiply_transposed(
     kernels->matrix->multiply_transposed(m, f->shape, columns, f->rank);
 }
 
-static void scale(float *x, size_t n, double a)
+static void factors_scale(float *x, size_t n, double a)
 {
     for (size_t i = 0; i < n; i++) {
         x[i] = (float)((double)x[i] * a);
@@ -78,7 +78,7 @@ static float move_of(const float *m, size_t n, const laci_kernels *kernels)
 // Computes the first P, from a normal Q. A random sum is about as large as its
 // terms, so the result shows whether the matrix is huge or tiny. Only then the
 // matrix is read once more to find the factor for Q. Returns that factor.
-static float start(
+static float factors_start(
     const laci_factors *f, const float *m, const lac_key *key,
     const laci_kernels *kernels)
 {
@@ -86,13 +86,13 @@ static float start(
     for (size_t i = 0; i < f->rank * cols; i++) {
         f->q[i] = lac_key_normal(key, (uint32_t)i);
     }
-    multiply(f, m, kernels);
+    factors_multiply(f, m, kernels);
     if (move_of(f->p, f->rank * rows, kernels) == 1) {
         return 1;
     }
-    const float move = move_of(m, rows * cols, kernels);
-    scale(f->q, f->rank * cols, (double)move);
-    multiply(f, m, kernels);
+    const float move = move_of(m, lac_shape_values(f->shape), kernels);
+    factors_scale(f->q, f->rank * cols, (double)move);
+    factors_multiply(f, m, kernels);
     return move;
 }
 
@@ -101,7 +101,7 @@ void laci_factors_find(
     const lac_key *key, const laci_kernels *kernels)
 {
     const size_t rows = f->shape.rows, cols = f->shape.cols;
-    const float move = start(f, m, key, kernels);
+    const float move = factors_start(f, m, key, kernels);
     const float root = move == 1 ? 1 : move < 1 ? 1 / MOVE_ROOT : MOVE_ROOT;
     for (size_t t = 0; t < iterations; t++) {
         if (t > 0) {
@@ -109,13 +109,13 @@ void laci_factors_find(
                 laci_column_normalise(
                     f->q + j * cols, cols, (double)move, LACI_SCALE_MULTIPLY);
             }
-            multiply(f, m, kernels);
+            factors_multiply(f, m, kernels);
         }
         orthonormalise(f->p, rows, f->rank);
-        scale(f->p, f->rank * rows, (double)root);
-        multiply_transposed(f, m, kernels);
+        factors_scale(f->p, f->rank * rows, (double)root);
+        factors_multiply_transposed(f, m, kernels);
     }
-    scale(f->p, f->rank * rows, 1 / ((double)root * (double)root));
+    factors_scale(f->p, f->rank * rows, 1 / ((double)root * (double)root));
 }
 
 // Values of row i of P Q^T from column c on.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The identity: every float as it is. The baseline all others are measured
-// against.
+// The identity: every float unchanged. The baseline of all others.
 //
 // Payload for n values: n floats, 4n bytes. NaN and infinities pass unchanged.
 #include <laconic/compress.h>

@@ -42,7 +42,7 @@ static size_t bitmap_size(size_t n)
     return 1 + bytes_of(n);
 }
 
-static size_t least(size_t a, size_t b)
+static size_t indices_least(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -54,10 +54,10 @@ size_t laci_indices_bound(size_t n, size_t k)
     if (k == n) {
         return 0;
     }
-    size_t bound = least(list_size(k), bitmap_size(n));
+    size_t bound = indices_least(list_size(k), bitmap_size(n));
     for (unsigned b = 0; b <= RICE_MAX; b++) {
         const uint64_t bits = (uint64_t)k * (b + 1) + ((uint64_t)(n - k) >> b);
-        bound = least(bound, 2 + bytes_of(bits));
+        bound = indices_least(bound, 2 + bytes_of(bits));
     }
     return bound;
 }
@@ -158,7 +158,7 @@ size_t laci_indices_put(
     uint64_t cost;
     const unsigned b = best_parameter(kernels, indices, k, n, &cost);
     const size_t gaps = 2 + bytes_of(cost);
-    if (list_size(k) <= least(gaps, bitmap_size(n))) {
+    if (list_size(k) <= indices_least(gaps, bitmap_size(n))) {
         out[0] = MODE_LIST;
         for (size_t i = 0; i < k; i++) {
             laci_put_u32(out + 1 + 4 * i, indices[i]);
@@ -350,7 +350,7 @@ typedef struct step {
     uint8_t ends[STEP_CODES];
 } step;
 
-static step step_of(unsigned bits, unsigned b)
+static step indices_step(unsigned bits, unsigned b)
 {
     step s = {0};
     unsigned end = 0, len = code_length(bits, b);
@@ -417,7 +417,7 @@ static lac_status get_many_gaps(
     step steps[STEP_VALUES];
     progress p = {0, 0};
     for (unsigned i = 0; i < STEP_VALUES; i++) {
-        steps[i] = step_of(i, b);
+        steps[i] = indices_step(i, b);
     }
     for (;;) {
         get_steps(steps, r, subset, &p, indices_out);

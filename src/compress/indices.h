@@ -11,8 +11,8 @@
 //              the gap, lowest first
 //   2  bitmap  n bits, a one for each index
 //
-// Bits fill a byte from the lowest up; those left over in the last are zero.
-// The encoder takes the shortest, of equal ones the first.
+// Bits fill a byte from the lowest up; unused bits of the last byte are zero.
+// The encoder uses the shortest mode, the first of equally short ones.
 #ifndef LACONIC_COMPRESS_INDICES_H
 #define LACONIC_COMPRESS_INDICES_H
 
@@ -28,18 +28,18 @@ typedef struct laci_subset {
     size_t n;
 } laci_subset;
 
-// laci_indices_bound returns the most bytes that any k indices below n take.
+// laci_indices_bound returns the maximum length of a code of k indices below n.
 size_t laci_indices_bound(size_t n, size_t k);
 
-// laci_indices_put writes a code and returns its length. It touches nothing
-// beyond. `bitmap` is that of the indices, as above, or NULL if the caller has
-// none.
+// laci_indices_put writes a code and returns its length. It writes nothing
+// beyond. `bitmap` is the bitmap of the indices, as above, or NULL if the
+// caller has none.
 size_t laci_indices_put(
     const laci_kernels *kernels, const uint32_t *indices, laci_subset subset,
     const uint8_t *bitmap, uint8_t *out);
 
 // laci_indices_get reads the code at the start of in[0..len): writes k indices
-// and the number of bytes it used. `name` begins the sentence on failure.
+// and the number of bytes it used. `name` begins the message of a failure.
 // Fails with LAC_ERR_CORRUPT.
 lac_status laci_indices_get(
     const char *name, const laci_kernels *kernels, const uint8_t *in,

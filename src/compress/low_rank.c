@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 // Low rank: a matrix M as the product P Q^T of two thin ones, by subspace
-// iteration (Vogels, Karimireddy, Jaggi, arXiv:1905.13727, without what its
-// workers share). Each iteration is P = orthonormal(M Q), Q = M^T P; the first
+// iteration (Vogels, Karimireddy, Jaggi, arXiv:1905.13727, on one worker). Each
+// iteration is P = orthonormal(M Q), Q = M^T P; the first
 // Q is normal, drawn with the key. So C(M) = P P^T M is a projection.
 //
-// The error is at most 1 - r/columns in the mean: with an orthonormal basis B
-// of what Q spans, C(M) holds all of M B, and |M B|^2 = trace(M B B^T M^T) has
-// the mean r/columns * |M|^2, because the mean of B B^T does not change when
-// rows of Q change places or signs and is thus a multiple of the identity, of
+// The error is at most 1 - r/columns in the mean. Let B be an orthonormal basis
+// of the span of Q. C(M) preserves M B, and |M B|^2 = trace(M B B^T M^T) has
+// the mean r/columns * |M|^2: the mean of B B^T is invariant under permutations
+// and sign changes of the rows of Q, so it is a multiple of the identity, of
 // trace r. Further iterations only come closer to the best approximation.
 //
 // r is the smallest of rank, rows and columns. A tensor for which r * (rows +
-// columns) is not below rows * columns, as is any vector, passes whole.
+// columns) is not below rows * columns, such as a vector, is sent unchanged.
 //
 // Payload: r columns of P, then r columns of Q, all floats; or the tensor. For
 // huge matrices P is large and Q small, for tiny ones the other way round. An
-// infinity or NaN in the matrix makes NaN of all it meets.
+// infinity or NaN in the matrix turns the values it affects into NaN.
 #include <laconic/compress.h>
 
 #include <float.h>
@@ -53,7 +53,7 @@ static const lac_param params[] = {
     {.name = NULL},
 };
 
-// The rank to use, 0 for a tensor that passes whole.
+// The rank to use, 0 for a tensor that is sent unchanged.
 static size_t rank_of(const void *state, lac_shape shape)
 {
     const low_rank_state *const s = state;
@@ -95,7 +95,7 @@ static lac_guarantee low_rank_guarantee(
 }
 
 // The factors of a tensor, in the scratch of a call.
-static laci_factors factors_of(const void *state, const lac_call *call)
+static laci_factors low_rank_factors(const void *state, const lac_call *call)
 {
     const size_t rank = rank_of(state, call->shape);
     float *const p = call->scratch;
@@ -107,7 +107,7 @@ static laci_factors factors_of(const void *state, const lac_call *call)
     };
 }
 
-// Which NaN a sum of NaNs is depends on the order of its operands, which
+// The bits of a sum of NaNs depend on the order of its operands, which
 // compilers choose: payloads would differ between kernels.
 static void make_nan_canonical(float *x, size_t n)
 {
@@ -124,7 +124,7 @@ static size_t low_rank_encode(
     if (rank_of(state, call->shape) == 0) {
         laci_put_floats(out, x, floats);
     } else {
-        const laci_factors f = factors_of(state, call);
+        const laci_factors f = low_rank_factors(state, call);
         laci_factors_find(&f, x, s->iterations, &call->key, call->kernels);
         make_nan_canonical(f.p, floats);
         laci_put_floats(out, f.p, floats);
@@ -150,7 +150,7 @@ static void low_rank_decode(
         laci_get_floats(in, x, floats);
         return;
     }
-    const laci_factors f = factors_of(state, call);
+    const laci_factors f = low_rank_factors(state, call);
     laci_get_floats(in, f.p, floats);
     laci_factors_write(&f, x);
 }
@@ -165,7 +165,7 @@ static void low_rank_decode_add(
         call->kernels->vector->add_payload(a, in, y, floats);
         return;
     }
-    const laci_factors f = factors_of(state, call);
+    const laci_factors f = low_rank_factors(state, call);
     laci_get_floats(in, f.p, floats);
     laci_factors_add(&f, a, y, call->kernels);
 }
@@ -179,7 +179,7 @@ static bool low_rank_finite(
         return call->kernels->vector->max_payload(in, floats) <
                LACI_INFINITY_BITS;
     }
-    const laci_factors f = factors_of(state, call);
+    const laci_factors f = low_rank_factors(state, call);
     laci_get_floats(in, f.p, floats);
     return laci_factors_finite(&f, call->kernels);
 }

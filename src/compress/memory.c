@@ -89,7 +89,7 @@ static float make_finite(const laci_kernels *kernels, float *x, size_t n)
 
 // Sets the bound to max|e|. A form of the compressor's own is first replaced by
 // the plain values.
-static void measure(lac_memory *m)
+static void memory_measure(lac_memory *m)
 {
     const lac_compressor *const c = m->c;
     const size_t n = lac_shape_values(m->shape);
@@ -130,13 +130,13 @@ bool lac_memory_accepts(lac_memory *m, const float *x, float max_magnitude)
     if (is_safe(m, max_magnitude) || lac_shape_values(m->shape) == 0) {
         return true;
     }
-    measure(m);
+    memory_measure(m);
     return is_safe(m, max_magnitude) ||
            find_overflow(m, x) == lac_shape_values(m->shape);
 }
 
 // Reports why lac_memory_accepts returned false.
-static lac_status refuse(const lac_memory *m, const float *x)
+static lac_status memory_refuse(const lac_memory *m, const float *x)
 {
     const size_t i = find_overflow(m, x);
     if (!isfinite(x[i])) {
@@ -157,7 +157,7 @@ static lac_status add_and_encode(
 {
     const lac_compressor *const c = m->c;
     if (!lac_memory_accepts(m, x, max_magnitude)) {
-        return refuse(m, x);
+        return memory_refuse(m, x);
     }
     const lac_call call = laci_call_make(c, key, m->shape);
     if (c->ops->encode_add != NULL) {
@@ -214,7 +214,7 @@ void laci_error_memory_settle(
     // The rounding of a subnormal value may add as much as the least normal.
     m->bound = fmax(m->bound, (double)FLT_MIN) * m->growth * ROUNDING;
     if (!m->encoded || m->bound > (double)FLT_MAX) {
-        measure(m);
+        memory_measure(m);
     }
     m->encoded = false;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Natural compression (Horváth et al., arXiv:1905.10988): of each float only
-// the sign and the exponent are sent, the exponent rounded up or down at random
+// Natural compression (Horváth et al., arXiv:1905.10988): only the sign and the
+// exponent of each float are sent. The exponent is rounded up or down at random
 // so that the mean is exact. |x| in [2^e, 2^(e+1)) becomes 2^(e+1) with
 // probability |x| / 2^e - 1, else 2^e. So E[C(x)] = x, and for u = |x| / 2^e
 // E|C(x) - x|^2 = (2 - u)(u - 1) / u^2 * |x|^2, at most |x|^2 / 8 (u = 4/3).
@@ -21,18 +21,18 @@
 // The top is the field of the largest magnitude, plus one if that may round
 // up. Values below the least of the 127 levels become zero or that level, at
 // random and with the exact mean. The level is 2^-125 of the largest value, so
-// this adds at most n * 2^-250 * |x|^2 to the error: nothing. Where the window
-// would reach below field 1 it ends there, and smaller codes are invalid.
+// this adds at most n * 2^-250 * |x|^2 to the error, which is negligible. A
+// window that would reach below field 1 ends there; smaller codes are invalid.
 //
 // Value i is rounded with draw i of the key. Edge cases, all on purpose:
 //
 //   - Zero stays zero and keeps its sign. A subnormal becomes 0 or 2^-126;
 //     its mean is exact, the bound on the error is for normal floats.
-//   - From 2^127 on, rounding up would make an infinity of a finite value, so
+//   - From 2^127 on, rounding up would turn a finite value into an infinity, so
 //     the result is 2^127: biased but finite.
-//   - Infinities stay, and NaN becomes an infinity of its sign, so that a
-//     gradient that has diverged still looks so. They have field 255; a window
-//     that must show one has 255 as its top and so ends at 2^2.
+//   - Infinities stay, and NaN becomes an infinity of its sign, so that
+//     divergence stays visible. They have field 255; a window with one of them
+//     has the top 255 and thus ends at 2^2.
 #include <laconic/compress.h>
 
 #include <string.h>

@@ -2,16 +2,16 @@
 // Natural dithering: each value is rounded at random to one of the levels
 // 0, 2^(1-s), 2^(2-s), ..., 1/2, 1 times the norm of the tensor, with its sign
 // (Horváth et al., arXiv:1905.10988). Unbiased, up to rounding in floats and
-// to 2^-24 of the lowest level. It errs about as much as dithering with
+// to 2^-24 of the lowest level. Its error is about that of dithering with
 // 2^(s-1) levels, in log2(s) bits instead of s. kernels/dither.h defines the
 // rounding, compress/dither.h the payload: one norm, then the codes.
 #include <math.h>
 
 #include "compress/dither.h"
 
-// Theorem 7, with r = 2 for both norms: a value above the lowest level errs as
-// natural compression does, by 1/8 of its square at most; one of y times the
-// norm below it, l = 2^(1-s), has the variance (l - y) y <= l min(l, y).
+// Theorem 7, with r = 2 for both norms. A value above the lowest level l =
+// 2^(1-s) has the error of natural compression, at most 1/8 of its square. A
+// value of y times the norm below it has the variance (l - y) y <= l min(l, y).
 static double natural_dithering_omega(const laci_dither_state *s, size_t d)
 {
     const double spread = ldexp(sqrt((double)d), 1 - (int)s->levels);

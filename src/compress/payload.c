@@ -278,7 +278,7 @@ lac_status lac_compressor_encode(
 static const uint8_t no_bytes[1];
 
 // Checks the arguments of a call on a payload, and the payload.
-static lac_status check_payload(
+static lac_status check_received(
     const lac_compressor *c, const lac_key *key, lac_shape shape,
     const uint8_t *in, size_t len)
 {
@@ -312,14 +312,14 @@ static lac_status check_decode(
         const uint8_t *const bytes = in == NULL && len == 0 ? no_bytes : in;
         LAC_TRY(check_arrays(c, shape, values, bytes, len));
     }
-    return check_payload(c, key, shape, in, len);
+    return check_received(c, key, shape, in, len);
 }
 
 lac_status lac_compressor_check(
     lac_compressor *c, const lac_key *key, lac_shape shape, const uint8_t *in,
     size_t len)
 {
-    return check_payload(c, key, shape, in, len);
+    return check_received(c, key, shape, in, len);
 }
 
 lac_status lac_compressor_decode(

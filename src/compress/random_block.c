@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Random block: k values in a row from a random start, going on at the first
-// value after the last (the "random block" of Vogels, Karimireddy, Jaggi,
-// arXiv:1905.13727). As good as random-k for values in no particular order,
-// and faster, because neighbours are read and written together. The unbiased
-// form scales them by n/k.
+// Random block: k consecutive values from a random start, wrapping around at
+// the end of the tensor (the "random block" of Vogels, Karimireddy, Jaggi,
+// arXiv:1905.13727). As good as random-k for values in no particular order, and
+// faster, because neighbours are read and written together. The unbiased form
+// scales them by n/k.
 //
 // The start is (draw 0 of the choice) * n / 2^32, rounded down; 0 when k = n.
 //
@@ -28,7 +28,7 @@ static uint32_t start_of(const void *state, const lac_call *call)
     return (uint32_t)((uint64_t)laci_draw(&stream, 0) * n >> 32);
 }
 
-static void fill(
+static void fill_block(
     const void *state, const lac_call *call, uint32_t start,
     uint32_t *indices_out)
 {
@@ -48,20 +48,20 @@ static void random_block_choose(
     uint32_t *indices_out)
 {
     (void)x;
-    fill(state, call, start_of(state, call), indices_out);
+    fill_block(state, call, start_of(state, call), indices_out);
 }
 
 static size_t random_block_indices_bound(
     const void *state, lac_shape shape, lac_scope_kind scope)
 {
-    return laci_choice_is_told(state, shape, scope) ? START_SIZE : 0;
+    return laci_choice_is_sent(state, shape, scope) ? START_SIZE : 0;
 }
 
 static size_t random_block_put_indices(
     const void *state, const lac_call *call, const uint32_t *indices,
     uint8_t *out)
 {
-    if (!laci_choice_is_told(state, call->shape, call->key.scope)) {
+    if (!laci_choice_is_sent(state, call->shape, call->key.scope)) {
         return 0;
     }
     laci_put_u32(out, indices[0]);
@@ -72,8 +72,8 @@ static lac_status random_block_get_indices(
     const void *state, const lac_call *call, const uint8_t *in, size_t len,
     uint32_t *indices_out, size_t *used_out)
 {
-    if (!laci_choice_is_told(state, call->shape, call->key.scope)) {
-        fill(state, call, start_of(state, call), indices_out);
+    if (!laci_choice_is_sent(state, call->shape, call->key.scope)) {
+        fill_block(state, call, start_of(state, call), indices_out);
         *used_out = 0;
         return LAC_OK;
     }
@@ -89,7 +89,7 @@ static lac_status random_block_get_indices(
             LAC_ERR_CORRUPT, "random-block: start is %u, expected below %zu",
             (unsigned)start, lac_shape_values(call->shape));
     }
-    fill(state, call, start, indices_out);
+    fill_block(state, call, start, indices_out);
     *used_out = START_SIZE;
     return LAC_OK;
 }

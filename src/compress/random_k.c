@@ -2,12 +2,12 @@
 // Random k: k different values, chosen at random (Stich, Cordonnier, Jaggi,
 // arXiv:1809.07599). The unbiased form scales them by n/k.
 //
-// Index j of the choice is what a random permutation of [0, 2^b), applied to j
-// until the result is below n, makes of j; b is the number of bits of n - 1,
-// at least 8, because on fewer the permutations are not all as likely.
-// kernels/select.h defines them; the high half has b/2 bits, rounded down. So
-// the indices are all different without being kept anywhere, and come in no
-// order. When k = n they are 0 to n - 1.
+// Index j of the choice is the image of j under a random permutation of
+// [0, 2^b), applied repeatedly until it is below n. b is the number of bits of
+// n - 1, at least 8, because with fewer bits the permutations are not equally
+// likely. kernels/select.h defines them; the high half has b/2 bits, rounded
+// down. So the indices are all different without a table, and in no order. When
+// k = n they are 0 to n - 1.
 //
 // Payload: the nonce of the choice, 8 bytes, only when the receiver cannot
 // derive the key and k < n; then the values in the order of the choice.
@@ -34,8 +34,8 @@ static laci_permutation permutation_of(uint64_t nonce, size_t n)
     };
 }
 
-// Permutes a block of indices until all are below n. Those that are not yet
-// are put together each time.
+// Permutes a block of indices until all are below n. Those that are not are
+// gathered after each pass.
 static void permute_block(
     const laci_select_kernels *select, const laci_permutation *p, size_t n,
     uint32_t *indices, size_t count)
@@ -88,7 +88,7 @@ static void random_k_choose(
 static size_t random_k_indices_bound(
     const void *state, lac_shape shape, lac_scope_kind scope)
 {
-    return laci_choice_is_told(state, shape, scope) ? NONCE_SIZE : 0;
+    return laci_choice_is_sent(state, shape, scope) ? NONCE_SIZE : 0;
 }
 
 static size_t random_k_put_indices(
@@ -96,7 +96,7 @@ static size_t random_k_put_indices(
     uint8_t *out)
 {
     (void)indices;
-    if (!laci_choice_is_told(state, call->shape, call->key.scope)) {
+    if (!laci_choice_is_sent(state, call->shape, call->key.scope)) {
         return 0;
     }
     laci_put_u64(out, call->key.low);
@@ -109,7 +109,7 @@ static lac_status random_k_get_indices(
 {
     uint64_t nonce = call->key.low;
     size_t used = 0;
-    if (laci_choice_is_told(state, call->shape, call->key.scope)) {
+    if (laci_choice_is_sent(state, call->shape, call->key.scope)) {
         if (len < NONCE_SIZE) {
             return lac_fail(
                 LAC_ERR_CORRUPT,

@@ -15,12 +15,12 @@
 // Zeros of either sign and NaN count as positive. The scale is the sum of
 // magnitudes, in the order of kernels/vector.h, divided in double, then
 // rounded. It is NaN when a value is an infinity or NaN, so that divergence
-// shows; finite values always have a finite scale.
+// stays visible. Finite values have a finite scale.
 //
-// The error memory reads and writes each value once a step: settling only
-// notes the scale that was delivered, in the tail of the memory, and the next
-// encode_add takes scale * sign(e) out of e while it adds x. The bits are those
-// of taking it out at once. Nothing noted is a scale of 0.
+// The error memory reads and writes each value once a step: settle only stores
+// the delivered scale in the tail of the memory, and the next encode_add
+// subtracts scale * sign(e) from e while it adds x. The bits are the same as
+// those of subtracting at once. The tail is 0 when nothing is to be subtracted.
 #include <laconic/compress.h>
 
 #include <float.h>
@@ -48,9 +48,9 @@ static lac_guarantee sign_guarantee(
     return (lac_guarantee){.unbiased = false, .error = 1 - 1 / n};
 }
 
-// The fast sum is in float within a block and may overflow there; then it is
-// done once more in double, where finite values cannot.
-static float scale_of(double sum, const float *x, size_t n)
+// The fast sum is in float within a block and may overflow there. Then the sum
+// is computed again in double, where finite values cannot overflow.
+static float sign_scale(double sum, const float *x, size_t n)
 {
     if (!isfinite(sum)) {
         sum = 0;
@@ -70,7 +70,7 @@ static size_t sign_encode(
 {
     const size_t n = lac_shape_values(call->shape);
     const double sum = call->kernels->sign->encode(x, n, out + SCALE_SIZE);
-    laci_put_f32(out, scale_of(sum, x, n));
+    laci_put_f32(out, sign_scale(sum, x, n));
     return sign_bound(state, call->shape);
 }
 
@@ -124,7 +124,7 @@ static size_t sign_encode_add(
     const double sum =
         call->kernels->sign->encode_add(*noted, x, e, n, out + SCALE_SIZE);
     *noted = 0;
-    laci_put_f32(out, scale_of(sum, e, n));
+    laci_put_f32(out, sign_scale(sum, e, n));
     return sign_bound(state, call->shape);
 }
 
@@ -138,7 +138,7 @@ static void sign_settle(
         e[n] = laci_get_f32(in);
         return;
     }
-    // Settled once already: e is not what the signs were taken of any more.
+    // Settled before: e is no longer the tensor whose signs were encoded.
     call->kernels->sign->residual(e[n], e, e, n);
     e[n] = 0;
     sign_decode_add(state, call, in, len, -1.0f, e);

@@ -127,7 +127,7 @@ unsigned laci_sparse_traits(const lac_compressor *c, lac_scope_kind scope)
     return scope == LAC_SCOPE_WORKER ? 0 : inner & LAC_TRAIT_LINEAR;
 }
 
-static double scale_of(const lac_compressor *c, lac_shape shape)
+static double sparse_scale(const lac_compressor *c, lac_shape shape)
 {
     const size_t kept = laci_sparse_kept(c, shape).rows;
     return c->ops->sparsifier->random && c->form == LAC_FORM_UNBIASED
@@ -148,7 +148,7 @@ lac_guarantee laci_sparse_guarantee(const lac_compressor *c, lac_shape shape)
     const lac_guarantee inner =
         lac_compressor_guarantee(c->inner, laci_sparse_kept(c, shape));
     const double w1 = outer.error, w2 = inner.error;
-    if (scale_of(c, shape) != 1) {
+    if (sparse_scale(c, shape) != 1) {
         return (lac_guarantee){
             .unbiased = outer.unbiased && inner.unbiased,
             .error = inner.unbiased ? w1 * w2 + w1 + w2
@@ -175,7 +175,7 @@ size_t laci_sparse_bound(
 // overflow either.
 double laci_sparse_growth(const lac_compressor *c, lac_shape shape)
 {
-    const double scale = scale_of(c, shape);
+    const double scale = sparse_scale(c, shape);
     const double inner =
         c->inner == NULL
             ? 0
@@ -188,7 +188,7 @@ size_t laci_sparse_encode(
 {
     const workspace w = sparse_lay_out(c, call);
     const lac_sparsifier_ops *const ops = c->ops->sparsifier;
-    const float scale = (float)scale_of(c, call->shape);
+    const float scale = (float)sparse_scale(c, call->shape);
     ops->choose(c->state, &w.outer, x, w.indices);
     const size_t head = ops->put_indices(c->state, &w.outer, w.indices, out);
     size_t len = head + w.kept * sizeof(float);

@@ -2,15 +2,15 @@
 // Top k: the k values of largest magnitude (Aji, Heafield, arXiv:1704.05021;
 // Stich, Cordonnier, Jaggi, arXiv:1809.07599). Exactly k, always: NaN counts
 // as larger than an infinity, and of equal magnitudes those of lower index are
-// kept. What is dropped is the least that can be: at most 1 - k/n of |x|^2.
+// kept. The error is the least that k values allow: at most 1 - k/n of |x|^2.
 //
-// A sample of the values tells about where the k-th largest magnitude lies.
-// When k is small, one pass over the tensor collects the candidates, those
-// that reach the lower end of that band, and the k-th largest is looked for
-// among them. Otherwise one pass makes a bitmap of the values above the band
-// and collects those within; the largest of these complete the bitmap. Where
-// the sample misleads, the k-th largest is looked for among all values. Either
-// way the result is the same.
+// A sample of the values gives a band in which the k-th largest magnitude
+// probably is. When k is small, one pass over the tensor collects the values
+// that reach the lower end of the band, and the k-th largest is searched among
+// these candidates. Otherwise one pass makes a bitmap of the values above the
+// band and collects those within; the largest of these complete the bitmap. If
+// the band is wrong, the k-th largest is searched among all values. The result
+// is the same in all cases.
 //
 // Payload: the indices, as in indices.h; then the values by ascending index.
 #include <laconic/compress.h>
@@ -45,7 +45,7 @@ static const lac_param params[] = {
         .min = 0,
         .max = 1,
         .above_min = true,
-        .help = "part of the values that is kept",
+        .help = "fraction of the values that is kept",
     },
     {.name = NULL},
 };
@@ -78,8 +78,8 @@ static bool are_few(size_t n, size_t k)
     return k <= n / FEW_PART;
 }
 
-// How many values of the sample should reach the k-th largest of all: `mean`,
-// and rarely more or less than `margin` off, four standard deviations.
+// How many values of the sample reach the k-th largest of all: `mean` is the
+// expected number, and `margin`, four standard deviations, is rarely exceeded.
 typedef struct share {
     double mean;
     double margin;
@@ -95,8 +95,8 @@ static share sample_share(size_t n, size_t k)
 }
 
 // Room for the candidates, or for the values within the band: six standard
-// deviations more than are expected. Equal values at an end of the band, which
-// are all within, can widen it; there is room for twice as many.
+// deviations more than expected. Equal values at an end of the band, which are
+// all within, can widen it; there is room for twice as many.
 static size_t room_for(size_t n, size_t k)
 {
     const share s = sample_share(n, k);
@@ -106,12 +106,12 @@ static size_t room_for(size_t n, size_t k)
     return cap > SAMPLE ? cap : SAMPLE;
 }
 
-// What a search for the k largest leaves in the scratch, in front of the rest.
+// The result of a search for the k largest, at the start of the scratch.
 typedef struct findings {
     bool mapped; // the bitmap is that of the indices
 } findings;
 
-// What a search works with.
+// The data of a search.
 typedef struct search {
     const laci_select_kernels *select;
     const float *x;
@@ -124,12 +124,12 @@ typedef struct search {
     uint8_t *bitmap;
 } search;
 
-static size_t head_size(void)
+static size_t top_k_head_size(void)
 {
     return laci_aligned(sizeof(findings));
 }
 
-static size_t list_size(size_t cap)
+static size_t top_k_list_size(size_t cap)
 {
     static_assert(sizeof(float) == sizeof(uint32_t), "for both lists");
     return laci_aligned(cap * sizeof(float));
@@ -142,17 +142,19 @@ static size_t top_k_scratch(const void *state, lac_shape shape)
     if (!worth_a_sample(n, k)) {
         return 0;
     }
-    return head_size() + 2 * list_size(room_for(n, k)) +
+    return top_k_head_size() + 2 * top_k_list_size(room_for(n, k)) +
            laci_aligned(n / 8 + 1);
 }
 
 // Lays out a search that is worth a sample.
-static search lay_out(const void *state, const lac_call *call, const float *x)
+static search top_k_lay_out(
+    const void *state, const lac_call *call, const float *x)
 {
     const size_t n = lac_shape_values(call->shape);
     const size_t k = top_k_keep(state, call->shape);
     const size_t cap = room_for(n, k);
-    unsigned char *const values = (unsigned char *)call->scratch + head_size();
+    unsigned char *const values =
+        (unsigned char *)call->scratch + top_k_head_size();
     return (search){
         .select = call->kernels->select,
         .x = x,
@@ -161,13 +163,14 @@ static search lay_out(const void *state, const lac_call *call, const float *x)
         .found = call->scratch,
         .cap = cap,
         .values = (void *)values,
-        .indices = (void *)(values + list_size(cap)),
-        .bitmap = values + 2 * list_size(cap),
+        .indices = (void *)(values + top_k_list_size(cap)),
+        .bitmap = values + 2 * top_k_list_size(cap),
     };
 }
 
-// What the k largest of n values have in common: digit by digit, from the
-// highest, it counts how many values have each and stops where k are reached.
+// The magnitude of the k-th largest of n values. Digit by digit, from the
+// highest, it counts how many values have each digit and stops where k are
+// reached.
 static laci_limit limit_of(
     const laci_select_kernels *select, const float *x, size_t n, size_t k)
 {
@@ -191,7 +194,7 @@ static laci_limit limit_of(
     return limit;
 }
 
-// An odd stride does not keep step with rows of an even length.
+// An odd stride is not a divisor of rows of an even length.
 static void take_sample(const search *s)
 {
     const size_t stride = (s->n / SAMPLE - 1) | 1;
@@ -209,7 +212,7 @@ static uint32_t sampled(const search *s, double rank)
     return limit_of(s->select, s->values, SAMPLE, (size_t)rank).magnitude;
 }
 
-// Looks for the k largest among candidates. Tells whether these are neither
+// Searches the k largest among candidates. Returns whether these are neither
 // too few nor too many.
 static bool choose_of_candidates(const search *s, uint32_t *indices_out)
 {
@@ -241,9 +244,9 @@ static void complete_bitmap(
     }
 }
 
-// Looks for the k largest with a band that the k-th largest should be in. Tells
-// whether it is there, and not among more values than there is room for. If so
-// many are all equal, the first of them are among the k largest.
+// Searches the k largest with a band that should contain the k-th largest.
+// Returns whether it does, and the values within fit in their room. If they do
+// not fit but are all equal, the first of them are among the k largest.
 static bool choose_with_band(const search *s, uint32_t *indices_out)
 {
     const share part = sample_share(s->n, s->k);
@@ -289,7 +292,7 @@ static void top_k_choose(
     const size_t n = lac_shape_values(call->shape);
     const size_t k = top_k_keep(state, call->shape);
     if (worth_a_sample(n, k)) {
-        const search s = lay_out(state, call, x);
+        const search s = top_k_lay_out(state, call, x);
         s.found->mapped = false;
         if ((are_few(n, k) && choose_of_candidates(&s, indices_out)) ||
             choose_with_band(&s, indices_out)) {
@@ -315,7 +318,7 @@ static size_t top_k_indices_bound(
         lac_shape_values(shape), top_k_keep(state, shape));
 }
 
-// The scratch is as the choice left it.
+// The scratch still holds the result of the choice.
 static size_t top_k_put_indices(
     const void *state, const lac_call *call, const uint32_t *indices,
     uint8_t *out)
@@ -323,7 +326,7 @@ static size_t top_k_put_indices(
     const laci_subset subset = subset_of(state, call);
     const uint8_t *bitmap = NULL;
     if (worth_a_sample(subset.n, subset.k)) {
-        const search s = lay_out(state, call, NULL);
+        const search s = top_k_lay_out(state, call, NULL);
         bitmap = s.found->mapped ? s.bitmap : NULL;
     }
     return laci_indices_put(call->kernels, indices, subset, bitmap, out);

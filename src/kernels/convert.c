@@ -140,7 +140,7 @@ static void bfloat16_decode_add(const uint8_t *in, float a, float *y, size_t n)
 }
 
 // Whether no value has all the bits of the exponent field.
-static bool finite(uint16_t exponent, const uint8_t *in, size_t n)
+static bool all_finite(uint16_t exponent, const uint8_t *in, size_t n)
 {
     bool finite = true;
     for (size_t i = 0; i < n; i++) {
@@ -151,12 +151,12 @@ static bool finite(uint16_t exponent, const uint8_t *in, size_t n)
 
 static bool half_finite(const uint8_t *in, size_t n)
 {
-    return finite(LACI_HALF_EXPONENT, in, n);
+    return all_finite(LACI_HALF_EXPONENT, in, n);
 }
 
 static bool bfloat16_finite(const uint8_t *in, size_t n)
 {
-    return finite(LACI_BFLOAT16_EXPONENT, in, n);
+    return all_finite(LACI_BFLOAT16_EXPONENT, in, n);
 }
 
 const laci_convert_kernels laci_convert_portable = {

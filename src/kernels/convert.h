@@ -3,8 +3,8 @@
 // binary32 ("bfloat16"), little-endian, two bytes each.
 //
 // Rounding is to nearest, ties to even. A finite value stays finite: beyond
-// the range it becomes the largest value there is. Infinities stay, and NaN
-// stays NaN: made quiet, with its sign and the upper bits of its payload.
+// the range it becomes the largest finite value. Infinities stay. NaN stays
+// NaN: it becomes quiet and keeps its sign and the upper bits of its payload.
 #ifndef LACONIC_KERNELS_CONVERT_H
 #define LACONIC_KERNELS_CONVERT_H
 

@@ -16,8 +16,8 @@ static inline __m256 infinite(__m256 x)
     return _mm256_cmp_ps(_mm256_and_ps(x, mask), infinity, _CMP_EQ_OQ);
 }
 
-// The instruction makes infinities of what is beyond the range, so that is
-// brought inside before. A minimum with NaN is its second argument.
+// The instruction turns values beyond the range into infinities, so they are
+// clamped first. A minimum with NaN is its second argument.
 static inline __m128i half_of(__m256 x)
 {
     const __m256 most = _mm256_set1_ps(65504.0f);
@@ -52,7 +52,7 @@ static inline __m256 load_bfloat16(const uint8_t *in)
     return _mm256_castsi256_ps(_mm256_slli_epi32(upper, 16));
 }
 
-static inline void add_to(float *y, __m256 a, __m256 values)
+static inline void convert_add_to(float *y, __m256 a, __m256 values)
 {
     _mm256_storeu_ps(
         y, _mm256_add_ps(_mm256_loadu_ps(y), _mm256_mul_ps(a, values)));
@@ -74,14 +74,14 @@ static void half_decode_add(const uint8_t *in, float a, float *y, size_t n)
     for (; i + BLOCK <= n; i += BLOCK) {
         laci_prefetch(y + i);
         for (size_t j = i; j < i + BLOCK; j += 8) {
-            add_to(y + j, factor, load_half(in + 2 * j));
+            convert_add_to(y + j, factor, load_half(in + 2 * j));
         }
     }
     laci_convert_portable.half.decode_add(in + 2 * i, a, y + i, n - i);
 }
 
-// Whether 16 floats hold one beyond the largest bfloat16, an infinity or NaN.
-static inline bool has_top(__m256i low, __m256i high)
+// Whether one of 16 floats is beyond the largest bfloat16, an infinity or NaN.
+static inline bool convert_has_top(__m256i low, __m256i high)
 {
     const __m256i mask = _mm256_set1_epi32(0x7fffffff);
     const __m256i most = _mm256_max_epi32(
@@ -104,7 +104,7 @@ static inline void store_bfloat16(const float *x, uint8_t *out)
 {
     const __m256i low = _mm256_loadu_si256((const void *)x);
     const __m256i high = _mm256_loadu_si256((const void *)(x + 8));
-    if (has_top(low, high)) {
+    if (convert_has_top(low, high)) {
         laci_convert_portable.bfloat16.encode(x, out, 16);
         return;
     }
@@ -141,7 +141,7 @@ static void bfloat16_decode_add(const uint8_t *in, float a, float *y, size_t n)
     for (; i + BLOCK <= n; i += BLOCK) {
         laci_prefetch(y + i);
         for (size_t j = i; j < i + BLOCK; j += 8) {
-            add_to(y + j, factor, load_bfloat16(in + 2 * j));
+            convert_add_to(y + j, factor, load_bfloat16(in + 2 * j));
         }
     }
     laci_convert_portable.bfloat16.decode_add(in + 2 * i, a, y + i, n - i);
@@ -149,7 +149,7 @@ static void bfloat16_decode_add(const uint8_t *in, float a, float *y, size_t n)
 
 // Whether no value of the first *done_out has all the bits of the exponent
 // field. The rest is left to the portable kernels.
-static inline bool finite(
+static inline bool all_finite(
     uint16_t exponent, const uint8_t *in, size_t n, size_t *done_out)
 {
     const __m256i mask = _mm256_set1_epi16((short)exponent);
@@ -167,14 +167,14 @@ static inline bool finite(
 static bool half_finite(const uint8_t *in, size_t n)
 {
     size_t done;
-    return finite(LACI_HALF_EXPONENT, in, n, &done) &&
+    return all_finite(LACI_HALF_EXPONENT, in, n, &done) &&
            laci_convert_portable.half.finite(in + 2 * done, n - done);
 }
 
 static bool bfloat16_finite(const uint8_t *in, size_t n)
 {
     size_t done;
-    return finite(LACI_BFLOAT16_EXPONENT, in, n, &done) &&
+    return all_finite(LACI_BFLOAT16_EXPONENT, in, n, &done) &&
            laci_convert_portable.bfloat16.finite(in + 2 * done, n - done);
 }
 

@@ -115,7 +115,7 @@ static void words_decode_add(
     }
 }
 
-static void natural_encode(
+static void powers_encode(
     const laci_dither *d, const float *x, size_t n, uint32_t first, void *codes)
 {
     uint8_t *const out = codes;
@@ -138,7 +138,7 @@ static float natural_value(const laci_dither *d, uint32_t code)
     return with_sign(d, code, laci_float_of(power) * d->norm);
 }
 
-static void natural_decode(
+static void powers_decode(
     const laci_dither *d, const void *codes, size_t n, float *x)
 {
     const uint8_t *const in = codes;
@@ -147,7 +147,7 @@ static void natural_decode(
     }
 }
 
-static void natural_decode_add(
+static void powers_decode_add(
     const laci_dither *d, const void *codes, size_t n, float a, float *y)
 {
     const uint8_t *const in = codes;
@@ -159,5 +159,5 @@ static void natural_decode_add(
 const laci_dither_kernels laci_dither_portable = {
     .bytes = {bytes_encode, bytes_decode, bytes_decode_add},
     .words = {words_encode, words_decode, words_decode_add},
-    .natural = {natural_encode, natural_decode, natural_decode_add},
+    .natural = {powers_encode, powers_decode, powers_decode_add},
 };

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
-// Rounding values at random to one of a few levels, in proportion to a norm.
-// A code is a level with the sign of its value above it, in bit `bits - 1`; a
-// value that is rounded to level 0 keeps its sign.
+// Random rounding of values to a few levels in proportion to a norm. A code is
+// a level, with the sign of the value above it in bit `bits - 1`. A value that
+// is rounded to level 0 keeps its sign.
 //
-// Uniform levels: level j stands for j * (norm / levels). A value is taken to
-// fixed point, v = |x| * (levels / norm) with its fraction rounded to 16 bits,
-// to even in the middle; then 16 random bits are added, and the whole part of
-// that is the level. Value i of a tensor takes its bits from draw
+// Uniform levels: level j stands for j * (norm / levels). A value becomes a
+// fixed-point number v = |x| * (levels / norm), with its fraction rounded to 16
+// bits, ties to even. Then 16 random bits are added, and the integer part of
+// the sum is the level. Value i of a tensor takes its bits from draw
 // i / 16 * 8 + i % 8: the low half when i / 8 is even, the high half when it
-// is odd, so that two registers of values share one of draws.
+// is odd, so that two registers of values share one register of draws.
 //
 // Natural levels: level j > 0 stands for norm * 2^(j - levels). With
 // z = |x| / norm * 2^(levels - 1), the number w = z + max(z, 1) has the level
-// as its exponent: 1 + z below the lowest power, where the chance of level 1
-// is z, and 2z above. The upper 23 bits of draw i, added to the mantissa of
-// w, carry into the exponent with the chance that makes it unbiased.
+// as its exponent: 1 + z below the lowest power, where level 1 has probability
+// z, and 2z above. The upper 23 bits of draw i, added to the mantissa of w,
+// carry into the exponent with the probability that makes it unbiased.
 #ifndef LACONIC_KERNELS_DITHER_H
 #define LACONIC_KERNELS_DITHER_H
 
@@ -29,7 +29,7 @@ enum {
     LACI_DITHER_NATURAL_LEVELS = 127, // the lowest is then 2^-126
 };
 
-// What all values of a bucket have in common.
+// The parameters that all values of a bucket share.
 typedef struct laci_dither {
     laci_stream stream; // for encoding
     float norm;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// dither.c for AVX2. Values are taken in blocks of 16 that begin at a multiple
-// of 16 in their tensor, because they share eight draws; what begins or ends
-// inside a block passes through a block on the stack.
+// dither.c for AVX2. Values are processed in blocks of 16 that begin at a
+// multiple of 16 in their tensor, because they share eight draws. An incomplete
+// block at either end is copied to a block on the stack.
 #include "kernels/dither.h"
 
 #include <immintrin.h>
@@ -22,7 +22,7 @@ typedef struct encoder {
     __m256 norm; // of natural levels
     __m256 scale;
     __m256i levels;
-    __m128i sign_shift; // from where it is found to its place in a code
+    __m128i sign_shift; // from its place in a lane to that in a code
 } encoder;
 
 static inline encoder encoder_of(const laci_dither *d, float scale)
@@ -214,7 +214,7 @@ static inline decoder decoder_of(const laci_dither *d, float unit)
     };
 }
 
-static inline __m256i load_bytes(const uint8_t *in)
+static inline __m256i dither_load_bytes(const uint8_t *in)
 {
     return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)in));
 }
@@ -244,7 +244,7 @@ static inline __m256 natural_values(const decoder *e, __m256i codes)
     return with_sign(e, codes, _mm256_mul_ps(factor, e->unit));
 }
 
-static inline void add_to(float *y, __m256 a, __m256 values)
+static inline void dither_add_to(float *y, __m256 a, __m256 values)
 {
     prefetch_line(y);
     _mm256_storeu_ps(
@@ -258,7 +258,7 @@ static void bytes_decode(
     const decoder e = decoder_of(d, d->norm / (float)d->levels);
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
-        _mm256_storeu_ps(x + i, uniform_values(&e, load_bytes(in + i)));
+        _mm256_storeu_ps(x + i, uniform_values(&e, dither_load_bytes(in + i)));
     }
     laci_dither_portable.bytes.decode(d, in + i, n - i, x + i);
 }
@@ -271,7 +271,8 @@ static void bytes_decode_add(
     const __m256 factor = _mm256_set1_ps(a);
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
-        add_to(y + i, factor, uniform_values(&e, load_bytes(in + i)));
+        dither_add_to(
+            y + i, factor, uniform_values(&e, dither_load_bytes(in + i)));
     }
     laci_dither_portable.bytes.decode_add(d, in + i, n - i, a, y + i);
 }
@@ -298,7 +299,7 @@ static void words_decode_add(
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         const __m256i eight = _mm256_loadu_si256((const void *)(in + i));
-        add_to(y + i, factor, uniform_values(&e, eight));
+        dither_add_to(y + i, factor, uniform_values(&e, eight));
     }
     laci_dither_portable.words.decode_add(d, in + i, n - i, a, y + i);
 }
@@ -327,7 +328,7 @@ static inline __m256i natural_levels(
         _mm256_blend_epi16(low, high, 0xaa), _mm256_set1_epi16(EXPONENT_BIAS));
 }
 
-static void natural_encode(
+static void powers_encode(
     const laci_dither *d, const float *x, size_t n, uint32_t first, void *codes)
 {
     uint8_t *const out = codes;
@@ -352,19 +353,19 @@ static void natural_encode(
         d, x + i, n - i, first + (uint32_t)i, out + i);
 }
 
-static void natural_decode(
+static void powers_decode(
     const laci_dither *d, const void *codes, size_t n, float *x)
 {
     const uint8_t *const in = codes;
     const decoder e = decoder_of(d, d->norm);
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
-        _mm256_storeu_ps(x + i, natural_values(&e, load_bytes(in + i)));
+        _mm256_storeu_ps(x + i, natural_values(&e, dither_load_bytes(in + i)));
     }
     laci_dither_portable.natural.decode(d, in + i, n - i, x + i);
 }
 
-static void natural_decode_add(
+static void powers_decode_add(
     const laci_dither *d, const void *codes, size_t n, float a, float *y)
 {
     const uint8_t *const in = codes;
@@ -372,7 +373,8 @@ static void natural_decode_add(
     const __m256 factor = _mm256_set1_ps(a);
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
-        add_to(y + i, factor, natural_values(&e, load_bytes(in + i)));
+        dither_add_to(
+            y + i, factor, natural_values(&e, dither_load_bytes(in + i)));
     }
     laci_dither_portable.natural.decode_add(d, in + i, n - i, a, y + i);
 }
@@ -380,5 +382,5 @@ static void natural_decode_add(
 const laci_dither_kernels laci_dither_avx2 = {
     .bytes = {bytes_encode, bytes_decode, bytes_decode_add},
     .words = {words_encode, words_decode, words_decode_add},
-    .natural = {natural_encode, natural_decode, natural_decode_add},
+    .natural = {powers_encode, powers_decode, powers_decode_add},
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The arithmetic of gossip rounds beside compression: each reads and writes
-// every array once.
+// The arithmetic of gossip rounds besides compression. Each kernel reads and
+// writes every array once.
 #ifndef LACONIC_KERNELS_GOSSIP_H
 #define LACONIC_KERNELS_GOSSIP_H
 

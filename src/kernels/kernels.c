@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which kernels there are, and which of them this machine can run.
+// The sets of kernels, and which of them this machine can run.
 #include "kernels/kernels.h"
 
 #ifdef LACI_HAVE_AVX2
@@ -48,7 +48,7 @@ static const laci_kernels avx2 = {
     .powersgd = &laci_powersgd_avx2,
 };
 
-// Not every compiler's __builtin_cpu_supports knows f16c.
+// Some compilers do not accept f16c in __builtin_cpu_supports.
 static int has_f16c(void)
 {
     unsigned a, b, c = 0, d;

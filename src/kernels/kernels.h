@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The hot loops. Every loop exists in portable C, which is the reference, and
-// may exist once more for AVX2; a test compares the two bit for bit. A set of
-// kernels is a constant table of tables, one for each subject.
+// may exist for AVX2 too; a test compares the two bit for bit. A set of kernels
+// is a constant table of tables, one for each subject.
 #ifndef LACONIC_KERNELS_KERNELS_H
 #define LACONIC_KERNELS_KERNELS_H
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Sums of many floats in the order that the portable kernels keep.
+// Sums of many floats in the order of the portable kernels.
 #ifndef LACONIC_KERNELS_LANES_AVX2_H
 #define LACONIC_KERNELS_LANES_AVX2_H
 
 #include <immintrin.h>
 
-// laci_sum_lanes adds LACI_SUM_LANES partial sums, lane i to lane i + half,
-// again and again until one is left.
+// laci_sum_lanes adds LACI_SUM_LANES partial sums in pairs, lane i and lane
+// i + half, until one is left.
 static inline float laci_sum_lanes(const __m256 lanes[4])
 {
     const __m256 eight = _mm256_add_ps(

@@ -11,7 +11,7 @@ enum {
 };
 
 // Lanes are added in pairs, blocks in double.
-static double dot(const float *a, const float *b, size_t n)
+static double matrix_dot(const float *a, const float *b, size_t n)
 {
     double sum = 0;
     for (size_t start = 0; start < n; start += BLOCK) {
@@ -37,19 +37,19 @@ static double dot(const float *a, const float *b, size_t n)
     return sum;
 }
 
-static void multiply(
+static void matrix_multiply(
     const float *x, lac_shape shape, const laci_column *columns, size_t count)
 {
     for (size_t i = 0; i < shape.rows; i++) {
         for (size_t c = 0; c < count; c++) {
-            columns[c].out[i] =
-                (float)dot(x + i * shape.cols, columns[c].in, shape.cols);
+            columns[c].out[i] = (float)matrix_dot(
+                x + i * shape.cols, columns[c].in, shape.cols);
         }
     }
 }
 
-// out += X^T in for a tile of X with `stride` values a row. Its sum is made
-// apart, four rows at a time, and then added.
+// out += X^T in for a tile of X with `stride` values a row. The sum of the tile
+// is computed first, four rows at a time, and then added.
 static void multiply_tile(
     const float *x, lac_shape tile, size_t stride, const float *in, float *out)
 {
@@ -73,7 +73,7 @@ static void multiply_tile(
     }
 }
 
-static void multiply_transposed(
+static void matrix_multiply_transposed(
     const float *x, lac_shape shape, const laci_column *columns, size_t count)
 {
     const size_t rows = shape.rows, cols = shape.cols;
@@ -112,7 +112,7 @@ static void add_outer(
 }
 
 const laci_matrix_kernels laci_matrix_portable = {
-    .multiply = multiply,
-    .multiply_transposed = multiply_transposed,
+    .multiply = matrix_multiply,
+    .multiply_transposed = matrix_multiply_transposed,
     .add_outer = add_outer,
 };

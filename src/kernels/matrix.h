@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Products of a large matrix with a few vectors, and a few outer products added
-// to it. The matrix X is given row by row; it is read from memory once however
-// many vectors there are. All orders of sums are fixed: they do not depend on
-// how many vectors come in a call, nor on where a caller cuts X into calls, as
-// long as cuts are made after a multiple of LACI_MATRIX_ROWS rows.
+// to it. The matrix X is stored row by row and read from memory once, for any
+// number of vectors. The order of every sum is fixed: it does not depend on the
+// number of vectors in a call, nor on how a caller splits X into calls, as long
+// as it splits after a multiple of LACI_MATRIX_ROWS rows.
 #ifndef LACONIC_KERNELS_MATRIX_H
 #define LACONIC_KERNELS_MATRIX_H
 
@@ -16,7 +16,7 @@ enum {
     LACI_MATRIX_COLS = 256,  // with ROWS a part of X that stays in cache
 };
 
-// A vector and where its product goes.
+// A vector and the destination of its product.
 typedef struct laci_column {
     const float *in;
     float *out;

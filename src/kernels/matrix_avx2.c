@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// matrix.c for AVX2. Rows and vectors are taken two or four at a time, so that
-// what was loaded is used more than once; every sum keeps the order of
-// matrix.c. A masked load brings zeros, which change no sum: a lane that began
+// matrix.c for AVX2. Rows and vectors are processed two or four at a time, so
+// that loaded values are used more than once. Every sum has the order of
+// matrix.c. A masked load yields zeros, which change no sum: a lane that began
 // with +0 never becomes -0.
 #include "kernels/matrix.h"
 
@@ -14,7 +14,7 @@ enum {
     TILE_ROWS = LACI_MATRIX_ROWS,
     TILE_COLS = LACI_MATRIX_COLS,
     PREFETCH_FLOATS = 1024,
-    TERMS = 4, // outer products that meet a row at a time
+    TERMS = 4, // outer products that are added to a row at a time
 };
 
 // Inlined with constant sizes, so that arrays of sums become registers.
@@ -28,14 +28,14 @@ static inline void prefetch_floats(const float *x, size_t floats)
     _mm_prefetch((const void *)place, _MM_HINT_T0);
 }
 
-static inline __m256i mask_of(size_t n)
+static inline __m256i matrix_mask_of(size_t n)
 {
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), lane);
 }
 
 // x[i..n) as far as eight lanes go, then zeros.
-static inline __m256 load(const float *x, size_t i, size_t n)
+static inline __m256 matrix_load(const float *x, size_t i, size_t n)
 {
     if (i + 8 <= n) {
         return _mm256_loadu_ps(x + i);
@@ -43,15 +43,15 @@ static inline __m256 load(const float *x, size_t i, size_t n)
     if (i >= n) {
         return _mm256_setzero_ps();
     }
-    return _mm256_maskload_ps(x + i, mask_of(n - i));
+    return _mm256_maskload_ps(x + i, matrix_mask_of(n - i));
 }
 
-static inline __m256 add_product(__m256 sum, __m256 a, __m256 b)
+static inline __m256 matrix_add_product(__m256 sum, __m256 a, __m256 b)
 {
     return _mm256_add_ps(sum, _mm256_mul_ps(a, b));
 }
 
-static inline float sum_lanes(__m256 low, __m256 high)
+static inline float matrix_sum_lanes(__m256 low, __m256 high)
 {
     const __m256 eight = _mm256_add_ps(low, high);
     __m128 four = _mm_add_ps(
@@ -73,9 +73,9 @@ SPECIALISED void dot_block(
             const __m256 a = _mm256_loadu_ps(rows[r] + i);
             const __m256 b = _mm256_loadu_ps(rows[r] + i + 8);
             for (size_t c = 0; c < vector_count; c++) {
-                low[r][c] =
-                    add_product(low[r][c], a, _mm256_loadu_ps(vectors[c] + i));
-                high[r][c] = add_product(
+                low[r][c] = matrix_add_product(
+                    low[r][c], a, _mm256_loadu_ps(vectors[c] + i));
+                high[r][c] = matrix_add_product(
                     high[r][c], b, _mm256_loadu_ps(vectors[c] + i + 8));
             }
         }
@@ -83,19 +83,19 @@ SPECIALISED void dot_block(
     for (size_t r = 0; r < row_count; r++) {
         for (size_t c = 0; c < vector_count; c++) {
             if (whole < n) {
-                low[r][c] = add_product(
-                    low[r][c], load(rows[r], whole, n),
-                    load(vectors[c], whole, n));
-                high[r][c] = add_product(
-                    high[r][c], load(rows[r], whole + 8, n),
-                    load(vectors[c], whole + 8, n));
+                low[r][c] = matrix_add_product(
+                    low[r][c], matrix_load(rows[r], whole, n),
+                    matrix_load(vectors[c], whole, n));
+                high[r][c] = matrix_add_product(
+                    high[r][c], matrix_load(rows[r], whole + 8, n),
+                    matrix_load(vectors[c], whole + 8, n));
             }
-            sums[r][c] += (double)sum_lanes(low[r][c], high[r][c]);
+            sums[r][c] += (double)matrix_sum_lanes(low[r][c], high[r][c]);
         }
     }
 }
 
-SPECIALISED void dots(
+SPECIALISED void matrix_dots(
     const float *x, size_t cols, size_t row_count, const laci_column *columns,
     size_t vector_count, size_t first_row)
 {
@@ -118,21 +118,21 @@ SPECIALISED void dots(
     }
 }
 
-static void multiply(
+static void matrix_multiply(
     const float *x, lac_shape shape, const laci_column *columns, size_t count)
 {
     size_t i = 0;
     for (; i + 2 <= shape.rows; i += 2) {
         size_t c = 0;
         for (; c + 2 <= count; c += 2) {
-            dots(x, shape.cols, 2, columns + c, 2, i);
+            matrix_dots(x, shape.cols, 2, columns + c, 2, i);
         }
         if (c < count) {
-            dots(x, shape.cols, 2, columns + c, 1, i);
+            matrix_dots(x, shape.cols, 2, columns + c, 1, i);
         }
     }
     for (size_t c = 0; i < shape.rows && c < count; c++) {
-        dots(x, shape.cols, 1, columns + c, 1, i);
+        matrix_dots(x, shape.cols, 1, columns + c, 1, i);
     }
 }
 
@@ -154,14 +154,14 @@ SPECIALISED void four_rows(
             prefetch_floats(x + 2 * stride + j, TILE_COLS);
             prefetch_floats(x + 3 * stride + j, TILE_COLS);
         }
-        const __m256 row0 = load(x, j, n);
-        const __m256 row1 = load(x + stride, j, n);
-        const __m256 row2 = load(x + 2 * stride, j, n);
-        const __m256 row3 = load(x + 3 * stride, j, n);
+        const __m256 row0 = matrix_load(x, j, n);
+        const __m256 row1 = matrix_load(x + stride, j, n);
+        const __m256 row2 = matrix_load(x + 2 * stride, j, n);
+        const __m256 row3 = matrix_load(x + 3 * stride, j, n);
         for (size_t c = 0; c < vector_count; c++) {
-            const __m256 first = add_product(
+            const __m256 first = matrix_add_product(
                 _mm256_mul_ps(row0, factor[c][0]), row1, factor[c][1]);
-            const __m256 second = add_product(
+            const __m256 second = matrix_add_product(
                 _mm256_mul_ps(row2, factor[c][2]), row3, factor[c][3]);
             const __m256 both = _mm256_add_ps(first, second);
             _mm256_storeu_ps(
@@ -197,7 +197,7 @@ SPECIALISED void multiply_tile(
     }
 }
 
-static void multiply_transposed(
+static void matrix_multiply_transposed(
     const float *x, lac_shape shape, const laci_column *columns, size_t count)
 {
     const size_t rows = shape.rows, cols = shape.cols;
@@ -233,7 +233,7 @@ SPECIALISED void add_terms(
         }
         __m256 v = _mm256_loadu_ps(x + j);
         for (size_t k = 0; k < count; k++) {
-            v = add_product(
+            v = matrix_add_product(
                 v, _mm256_set1_ps(factor[k]),
                 _mm256_loadu_ps(terms[k].right + j));
         }
@@ -294,7 +294,7 @@ static void add_outer(
 }
 
 const laci_matrix_kernels laci_matrix_avx2 = {
-    .multiply = multiply,
-    .multiply_transposed = multiply_transposed,
+    .multiply = matrix_multiply,
+    .multiply_transposed = matrix_multiply_transposed,
     .add_outer = add_outer,
 };

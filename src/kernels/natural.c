@@ -7,8 +7,8 @@
 
 enum { MANTISSA_BITS = 23 };
 
-// Adds 23 random bits to the mantissa and keeps the exponent: the carry rounds
-// up with probability mantissa / 2^23, which is just what the mean needs.
+// Adds 23 random bits to the mantissa and returns the exponent. The carry
+// rounds up with probability mantissa / 2^23, so the mean is exact.
 static uint32_t round_exponent(uint32_t magnitude, uint32_t draw)
 {
     if (magnitude >> MANTISSA_BITS >= LACI_NATURAL_TOP) {
@@ -17,7 +17,7 @@ static uint32_t round_exponent(uint32_t magnitude, uint32_t draw)
     return (magnitude + (draw >> (32 - MANTISSA_BITS))) >> MANTISSA_BITS;
 }
 
-static void encode(
+static void fields_encode(
     const laci_stream *stream, uint32_t first, const float *x, size_t n,
     uint8_t *exponents, uint8_t *signs)
 {
@@ -30,34 +30,34 @@ static void encode(
     }
 }
 
-static inline float value_of(
+static inline float fields_value_of(
     const uint8_t *exponents, const uint8_t *signs, size_t i)
 {
     const uint32_t sign = (uint32_t)signs[i / 8] >> i % 8 & 1;
     return laci_float_of(sign << 31 | (uint32_t)exponents[i] << MANTISSA_BITS);
 }
 
-static void decode(
+static void fields_decode(
     const uint8_t *exponents, const uint8_t *signs, float *x, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        x[i] = value_of(exponents, signs, i);
+        x[i] = fields_value_of(exponents, signs, i);
     }
 }
 
-static void decode_add(
+static void fields_decode_add(
     const uint8_t *exponents, const uint8_t *signs, float a, float *y, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        y[i] += a * value_of(exponents, signs, i);
+        y[i] += a * fields_value_of(exponents, signs, i);
     }
 }
 
-// Tells, with probability magnitude / least level, whether a value below the
-// least level of a window rounds up to it. The probability is a fraction of
-// 24 bits over 2^shift, compared with `shift` random bits. The first 32 nearly
-// always decide; when they do not, further ones come from the same stream with
-// its words in another order.
+// Whether a value below the least level of a window rounds up to it, which has
+// probability magnitude / least level. The probability is a fraction of 24 bits
+// over 2^shift, compared with `shift` random bits. The first 32 bits are nearly
+// always enough; further ones come from the same stream with its words in
+// another order.
 static bool rounds_up(
     uint32_t magnitude, uint32_t least, laci_stream stream, uint32_t index)
 {
@@ -137,9 +137,9 @@ static uint32_t least_code(const uint8_t *codes, size_t n)
 }
 
 const laci_natural_kernels laci_natural_portable = {
-    .encode = encode,
-    .decode = decode,
-    .decode_add = decode_add,
+    .encode = fields_encode,
+    .decode = fields_decode,
+    .decode_add = fields_decode_add,
     .encode_window = encode_window,
     .decode_window = decode_window,
     .decode_window_add = decode_window_add,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Natural compression: floats to randomly rounded exponents and back. The rule
-// of rounding and the two formats are described in compress/natural.c.
+// Natural compression: floats to randomly rounded exponents and back.
+// compress/natural.c describes the rounding and the two formats.
 #ifndef LACONIC_KERNELS_NATURAL_H
 #define LACONIC_KERNELS_NATURAL_H
 

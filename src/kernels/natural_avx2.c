@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // natural.c for AVX2, 32 values at a time: four registers of floats become one
-// of bytes. What is rare (exponents at the top, values below a window) is
-// found in that one register and left to the portable code.
+// of bytes. Rare cases (exponents at the top, values below a window) are found
+// in that one register and left to the portable code.
 #include "kernels/natural.h"
 
 #include <stdbool.h>
@@ -19,8 +19,8 @@ static inline __m256i in_order(__m256i packed)
         packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
-// One counter for each of the four registers, the first word of the stream
-// added once and for all.
+// One counter for each of the four registers, with the first word of the stream
+// already added.
 typedef struct rounding {
     laci_stream8 stream;
     __m256i counter[4];
@@ -64,13 +64,13 @@ static inline void round_block(
 
 // Whether a field is 255: an infinity, NaN, or a finite value that must not
 // become one.
-static inline bool has_top(__m256i fields)
+static inline bool fields_has_top(__m256i fields)
 {
     return _mm256_movemask_epi8(
                _mm256_cmpeq_epi8(fields, _mm256_set1_epi8(-1))) != 0;
 }
 
-static void encode(
+static void fields_encode(
     const laci_stream *stream, uint32_t first, const float *x, size_t n,
     uint8_t *exponents, uint8_t *signs)
 {
@@ -80,7 +80,7 @@ static void encode(
         __m256i fields;
         __m256i sign;
         round_block(&r, x + i, &fields, &sign);
-        if (has_top(fields)) {
+        if (fields_has_top(fields)) {
             laci_natural_portable.encode(
                 stream, first + (uint32_t)i, x + i, BLOCK, exponents + i,
                 signs + i / 8);
@@ -95,13 +95,13 @@ static void encode(
         signs + i / 8);
 }
 
-static inline __m256i load_bytes(const uint8_t *in)
+static inline __m256i fields_load_bytes(const uint8_t *in)
 {
     return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)in));
 }
 
 // Values 8j to 8j + 7 of a block whose signs are the bits of `signs`.
-static inline __m256 values_of(
+static inline __m256 fields_values_of(
     const uint8_t *exponents, __m256i signs, size_t j)
 {
     const __m256i lanes = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
@@ -109,47 +109,50 @@ static inline __m256 values_of(
         _mm256_sub_epi32(lanes, _mm256_set1_epi32((int)(8 * j)));
     const __m256i sign = _mm256_and_si256(
         _mm256_sllv_epi32(signs, shift), _mm256_set1_epi32(INT32_MIN));
-    const __m256i field = load_bytes(exponents + 8 * j);
+    const __m256i field = fields_load_bytes(exponents + 8 * j);
     return _mm256_castsi256_ps(
         _mm256_or_si256(_mm256_slli_epi32(field, 23), sign));
 }
 
-static inline __m256i load_signs(const uint8_t *signs)
+static inline __m256i fields_load_signs(const uint8_t *signs)
 {
     int bits;
     memcpy(&bits, signs, sizeof(bits));
     return _mm256_set1_epi32(bits);
 }
 
-static void decode(
+static void fields_decode(
     const uint8_t *exponents, const uint8_t *signs, float *x, size_t n)
 {
     size_t i = 0;
     for (; i + BLOCK <= n; i += BLOCK) {
-        const __m256i sign = load_signs(signs + i / 8);
+        const __m256i sign = fields_load_signs(signs + i / 8);
         for (size_t j = 0; j < 4; j++) {
-            _mm256_storeu_ps(x + i + 8 * j, values_of(exponents + i, sign, j));
+            _mm256_storeu_ps(
+                x + i + 8 * j, fields_values_of(exponents + i, sign, j));
         }
     }
     laci_natural_portable.decode(exponents + i, signs + i / 8, x + i, n - i);
 }
 
-static inline void add_to(float *y, __m256 a, __m256 values)
+static inline void fields_add_to(float *y, __m256 a, __m256 values)
 {
     _mm256_storeu_ps(
         y, _mm256_add_ps(_mm256_loadu_ps(y), _mm256_mul_ps(a, values)));
 }
 
-static void decode_add(
+static void fields_decode_add(
     const uint8_t *exponents, const uint8_t *signs, float a, float *y, size_t n)
 {
     const __m256 factor = _mm256_set1_ps(a);
     size_t i = 0;
     for (; i + BLOCK <= n; i += BLOCK) {
-        const __m256i sign = load_signs(signs + i / 8);
+        const __m256i sign = fields_load_signs(signs + i / 8);
         laci_prefetch(y + i);
         for (size_t j = 0; j < 4; j++) {
-            add_to(y + i + 8 * j, factor, values_of(exponents + i, sign, j));
+            fields_add_to(
+                y + i + 8 * j, factor,
+                fields_values_of(exponents + i, sign, j));
         }
     }
     laci_natural_portable.decode_add(
@@ -202,7 +205,8 @@ static void encode_window(
         const __m256i code = codes_of(fields, top);
         const int all_sure = _mm256_movemask_epi8(
             _mm256_cmpeq_epi8(_mm256_max_epu8(code, sure), code));
-        if (has_top(fields) || (all_sure != -1 && has_small(x + i, least))) {
+        if (fields_has_top(fields) ||
+            (all_sure != -1 && has_small(x + i, least))) {
             laci_natural_portable.encode_window(
                 stream, first + (uint32_t)i, top, x + i, BLOCK, codes + i);
             continue;
@@ -219,7 +223,7 @@ static void encode_window(
 // field, unless it is zero.
 static inline __m256 values_in(__m256i base, const uint8_t *codes)
 {
-    const __m256i byte = load_bytes(codes);
+    const __m256i byte = fields_load_bytes(codes);
     const __m256i sign = _mm256_slli_epi32(byte, 24);
     const __m256i code = _mm256_and_si256(byte, _mm256_set1_epi32(0x7f));
     const __m256i zero = _mm256_cmpeq_epi32(code, _mm256_setzero_si256());
@@ -249,7 +253,7 @@ static void decode_window_add(
     for (; i + BLOCK <= n; i += BLOCK) {
         laci_prefetch(y + i);
         for (size_t j = i; j < i + BLOCK; j += 8) {
-            add_to(y + j, factor, values_in(base, codes + j));
+            fields_add_to(y + j, factor, values_in(base, codes + j));
         }
     }
     laci_natural_portable.decode_window_add(top, codes + i, a, y + i, n - i);
@@ -278,9 +282,9 @@ static uint32_t least_code(const uint8_t *codes, size_t n)
 }
 
 const laci_natural_kernels laci_natural_avx2 = {
-    .encode = encode,
-    .decode = decode,
-    .decode_add = decode_add,
+    .encode = fields_encode,
+    .decode = fields_decode,
+    .decode_add = fields_decode_add,
     .encode_window = encode_window,
     .decode_window = decode_window,
     .decode_window_add = decode_window_add,

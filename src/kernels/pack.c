@@ -4,7 +4,7 @@
 #include "base/bytes.h"
 #include "kernels/pack_gaps.h"
 
-// The bits of a stream that are not yet, or no longer, in its bytes.
+// The bits of a stream that are not yet written, or not yet used.
 typedef struct pool {
     uint64_t bits;
     unsigned count;
@@ -31,7 +31,7 @@ static void pool_flush(const pool *p, uint8_t *out)
     }
 }
 
-// Takes a code out of the stream; `*left` bytes of it are still to be read.
+// Reads a code from the stream, which has `*left` more bytes.
 static inline uint32_t pool_get(
     pool *p, unsigned bits, const uint8_t **in, size_t *left)
 {

@@ -11,7 +11,7 @@
 enum { LACI_PACK_WORD_BITS = 17 }; // the widest code of the words below
 
 // Codes to pack must not have bits beyond their width. Eight codes are whole
-// bytes, so a long stream can be made from pieces of a multiple of 8 codes.
+// bytes, so a long stream can be made of pieces of a multiple of 8 codes.
 typedef struct laci_pack_kernels {
     // Codes of 1 to 8 bits.
     void (*pack_bytes)(
@@ -32,7 +32,7 @@ typedef struct laci_pack_kernels {
     void (*pack_gaps)(
         unsigned b, const uint32_t *indices, size_t k, uint8_t *out);
 
-    // The number of zeros that these codes begin with, all together.
+    // The sum of gap >> b: how many zeros the codes begin with in all.
     uint32_t (*gaps_zeros)(unsigned b, const uint32_t *indices, size_t k);
 } laci_pack_kernels;
 

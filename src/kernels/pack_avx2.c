@@ -12,14 +12,14 @@
 
 enum { LANES = 8, SHORT = 15, BITS_KEPT = 64 };
 
-static inline uint64_t load(const void *from)
+static inline uint64_t pack_load(const void *from)
 {
     uint64_t value;
     memcpy(&value, from, sizeof(value));
     return value;
 }
 
-static inline void store(void *to, uint64_t value)
+static inline void pack_store(void *to, uint64_t value)
 {
     memcpy(to, &value, sizeof(value));
 }
@@ -39,7 +39,7 @@ static void pack_bytes(
     const uint64_t mask = UINT64_C(0x0101010101010101) * ((1u << bits) - 1);
     const size_t stop = movable(n, bits);
     for (size_t i = 0; i < stop; i += 8) {
-        store(out + i / 8 * bits, _pext_u64(load(codes + i), mask));
+        pack_store(out + i / 8 * bits, _pext_u64(pack_load(codes + i), mask));
     }
     laci_pack_portable.pack_bytes(
         bits, codes + stop, n - stop, out + stop / 8 * bits);
@@ -51,7 +51,7 @@ static void unpack_bytes(
     const uint64_t mask = UINT64_C(0x0101010101010101) * ((1u << bits) - 1);
     const size_t stop = movable(n, bits);
     for (size_t i = 0; i < stop; i += 8) {
-        store(codes + i, _pdep_u64(load(in + i / 8 * bits), mask));
+        pack_store(codes + i, _pdep_u64(pack_load(in + i / 8 * bits), mask));
     }
     laci_pack_portable.unpack_bytes(
         bits, in + stop / 8 * bits, n - stop, codes + stop);
@@ -79,12 +79,12 @@ static void pack_words(
         uint64_t before = 0; // the last pair, in place
         for (size_t k = 0; k < 4; k++) {
             const unsigned shift = pair_shift(k, bits);
-            const uint64_t pair = _pext_u64(load(codes + i + 2 * k), mask);
+            const uint64_t pair = _pext_u64(pack_load(codes + i + 2 * k), mask);
             const uint64_t shared =
                 before >>
                 8 * (pair_byte(k, bits) - pair_byte(k - (k > 0), bits));
             before = pair << shift | shared;
-            store(out + pair_byte(k, bits), before);
+            pack_store(out + pair_byte(k, bits), before);
         }
         out += bits;
     }
@@ -99,8 +99,8 @@ static void unpack_words(
     for (size_t i = 0; i < stop; i += 8) {
         for (size_t k = 0; k < 4; k++) {
             const uint64_t pair =
-                load(in + pair_byte(k, bits)) >> pair_shift(k, bits);
-            store(codes + i + 2 * k, _pdep_u64(pair, mask));
+                pack_load(in + pair_byte(k, bits)) >> pair_shift(k, bits);
+            pack_store(codes + i + 2 * k, _pdep_u64(pair, mask));
         }
         in += bits;
     }
@@ -114,7 +114,7 @@ typedef struct joined {
 } joined;
 
 // Puts each code behind the one before it: those of odd lanes in front of even
-// ones, then pairs in front of pairs. Tells whether all are short enough.
+// ones, then pairs in front of pairs. Returns whether all are short enough.
 static inline bool join(__m256i gaps, unsigned b, joined *out)
 {
     const __m256i low = _mm256_set1_epi64x(0xffffffff);
@@ -148,20 +148,20 @@ static inline bool join(__m256i gaps, unsigned b, joined *out)
     return true;
 }
 
-// laci_bits_put without a branch, which nobody could foresee. It writes the
-// bits that wait in any case, 8 bytes.
-static inline void put(laci_bit_writer *w, uint64_t bits, unsigned len)
+// laci_bits_put without a branch, which could not be predicted. It always
+// writes the 8 bytes of the buffer.
+static inline void pack_put(laci_bit_writer *w, uint64_t bits, unsigned len)
 {
     const uint64_t word = w->bits | bits << w->count;
     const uint64_t carry = bits >> 1 >> (63 - w->count);
     const unsigned count = w->count + len;
-    store(w->out, word);
+    pack_store(w->out, word);
     w->out += count / 64 * 8;
     w->bits = count >= 64 ? carry : word;
     w->count = count % 64;
 }
 
-// The last 64 codes are 8 bytes at least, which are there to be written.
+// The last 64 codes take at least 8 bytes, so that writing 8 bytes is safe.
 static void pack_gaps(
     unsigned b, const uint32_t *indices, size_t k, uint8_t *out)
 {
@@ -176,8 +176,8 @@ static void pack_gaps(
             _mm256_set1_epi32(1));
         joined four;
         if (join(gaps, b, &four)) {
-            put(&w, four.bits[0], four.lens[0]);
-            put(&w, four.bits[1], four.lens[1]);
+            pack_put(&w, four.bits[0], four.lens[0]);
+            pack_put(&w, four.bits[1], four.lens[1]);
             continue;
         }
         for (size_t j = i; j < i + LANES; j++) {
@@ -190,7 +190,7 @@ static void pack_gaps(
     laci_bits_end(&w);
 }
 
-// The compiler turns the sum into vectors by itself.
+// The compiler vectorises the sum.
 static uint32_t gaps_zeros(unsigned b, const uint32_t *indices, size_t k)
 {
     return laci_gaps_sum(b, indices, k);

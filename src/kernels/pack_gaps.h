@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A stream of bits on its way out, and Rice codes of gaps for it. pack.h
-// defines both.
+// A buffered stream of bits, and Rice codes of gaps for it. pack.h defines
+// both.
 #ifndef LACONIC_KERNELS_PACK_GAPS_H
 #define LACONIC_KERNELS_PACK_GAPS_H
 
@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 
-// `count` bits, below 64, wait in `bits`.
+// `bits` buffers `count` bits, fewer than 64.
 typedef struct laci_bit_writer {
     uint8_t *out;
     uint64_t bits;
@@ -30,7 +30,7 @@ static inline void laci_bits_put(
     }
 }
 
-// laci_bits_end writes what still waits.
+// laci_bits_end writes the buffered bits.
 static inline void laci_bits_end(const laci_bit_writer *w)
 {
     for (unsigned sent = 0; sent < w->count; sent += 8) {

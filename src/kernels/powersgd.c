@@ -18,14 +18,14 @@ static void sum_row(
     }
 }
 
-static void sum(const laci_powersgd_sum *x)
+static void powersgd_sum(const laci_powersgd_sum *x)
 {
     for (size_t i = 0; i < x->shape.rows; i++) {
         sum_row(x, i, 0, x->shape.cols);
     }
 }
 
-static float dot(const float *a, const float *b, size_t n)
+static float powersgd_dot(const float *a, const float *b, size_t n)
 {
     float lanes[LANES] = {0};
     for (size_t j = 0; j < n; j++) {
@@ -39,7 +39,8 @@ static float dot(const float *a, const float *b, size_t n)
     return lanes[0];
 }
 
-static void multiply(const laci_powersgd_sum *x, const float *in, float *out)
+static void powersgd_multiply(
+    const laci_powersgd_sum *x, const float *in, float *out)
 {
     const size_t cols = x->shape.cols;
     for (size_t i = 0; i < x->shape.rows; i++) {
@@ -48,7 +49,7 @@ static void multiply(const laci_powersgd_sum *x, const float *in, float *out)
             const size_t n = cols - first < BLOCK ? cols - first : BLOCK;
             sum_row(x, i, first, n);
             for (size_t c = 0; c < x->rank; c++) {
-                sums[c] += (double)dot(
+                sums[c] += (double)powersgd_dot(
                     x->s + i * cols + first, in + c * cols + first, n);
             }
         }
@@ -74,7 +75,7 @@ static void reconstruct(
 }
 
 const laci_powersgd_kernels laci_powersgd_portable = {
-    .sum = sum,
-    .multiply = multiply,
+    .sum = powersgd_sum,
+    .multiply = powersgd_multiply,
     .reconstruct = reconstruct,
 };

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What PowerSGD does with a gradient G and its error memory E. The memory is
-// kept as the last sum that was compressed and what was delivered of it, still
-// to be subtracted: E = M - left right^T. Who reads M subtracts on the way, so
-// that a step reads and writes the memory once. The new sum S = G + E goes to
-// another place: until a step has succeeded, M stays what it was.
+// PowerSGD's passes over a gradient G and its error memory E. The memory is
+// stored as the last sum M that was compressed, and the factors that were
+// delivered, which are still to be subtracted: E = M - left right^T. Reading M
+// subtracts them, so a step reads and writes the memory once. The new sum
+// S = G + E goes to another place: M stays unchanged until a step has
+// succeeded.
 //
-// A value of S is made from one of M: the columns of the factors are subtracted
-// in their order, then G is added.
+// A value of S is computed from one of M: the columns of the factors are
+// subtracted in their order, then G is added.
 #ifndef LACONIC_KERNELS_POWERSGD_H
 #define LACONIC_KERNELS_POWERSGD_H
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// powersgd.c for AVX2. Up to four columns a value of S stays in a register from
-// the time it is made until it was multiplied, and goes past the caches where
-// rows are aligned: it is next needed after all other matrices. More columns
-// take a block of S at a time. Every sum keeps the order of powersgd.c. What
-// is past the end of a row counts as zeros, which change no sum: a lane that
-// began with +0 never becomes -0.
+// powersgd.c for AVX2. With up to four columns, a value of S stays in a
+// register until it is multiplied, and is stored past the caches where rows are
+// aligned: it is needed next after all other matrices. With more columns, a
+// block of S is computed at a time. Every sum has the order of powersgd.c.
+// Lanes past the end of a row are zeros, which change no sum: a lane that began
+// with +0 never becomes -0.
 #include "kernels/powersgd.h"
 
 #include <immintrin.h>
@@ -23,8 +23,8 @@ enum {
 // Inlined with constant sizes, so that arrays become registers.
 #define SPECIALISED static inline __attribute__((always_inline))
 
-// Where eight values are: the row, the column, and how many there really are;
-// and the vectors that they meet.
+// The position of eight values: the row, the column, and how many are within
+// the row; and the vectors that they are multiplied with.
 typedef struct place {
     size_t i, j, n;
     const float *in;
@@ -35,34 +35,35 @@ typedef struct factors {
     __m256 row[PAIR][GROUP];
 } factors;
 
-static inline __m256i mask_of(size_t n)
+static inline __m256i powersgd_mask_of(size_t n)
 {
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), lane);
 }
 
-SPECIALISED __m256 load(const float *x, size_t n)
+SPECIALISED __m256 powersgd_load(const float *x, size_t n)
 {
-    return n == LANES ? _mm256_loadu_ps(x) : _mm256_maskload_ps(x, mask_of(n));
+    return n == LANES ? _mm256_loadu_ps(x)
+                      : _mm256_maskload_ps(x, powersgd_mask_of(n));
 }
 
-SPECIALISED void store(float *x, size_t n, bool past_caches, __m256 v)
+SPECIALISED void powersgd_store(float *x, size_t n, bool past_caches, __m256 v)
 {
     if (past_caches) {
         _mm256_stream_ps(x, v);
     } else if (n == LANES) {
         _mm256_storeu_ps(x, v);
     } else {
-        _mm256_maskstore_ps(x, mask_of(n), v);
+        _mm256_maskstore_ps(x, powersgd_mask_of(n), v);
     }
 }
 
-SPECIALISED __m256 add_product(__m256 sum, __m256 a, __m256 b)
+SPECIALISED __m256 powersgd_add_product(__m256 sum, __m256 a, __m256 b)
 {
     return _mm256_add_ps(sum, _mm256_mul_ps(a, b));
 }
 
-static inline float sum_lanes(__m256 eight)
+static inline float powersgd_sum_lanes(__m256 eight)
 {
     __m128 four = _mm_add_ps(
         _mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
@@ -86,19 +87,20 @@ SPECIALISED void step(
     const size_t cols = x->shape.cols;
     __m256 right[GROUP], vector[GROUP];
     for (size_t c = 0; c < rank; c++) {
-        right[c] = load(x->right + c * cols + at.j, at.n);
-        vector[c] = load(at.in + c * cols + at.j, at.n);
+        right[c] = powersgd_load(x->right + c * cols + at.j, at.n);
+        vector[c] = powersgd_load(at.in + c * cols + at.j, at.n);
     }
     for (size_t r = 0; r < count; r++) {
         const size_t index = (at.i + r) * cols + at.j;
-        __m256 v = load(x->m + index, at.n);
+        __m256 v = powersgd_load(x->m + index, at.n);
         for (size_t c = 0; c < rank; c++) {
             v = _mm256_sub_ps(v, _mm256_mul_ps(left->row[r][c], right[c]));
         }
-        v = _mm256_add_ps(v, load(x->g + index, at.n));
-        store(x->s + index, at.n, past_caches, v);
+        v = _mm256_add_ps(v, powersgd_load(x->g + index, at.n));
+        powersgd_store(x->s + index, at.n, past_caches, v);
         for (size_t c = 0; c < rank; c++) {
-            sums->row[r][c] = add_product(sums->row[r][c], v, vector[c]);
+            sums->row[r][c] =
+                powersgd_add_product(sums->row[r][c], v, vector[c]);
         }
         prefetch_values(x->m + index);
         prefetch_values(x->g + index);
@@ -130,7 +132,7 @@ SPECIALISED void multiply_pair(
         }
         for (size_t r = 0; r < count; r++) {
             for (size_t c = 0; c < rank; c++) {
-                totals[r][c] += (double)sum_lanes(sums.row[r][c]);
+                totals[r][c] += (double)powersgd_sum_lanes(sums.row[r][c]);
             }
         }
     }
@@ -141,7 +143,7 @@ SPECIALISED void multiply_pair(
     }
 }
 
-static bool aligned(const laci_powersgd_sum *x)
+static bool powersgd_aligned(const laci_powersgd_sum *x)
 {
     return x->shape.cols % LANES == 0 && (uintptr_t)x->s % sizeof(__m256) == 0;
 }
@@ -149,7 +151,7 @@ static bool aligned(const laci_powersgd_sum *x)
 SPECIALISED void multiply_narrow(
     const laci_powersgd_sum *x, size_t rank, const float *in, float *out)
 {
-    const bool past_caches = aligned(x);
+    const bool past_caches = powersgd_aligned(x);
     size_t i = 0;
     for (; i + PAIR <= x->shape.rows; i += PAIR) {
         if (past_caches) {
@@ -198,7 +200,7 @@ static void sum_row(
     }
 }
 
-static void sum(const laci_powersgd_sum *x)
+static void powersgd_sum(const laci_powersgd_sum *x)
 {
     for (size_t i = 0; i < x->shape.rows; i++) {
         sum_row(x, i, 0, x->shape.cols);
@@ -206,7 +208,7 @@ static void sum(const laci_powersgd_sum *x)
 }
 
 // Adds the products of n values with `count` vectors to sums.
-SPECIALISED void dots(
+SPECIALISED void powersgd_dots(
     const float *row, size_t n, const float *in, size_t stride, size_t count,
     double *sums)
 {
@@ -216,16 +218,16 @@ SPECIALISED void dots(
         const __m256 v = _mm256_loadu_ps(row + j);
         for (size_t c = 0; c < count; c++) {
             const __m256 other = _mm256_loadu_ps(in + c * stride + j);
-            lanes[c] = add_product(lanes[c], v, other);
+            lanes[c] = powersgd_add_product(lanes[c], v, other);
         }
     }
     for (size_t c = 0; c < count; c++) {
         if (j < n) {
-            lanes[c] = add_product(
-                lanes[c], load(row + j, n - j),
-                load(in + c * stride + j, n - j));
+            lanes[c] = powersgd_add_product(
+                lanes[c], powersgd_load(row + j, n - j),
+                powersgd_load(in + c * stride + j, n - j));
         }
-        sums[c] += (double)sum_lanes(lanes[c]);
+        sums[c] += (double)powersgd_sum_lanes(lanes[c]);
     }
 }
 
@@ -242,10 +244,10 @@ static void multiply_wide(
             size_t c = 0;
             sum_row(x, i, first, n);
             for (; c + GROUP <= x->rank; c += GROUP) {
-                dots(row, n, from + c * cols, cols, GROUP, sums + c);
+                powersgd_dots(row, n, from + c * cols, cols, GROUP, sums + c);
             }
             for (; c < x->rank; c++) {
-                dots(row, n, from + c * cols, cols, 1, sums + c);
+                powersgd_dots(row, n, from + c * cols, cols, 1, sums + c);
             }
         }
         for (size_t c = 0; c < x->rank; c++) {
@@ -254,7 +256,8 @@ static void multiply_wide(
     }
 }
 
-static void multiply(const laci_powersgd_sum *x, const float *in, float *out)
+static void powersgd_multiply(
+    const laci_powersgd_sum *x, const float *in, float *out)
 {
     switch (x->rank) {
     case 1:
@@ -304,7 +307,7 @@ SPECIALISED void reconstruct_row(
         __m256 v = _mm256_mul_ps(factor[0], _mm256_loadu_ps(right + j));
         for (size_t c = 1; c < rank; c++) {
             const __m256 other = _mm256_loadu_ps(right + c * cols + j);
-            v = add_product(v, factor[c], other);
+            v = powersgd_add_product(v, factor[c], other);
         }
         _mm256_stream_ps(y + j, v);
     }
@@ -340,7 +343,7 @@ static void reconstruct(
 }
 
 const laci_powersgd_kernels laci_powersgd_avx2 = {
-    .sum = sum,
-    .multiply = multiply,
+    .sum = powersgd_sum,
+    .multiply = powersgd_multiply,
     .reconstruct = reconstruct,
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "kernels/select.h"
 
-// Neighbours often have the same digit. Two tables keep an increment from
-// waiting for the one before it.
+// Neighbours often have the same digit. With two tables, an increment does not
+// wait for the one before it.
 static void count(const float *x, size_t n, laci_digit digit, uint32_t *counts)
 {
     uint32_t odd[LACI_DIGITS] = {0};
@@ -45,7 +45,7 @@ static size_t collect(
     return found;
 }
 
-// The only branch is on being within, which few are.
+// The only branch is for values within the band, which are few.
 static laci_census survey(
     const float *x, size_t n, laci_band band, size_t cap, uint8_t *above_out,
     float *values_out, uint32_t *indices_out)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Choosing values: by magnitude, and at random.
 //
-// A magnitude is the bits of |x| as a whole number. They are ordered like the
-// values they stand for, with NaN above the infinity. Bits fill a byte
+// A magnitude is the bits of |x| as an integer. Magnitudes are ordered like the
+// values, with NaN above the infinity. Bits fill a byte
 // from the lowest up; those left over in the last are zero.
 #ifndef LACONIC_KERNELS_SELECT_H
 #define LACONIC_KERNELS_SELECT_H
@@ -79,7 +79,7 @@ typedef struct laci_select_kernels {
     size_t (*expand)(
         const uint8_t *bits, size_t n, size_t cap, uint32_t *indices_out);
 
-    // Replaces each value, which is below 2^b, by what it is permuted to.
+    // Replaces each value, which is below 2^b, by its image.
     void (*permute)(const laci_permutation *p, uint32_t *values, size_t n);
 } laci_select_kernels;
 

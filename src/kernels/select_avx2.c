@@ -33,9 +33,9 @@ static inline uint32_t above(const float *x, __m256i floor)
     return mask;
 }
 
-// Which digits are wanted is known for eight values at once; after the first
-// digit they are few. Long runs of one value, as of zeros, are common enough to
-// be counted in steps of eight.
+// Eight values at once are tested for having the higher bits; after the first
+// digit few have them. Long runs of one value, such as zeros, are common enough
+// to be counted in steps of eight.
 static void count(const float *x, size_t n, laci_digit digit, uint32_t *counts)
 {
     uint32_t odd[LACI_DIGITS] = {0};
@@ -84,7 +84,7 @@ typedef struct collection {
     float *values; // or NULL
 } collection;
 
-// Which lanes a mask of eight bits names, the lowest first.
+// The lanes that are set in a mask of eight bits, the lowest first.
 static inline __m256i named_lanes(uint32_t mask)
 {
     const uint64_t ones = _pdep_u64(mask, 0x0101010101010101);
@@ -93,7 +93,7 @@ static inline __m256i named_lanes(uint32_t mask)
         _mm_cvtsi64_si128((long long)_pext_u64(0x0706050403020100, bytes)));
 }
 
-// Writes those of eight values that a mask names. It may write seven more.
+// Writes the values of eight that are set in a mask. It may write seven more.
 static inline void take_lanes(
     collection *c, const float *x, size_t start, uint32_t mask)
 {
@@ -115,14 +115,14 @@ static inline uint32_t lowest(uint32_t mask, size_t count)
     return count >= GROUP ? mask : _pdep_u32((1u << count) - 1, mask);
 }
 
-// The groups of a block in which there is something to take.
+// The groups of a block in which a value was found.
 typedef struct finds {
     size_t count;
     uint32_t groups[BLOCK / GROUP];
     uint32_t masks[BLOCK / GROUP];
 } finds;
 
-static inline size_t sum_of(__m256i counts)
+static inline size_t select_sum(__m256i counts)
 {
     uint32_t lanes[LANES];
     size_t sum = 0;
@@ -134,7 +134,7 @@ static inline size_t sum_of(__m256i counts)
 }
 
 // Nothing here branches on the values, so that reading them never waits.
-static inline void find(const float *x, __m256i floor, finds *f)
+static inline void select_find(const float *x, __m256i floor, finds *f)
 {
     size_t count = 0;
     for (uint32_t g = 0; g < BLOCK / GROUP; g++) {
@@ -155,7 +155,7 @@ static inline size_t ties_of(const float *x, __m256i limit)
         ties = _mm256_sub_epi32(
             ties, _mm256_cmpeq_epi32(magnitudes(x + j), limit));
     }
-    return sum_of(ties);
+    return select_sum(ties);
 }
 
 // Drops values that equal the limit from the masks of a block, all but the
@@ -170,10 +170,10 @@ static void drop_ties(const float *x, __m256i limit, size_t ties, finds *f)
     }
 }
 
-// Writes those of a block that were found: many of them eight at a time, few
-// of them, or the last there is room for, one by one. Tells whether there was
+// Writes the values of a block that were found: many of them eight at a time,
+// few of them, or the last that fit, one by one. Returns whether there was
 // room.
-static inline bool take(
+static inline bool select_take(
     collection *c, const float *x, size_t start, const finds *f)
 {
     const size_t room = c->cap - c->found;
@@ -219,7 +219,7 @@ static size_t collect(
     size_t start = 0;
     for (; start + BLOCK <= n; start += BLOCK) {
         finds f;
-        find(x + start, limit.ties > 0 ? wide : strict, &f);
+        select_find(x + start, limit.ties > 0 ? wide : strict, &f);
         if (limit.ties > 0 && !all_ties) {
             const size_t ties = ties_of(x + start, strict);
             if (ties > limit.ties) {
@@ -227,7 +227,7 @@ static size_t collect(
             }
             limit.ties -= ties < limit.ties ? ties : limit.ties;
         }
-        if (!take(&c, x, start, &f)) {
+        if (!select_take(&c, x, start, &f)) {
             return cap + 1;
         }
     }
@@ -277,7 +277,7 @@ static laci_census survey(
         for (size_t g = 0; g < f.count; g++) {
             census.within += (size_t)_mm_popcnt_u32(f.masks[g]);
         }
-        (void)take(&c, x, start, &f);
+        (void)select_take(&c, x, start, &f);
     }
     const laci_census rest = laci_select_portable.survey(
         x + start, n - start, band, cap - c.found, above_out + start / 8,
@@ -338,7 +338,7 @@ static size_t expand(
     return found + rest;
 }
 
-// The compiler turns the rounds into vectors by itself.
+// The compiler vectorises the rounds.
 static void permute(const laci_permutation *p, uint32_t *values, size_t n)
 {
     const laci_permutation local = *p;

@@ -18,7 +18,7 @@ static void put_signs(const float *x, size_t n, uint8_t *signs)
     }
 }
 
-static double encode(const float *x, size_t n, uint8_t *signs)
+static double signs_encode(const float *x, size_t n, uint8_t *signs)
 {
     put_signs(x, n, signs);
     return laci_vector_portable.sum_magnitudes(x, n);
@@ -29,45 +29,45 @@ static inline float signed_scale(float scale, uint32_t negative)
     return laci_float_of(laci_bits_of(scale) ^ negative << 31);
 }
 
-static void residual(float scale, const float *e, float *out, size_t n)
+static void signs_residual(float scale, const float *e, float *out, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         out[i] = e[i] - copysignf(scale, e[i]);
     }
 }
 
-static double encode_add(
+static double signs_encode_add(
     float scale, const float *x, float *e, size_t n, uint8_t *signs)
 {
-    residual(scale, e, e, n);
+    signs_residual(scale, e, e, n);
     laci_vector_portable.add(x, e, n);
-    return encode(e, n, signs);
+    return signs_encode(e, n, signs);
 }
 
-static inline float value_of(float scale, const uint8_t *signs, size_t i)
+static inline float signs_value_of(float scale, const uint8_t *signs, size_t i)
 {
     return signed_scale(scale, (uint32_t)signs[i / 8] >> i % 8 & 1);
 }
 
-static void decode(float scale, const uint8_t *signs, float *x, size_t n)
+static void signs_decode(float scale, const uint8_t *signs, float *x, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        x[i] = value_of(scale, signs, i);
+        x[i] = signs_value_of(scale, signs, i);
     }
 }
 
-static void decode_add(
+static void signs_decode_add(
     float scale, const uint8_t *signs, float a, float *y, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        y[i] += a * value_of(scale, signs, i);
+        y[i] += a * signs_value_of(scale, signs, i);
     }
 }
 
 const laci_sign_kernels laci_sign_portable = {
-    .encode = encode,
-    .encode_add = encode_add,
-    .residual = residual,
-    .decode = decode,
-    .decode_add = decode_add,
+    .encode = signs_encode,
+    .encode_add = signs_encode_add,
+    .residual = signs_residual,
+    .decode = signs_decode,
+    .decode_add = signs_decode_add,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Signs, eight a byte, a bit set for a negative value. Only what is below zero
-// is negative: -0 and NaN are not. Bits past the last value are 0.
+// Signs, eight a byte: a bit is set for a value below zero. -0 and NaN count as
+// positive. Bits past the last value are 0.
 //
 // A sum of magnitudes has the bits of sum_magnitudes in kernels/vector.h.
 #ifndef LACONIC_KERNELS_SIGN_H
@@ -13,10 +13,9 @@ typedef struct laci_sign_kernels {
     // Writes the signs of x, returns the sum of |x|.
     double (*encode)(const float *x, size_t n, uint8_t *signs);
 
-    // e = (e - scale * sign(e)) + x, then as encode of e: one pass for what an
-    // error memory does in two steps. Afterwards e holds no -0, since a sum is
-    // -0 only if both of its terms are, and before it may hold one only if the
-    // scale is 0.
+    // e = (e - scale * sign(e)) + x, then encode of e: both steps of an error
+    // memory in one pass. Afterwards e has no -0, since a sum is -0 only if
+    // both of its terms are. Before, e may have one only if the scale is 0.
     double (*encode_add)(
         float scale, const float *x, float *e, size_t n, uint8_t *signs);
 

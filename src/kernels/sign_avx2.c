@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// sign.c for AVX2. The sum of a block is kept as in vector_avx2.c.
+// sign.c for AVX2. Sums have the lanes of vector_avx2.c.
 #include "kernels/sign.h"
 
 #include <immintrin.h>
@@ -33,7 +33,7 @@ static inline __m256 magnitude(__m256 x)
     return _mm256_and_ps(x, mask);
 }
 
-static double encode(const float *x, size_t n, uint8_t *signs)
+static double signs_encode(const float *x, size_t n, uint8_t *signs)
 {
     double sum = 0;
     size_t start = 0;
@@ -56,7 +56,7 @@ static double encode(const float *x, size_t n, uint8_t *signs)
            laci_sign_portable.encode(x + start, n - start, signs + start / 8);
 }
 
-// Bit 8j + i of the result tells whether lane i of masks[j] is set.
+// Bit 8j + i of the result is lane i of masks[j].
 static inline uint32_t bits_of(const __m256 masks[4])
 {
     const __m256i low = _mm256_packs_epi32(
@@ -68,7 +68,7 @@ static inline uint32_t bits_of(const __m256 masks[4])
         _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), order));
 }
 
-static double encode_add(
+static double signs_encode_add(
     float scale, const float *x, float *e, size_t n, uint8_t *signs)
 {
     const __m256 factor = _mm256_set1_ps(scale);
@@ -100,7 +100,7 @@ static double encode_add(
                      scale, x + start, e + start, n - start, signs + start / 8);
 }
 
-static void residual(float scale, const float *e, float *out, size_t n)
+static void signs_residual(float scale, const float *e, float *out, size_t n)
 {
     const __m256 factor = _mm256_set1_ps(scale);
     size_t i = 0;
@@ -112,7 +112,7 @@ static void residual(float scale, const float *e, float *out, size_t n)
 }
 
 // Values 8j to 8j + 7 of 32 whose signs are the bits of `signs`.
-static inline __m256 values_of(__m256 scale, __m256i signs, size_t j)
+static inline __m256 signs_values_of(__m256 scale, __m256i signs, size_t j)
 {
     const __m256i lanes = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
     const __m256i shift =
@@ -122,39 +122,39 @@ static inline __m256 values_of(__m256 scale, __m256i signs, size_t j)
     return _mm256_xor_ps(scale, _mm256_castsi256_ps(sign));
 }
 
-static inline __m256i load_signs(const uint8_t *signs)
+static inline __m256i signs_load_signs(const uint8_t *signs)
 {
     int bits;
     memcpy(&bits, signs, sizeof(bits));
     return _mm256_set1_epi32(bits);
 }
 
-static void decode(float scale, const uint8_t *signs, float *x, size_t n)
+static void signs_decode(float scale, const uint8_t *signs, float *x, size_t n)
 {
     const __m256 factor = _mm256_set1_ps(scale);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        const __m256i sign = load_signs(signs + i / 8);
+        const __m256i sign = signs_load_signs(signs + i / 8);
         for (size_t j = 0; j < 4; j++) {
-            _mm256_storeu_ps(x + i + 8 * j, values_of(factor, sign, j));
+            _mm256_storeu_ps(x + i + 8 * j, signs_values_of(factor, sign, j));
         }
     }
     laci_sign_portable.decode(scale, signs + i / 8, x + i, n - i);
 }
 
-static void decode_add(
+static void signs_decode_add(
     float scale, const uint8_t *signs, float a, float *y, size_t n)
 {
     const __m256 factor = _mm256_set1_ps(scale);
     const __m256 times = _mm256_set1_ps(a);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        const __m256i sign = load_signs(signs + i / 8);
+        const __m256i sign = signs_load_signs(signs + i / 8);
         laci_prefetch(y + i);
         for (size_t j = 0; j < 4; j++) {
             float *const place = y + i + 8 * j;
             const __m256 product =
-                _mm256_mul_ps(times, values_of(factor, sign, j));
+                _mm256_mul_ps(times, signs_values_of(factor, sign, j));
             _mm256_storeu_ps(
                 place, _mm256_add_ps(_mm256_loadu_ps(place), product));
         }
@@ -163,9 +163,9 @@ static void decode_add(
 }
 
 const laci_sign_kernels laci_sign_avx2 = {
-    .encode = encode,
-    .encode_add = encode_add,
-    .residual = residual,
-    .decode = decode,
-    .decode_add = decode_add,
+    .encode = signs_encode,
+    .encode_add = signs_encode_add,
+    .residual = signs_residual,
+    .decode = signs_decode,
+    .decode_add = signs_decode_add,
 };

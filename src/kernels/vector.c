@@ -98,8 +98,8 @@ const laci_vector_kernels laci_vector_portable = {
     .max_payload = max_payload,
 };
 
-// The squares of ordinary values fit in a float. Where they do not, because
-// the values are huge or tiny, they are added once more in double.
+// The squares of ordinary values are within floats. If values are huge or tiny,
+// the squares are summed again in double.
 float laci_norm(const laci_vector_kernels *vector, const float *x, size_t n)
 {
     const double quick = vector->sum_squares(x, n);

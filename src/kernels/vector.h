@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Sums and combinations of whole vectors.
 //
-// A sum fixes its order, so that every set of kernels gives the same bits. It
-// runs over blocks of LACI_SUM_BLOCK values: value i of a block is added to
-// lane i % LACI_SUM_LANES in float; the lanes of a block are then added in
-// pairs (lane j and j + 16, then j + 8, 4, 2, 1) and the blocks, in order, in
-// double.
+// The order of a sum is fixed, so that every set of kernels gives the same
+// bits. It runs over blocks of LACI_SUM_BLOCK values: value i of a block is
+// added to lane i % LACI_SUM_LANES in float; the lanes of a block are then
+// added in pairs (lane j and j + 16, then j + 8, 4, 2, 1) and the blocks, in
+// order, in double.
 #ifndef LACONIC_KERNELS_VECTOR_H
 #define LACONIC_KERNELS_VECTOR_H
 
@@ -31,7 +31,7 @@ typedef struct laci_vector_kernels {
     double (*sum_magnitudes)(const float *x, size_t n);
 
     // The sum of x^2. Squares beyond the range of a float are lost or make it
-    // infinite; laci_norm below minds that.
+    // infinite; laci_norm below handles that.
     double (*sum_squares)(const float *x, size_t n);
 
     // The largest |x| by its bits, so that a NaN is larger than an infinity.
@@ -47,8 +47,9 @@ typedef struct laci_vector_kernels {
 extern const laci_vector_kernels laci_vector_portable;
 extern const laci_vector_kernels laci_vector_avx2;
 
-// laci_norm returns |x|_2 rounded to float, right for all finite values: NaN
-// when x has a NaN or an infinity, and the largest float when it is beyond.
+// laci_norm returns |x|_2 rounded to float, without overflow or underflow on
+// the way: NaN when x has a NaN or an infinity, and the largest float when the
+// norm is beyond it.
 float laci_norm(const laci_vector_kernels *vector, const float *x, size_t n);
 
 // laci_all_finite returns whether no value is an infinity or NaN.

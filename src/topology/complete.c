@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Everyone talks to everyone: W is the exact mean with metropolis weights.
+// Every pair of workers is connected. With metropolis weights, W is the exact
+// mean.
 #include "base/fail.h"
 #include "topology/topology.h"
 

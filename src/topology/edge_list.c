@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Edge lists as text, from memory: the bytes may be anything.
+// Parses edge lists from memory. The bytes may be anything.
 #include <string.h>
 
 #include "base/fail.h"
@@ -8,7 +8,7 @@
 
 enum { DIGITS_MAX = 10, SHOWN_MAX = 40 };
 
-// Shows what stands in a line, without bytes that a terminal might obey.
+// Copies a line for a message, without bytes that a terminal might interpret.
 static lac_status wrong_line(const char *name, size_t number, laci_words line)
 {
     char shown[SHOWN_MAX + 1] = "";

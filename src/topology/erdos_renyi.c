@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A random graph in which every pair of workers talks with a probability p of
-// its own (Erdos and Renyi, "On random graphs I", 1959; Gilbert).
+// A random graph in which every pair of workers is connected with probability
+// p, independently (Erdos and Renyi, "On random graphs I", 1959; Gilbert).
 //
-// The pairs (0,1), (0,2), (1,2), (0,3), ... are passed in order. With
-// q = 1 - p, as many as G of them are skipped before the next edge with
+// The pairs (0,1), (0,2), (1,2), (0,3), ... are visited in order. With
+// q = 1 - p, exactly G of them are skipped before the next edge with
 // probability p q^G. The binary digits of such a G are independent: digit k is
-// 1 with probability s / (1 + s), s = q^(2^k). So the work is that of the
-// edges and not that of the pairs, and no logarithm is needed, which is not
+// 1 with probability s / (1 + s), s = q^(2^k). So the time is proportional to
+// the edges, not to the pairs, and no logarithm is needed, which would not be
 // the same number on every machine.
 #include "base/fail.h"
 #include "topology/topology.h"
@@ -31,7 +31,7 @@ static const lac_param params[] = {
     {0},
 };
 
-// For each binary digit of G: below which of 2^32 draws it is 1.
+// For each binary digit of G: the threshold below which a draw makes it 1.
 typedef struct gaps {
     uint32_t digits;
     uint64_t threshold[DIGITS_MAX];
@@ -64,7 +64,7 @@ static lac_status erdos_renyi_build(
     (void)round;
     const erdos_renyi *const e = state;
     const gaps g = gaps_make(e->probability);
-    // (low, high) is the pair at hand; a row `high` has `high` pairs.
+    // (low, high) is the current pair; a row `high` has `high` pairs.
     uint64_t low = draw_gap(&g, dice), high = 1;
     for (;;) {
         while (high < graph->workers && low >= high) {

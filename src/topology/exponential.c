@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Worker i talks to i + 2^k and i - 2^k, modulo n, for every 2^k below n: about
-// 2 log2(n) neighbours, few hops and a large gap (Ying et al., "Exponential
-// graph is provably efficient for decentralized deep training", 2021, made
-// symmetric). Where several of these are the same worker, the edge counts
-// once.
+// Worker i is connected to i + 2^k and i - 2^k, modulo n, for every 2^k below
+// n: about 2 log2(n) neighbours, few hops and a large gap (Ying et al.,
+// "Exponential graph is provably efficient for decentralized deep training",
+// 2021, made symmetric). Where several of these are the same worker, the edge
+// counts once.
 #include "base/fail.h"
 #include "topology/topology.h"
 

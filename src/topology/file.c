@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A network from a file: a line an edge, with the ranks of two workers.
+// A network from a file: each line is an edge, the ranks of two workers.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ typedef struct content {
     size_t room;
 } content;
 
-static lac_status grow(content *c, const char *path)
+static lac_status file_grow(content *c, const char *path)
 {
     const size_t room = c->room == 0 ? TEXT_MIN : 2 * c->room;
     if (room > TEXT_MAX) {
@@ -53,12 +53,12 @@ static lac_status grow(content *c, const char *path)
     return LAC_OK;
 }
 
-// Sizes are not asked for: the path may be a pipe.
-static lac_status read_all(FILE *stream, const char *path, content *c)
+// The size is not known in advance: the path may be a pipe.
+static lac_status file_read_all(FILE *stream, const char *path, content *c)
 {
     do {
         if (c->len == c->room) {
-            LAC_TRY(grow(c, path));
+            LAC_TRY(file_grow(c, path));
         }
         c->len += fread(c->text + c->len, 1, c->room - c->len, stream);
     } while (c->len == c->room);
@@ -87,7 +87,7 @@ static lac_status file_build(
             strerror(errno));
     }
     content c = {0};
-    lac_status status = read_all(stream, path, &c);
+    lac_status status = file_read_all(stream, path, &c);
     if (status == LAC_OK) {
         status = laci_edge_list_parse(c.text, c.len, graph);
     }

@@ -8,7 +8,7 @@
 
 enum { ROOM_MIN = 64 };
 
-static lac_status no_memory(const laci_graph *graph)
+static lac_status graph_no_memory(const laci_graph *graph)
 {
     return lac_fail(
         LAC_ERR_NOMEM, "%s: no memory for the edges of %u workers", graph->name,
@@ -27,7 +27,7 @@ lac_status laci_graph_reserve(laci_graph *graph, size_t count)
     }
     laci_pair *const pairs = laci_zalloc(count * sizeof(*pairs));
     if (pairs == NULL) {
-        return no_memory(graph);
+        return graph_no_memory(graph);
     }
     if (graph->count > 0) {
         memcpy(pairs, graph->pairs, graph->count * sizeof(*pairs));
@@ -62,8 +62,8 @@ void laci_graph_fini(laci_graph *graph)
     graph->count = graph->room = 0;
 }
 
-// Puts both ends of every pair into the row of the other. `cursor` holds a
-// place for each worker.
+// Writes both ends of every pair to the row of the other. `cursor` has a place
+// for each worker.
 static void scatter(
     const laci_graph *graph, const size_t *start, size_t *cursor, uint32_t *out)
 {
@@ -75,8 +75,8 @@ static void scatter(
     }
 }
 
-// Sorts every row at once: taken in the order of their rows, the workers reach
-// the rows of their neighbours in ascending order.
+// Sorts all rows at once: workers are visited in ascending order, so each row
+// receives its neighbours in ascending order.
 static void transpose(
     const laci_rows *rows, size_t *cursor, const uint32_t *unsorted)
 {
@@ -118,7 +118,7 @@ lac_status laci_rows_init(laci_rows *rows, const laci_graph *graph)
     if (cursor == NULL || start == NULL) {
         laci_free(start);
         laci_free(cursor);
-        return no_memory(graph);
+        return graph_no_memory(graph);
     }
     *rows = (laci_rows){
         .workers = graph->workers,

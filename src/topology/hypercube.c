@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Workers at the corners of a cube of log2(n) dimensions: two talk if their
-// ranks differ in one bit.
+// Workers at the corners of a cube of log2(n) dimensions: two are connected if
+// their ranks differ in one bit.
 #include "base/fail.h"
 #include "topology/topology.h"
 

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT
-// Whether disagreement shrinks, decided on the graph and not on numbers.
+// Decides whether a network has a spectral gap, from the graph and not from
+// numbers.
 //
 // W has the eigenvalue 1 once for every component of the graph, and -1 once
-// for every component that is bipartite and where no worker keeps anything of
-// its own value. If no round has an eigenvalue -1, a round leaves the length
-// of a vector as it was only if the vector is the same all over each of its
-// components. A vector that no round of a period shortens is then the same all
-// over each component of the union of all rounds; so the product over a period
-// has a gap if the union is connected. For a graph that does not vary this is
-// necessary too.
+// for every component that is bipartite and in which every self weight is 0. If
+// no round has an eigenvalue -1, a round preserves the length of a vector only
+// if the vector is constant on each component. A vector whose length every
+// round of a period preserves is then constant on each component of the union
+// of all rounds. So the product over a period has a gap if the union is
+// connected. For a graph that does not vary this is necessary too.
 #include "base/alloc.h"
 #include "base/fail.h"
 #include "topology/topology.h"
 
-// A walk through a graph that colours workers 1 and 2 by turns; 0 is a worker
-// that was not reached yet.
+// A breadth-first search that colours neighbours 1 and 2 alternately; 0 is a
+// worker that was not reached yet.
 typedef struct walk {
     const laci_rows *rows;
     uint32_t *queue;
     uint8_t *color;
     uint32_t reached; // workers in the queue
-    bool odd;         // an edge between two workers of one colour was met
+    bool odd;         // an edge joins two workers of one colour
 } walk;
 
 static lac_status walk_init(walk *w, const laci_rows *rows, const char *name)
@@ -68,13 +68,13 @@ static bool is_connected(walk *w, const char *name)
     }
     (void)!lac_fail(
         LAC_ERR_INVALID,
-        "%s: the graph is not connected, there is no way from worker 0 to "
-        "worker %u",
+        "%s: the graph is not connected: no path leads from worker 0 to "
+        "worker %u, expected one",
         name, stranger);
     return false;
 }
 
-// Tells whether a component without an odd cycle keeps nothing at all.
+// Whether the component is bipartite and every self weight in it is 0.
 static bool only_swaps(const walk *w, const double *self)
 {
     for (uint32_t k = 0; k < w->reached; k++) {
@@ -85,7 +85,7 @@ static bool only_swaps(const walk *w, const double *self)
     return !w->odd;
 }
 
-static bool settles(walk *w, const double *self, const char *name)
+static bool has_gap(walk *w, const double *self, const char *name)
 {
     for (uint32_t a = 0; a < w->rows->workers; a++) {
         if (w->color[a] != 0) {
@@ -95,8 +95,8 @@ static bool settles(walk *w, const double *self, const char *name)
         if (only_swaps(w, self)) {
             (void)!lac_fail(
                 LAC_ERR_INVALID,
-                "%s: the gap is 0, for the graph is bipartite and no worker "
-                "keeps a share of its own value, expected weights=metropolis",
+                "%s: the gap is 0, because the graph is bipartite and every "
+                "self weight is 0, expected weights=metropolis",
                 name);
             return false;
         }
@@ -115,7 +115,7 @@ lac_status laci_topology_mixes(const lac_topology *t, bool *out)
         const laci_rows *const rows =
             t->varying == NULL ? &t->peers : &t->varying[r];
         LAC_TRY(walk_init(&w, rows, name));
-        good = settles(&w, t->rounds[r].self, name);
+        good = has_gap(&w, t->rounds[r].self, name);
         laci_free(w.queue);
     }
     *out = good;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// In round t every worker talks to one other, whose rank differs in bit
+// In round t every worker is connected to one other, whose rank differs in bit
 // t mod log2(n), with weight 1/2: after log2(n) rounds, each with one message
-// a worker, all hold the exact mean. Ying et al., "Exponential graph is
+// per worker, all have the exact mean. Ying et al., "Exponential graph is
 // provably efficient for decentralized deep training" (2021).
 #include "base/fail.h"
 #include "topology/topology.h"

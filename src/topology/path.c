@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Workers in a row: each talks to the one before and the one after it.
+// Workers in a row: each is connected to the one before and the one after it.
 #include "base/fail.h"
 #include "topology/topology.h"
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // A random graph in which every worker has `degree` neighbours.
 //
-// It starts from a circle where everyone knows the nearest, and switches pairs
-// of edges at random: a-b and c-d become a-d and c-b, unless that would give a
-// loop or a second edge. This keeps all degrees, so it cannot fail however
-// large they are, and tends to the uniform distribution (Cooper, Dyer and
-// Greenhill, "Sampling regular graphs and a peer-to-peer network", 2007).
+// It starts from a circle in which each worker is connected to the nearest
+// ones, and switches pairs of edges at random: a-b and c-d become a-d and c-b,
+// unless that would make a loop or a second edge. Degrees do not change, so it
+// works for degrees of any size, and the distribution tends to the uniform one
+// (Cooper, Dyer and Greenhill, "Sampling regular graphs and a peer-to-peer
+// network", 2007).
 #include <assert.h>
 
 #include "base/alloc.h"
@@ -89,7 +90,8 @@ static void try_switch(const table *t, laci_dice *dice)
     replace(t, d, c, a);
 }
 
-static lac_status check(const regular *r, const laci_graph *graph)
+static lac_status random_regular_check(
+    const regular *r, const laci_graph *graph)
 {
     const uint32_t n = graph->workers;
     if (r->degree >= n) {
@@ -122,7 +124,7 @@ static lac_status random_regular_build(
     if (n == 1) {
         return LAC_OK;
     }
-    LAC_TRY(check(r, graph));
+    LAC_TRY(random_regular_check(r, graph));
     assert(r->degree > 0); // the smallest setting is 1
     const size_t edges = (size_t)n * r->degree / 2;
     LAC_TRY(laci_graph_reserve(graph, edges));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Workers in a circle, with eigenvalues (1 + 2 cos(2 pi m / n)) / 3. The two
 // ways between two workers count as one edge: a ring of 2 has the weights 1/2
-// and 1/2, as the code of CHOCO-Gossip has them.
+// and 1/2, as in the code of CHOCO-Gossip.
 #include "base/fail.h"
 #include "topology/topology.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A circle with shortcuts (Watts and Strogatz, "Collective dynamics of
-// small-world networks", Nature 393, 1998). Every worker first knows the
-// nearest `neighbours`, half of them on each side. Then each edge, the
-// shortest first, is taken off its far end with the given probability and led
-// to a worker drawn from all that are not neighbours yet.
+// small-world networks", Nature 393, 1998). Every worker is first
+// connected to the nearest `neighbours`, half of them on each side. Then each
+// edge, the shortest first, is rewired with the given probability: its far end
+// becomes a worker drawn from all that are not neighbours yet.
 #include "base/alloc.h"
 #include "base/fail.h"
 #include "topology/topology.h"
@@ -53,7 +53,7 @@ static bool owns(const circle *c, uint32_t owner, uint32_t other)
     return false;
 }
 
-// Leads edge k of `rank` to somebody new, unless everyone is a neighbour.
+// Rewires edge k of `rank` to a new neighbour, unless all are neighbours.
 static void rewire(const circle *c, uint32_t rank, uint32_t k, laci_dice *dice)
 {
     if (c->degree[rank] == c->workers - 1) {
@@ -81,7 +81,8 @@ static void add_shortcuts(const circle *c, double probability, laci_dice *dice)
     }
 }
 
-static lac_status check(const small_world *s, const laci_graph *graph)
+static lac_status small_world_check(
+    const small_world *s, const laci_graph *graph)
 {
     if (s->neighbours % 2 == 1) {
         return lac_fail(
@@ -106,7 +107,7 @@ static lac_status small_world_build(
     if (n == 1) {
         return LAC_OK;
     }
-    LAC_TRY(check(s, graph));
+    LAC_TRY(small_world_check(s, graph));
     const size_t edges = (size_t)n * s->neighbours / 2;
     LAC_TRY(laci_graph_reserve(graph, edges));
     uint32_t *const block = laci_zalloc((edges + n) * sizeof(*block));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Who of 18 women of a town came to which of 14 events: the "Southern women" of
-// Davis, Gardner and Gardner, "Deep South" (1941), on which the CHOCO-SGD paper
-// tests a network that is not regular. Workers 0 to 17 are the women, 18 to 31
-// the events; an edge is an attendance.
+// The "Southern women" network of Davis, Gardner and Gardner, "Deep South"
+// (1941): which of 18 women attended which of 14 events. The CHOCO-SGD paper
+// uses it as a network that is not regular. Workers 0 to 17 are the women, 18
+// to 31 the events; an edge is an attendance.
 #include "base/fail.h"
 #include "topology/topology.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The spectrum of the mixing matrix by LAPACK's dsyev: the one file that needs
-// LAPACK. W is symmetric, so its eigenvalues are real and its smallest gives
-// the norm of I - W. Of a graph that varies it is the product of a period,
-// the first round applied first; that need not be symmetric, and is then
-// refused rather than described by numbers of another meaning.
+// The spectrum of the mixing matrix by LAPACK's dsyev: the only file that needs
+// LAPACK. W is symmetric, so its eigenvalues are real, and the smallest gives
+// the norm of I - W. For a graph that varies, W is the product over a period,
+// the first round applied first. The product may be asymmetric; it is then
+// refused, because its eigenvalues would not describe the mixing.
 #include <math.h>
 #include <string.h>
 
@@ -17,14 +17,14 @@ enum { SPECTRUM_WORKERS_MAX = 16384 }; // a matrix of 2 GiB
 // rounds adds a few times 2^-53.
 static const double ASYMMETRY_MAX = 1e-13;
 
-// Fortran passes everything by reference, and after all arguments the lengths
-// of those that are texts.
+// Fortran passes all arguments by reference, followed by the lengths of those
+// that are strings.
 extern void dsyev_(
     const char *jobz, const char *uplo, const int *n, double *a, const int *lda,
     double *w, double *work, const int *lwork, int *info, size_t jobz_len,
     size_t uplo_len);
 
-static lac_status no_memory(const lac_topology *t)
+static lac_status spectrum_no_memory(const lac_topology *t)
 {
     return lac_fail(
         LAC_ERR_NOMEM, "%s: no memory for a matrix of %u x %u",
@@ -32,7 +32,7 @@ static lac_status no_memory(const lac_topology *t)
 }
 
 // out = W of `round` * in
-static void mix(
+static void spectrum_mix(
     const lac_topology *t, uint64_t round, const double *in, double *out)
 {
     const size_t n = t->workers;
@@ -61,11 +61,11 @@ static lac_status multiply_rounds(const lac_topology *t, double *w)
     }
     double *const before = laci_zalloc(n * n * sizeof(*before));
     if (before == NULL) {
-        return no_memory(t);
+        return spectrum_no_memory(t);
     }
     for (uint32_t r = 1; r < t->period; r++) {
         memcpy(before, w, n * n * sizeof(*w));
-        mix(t, r, before, w);
+        spectrum_mix(t, r, before, w);
     }
     laci_free(before);
     double asymmetry = 0;
@@ -97,7 +97,7 @@ static lac_status find_eigenvalues(
     const int room = (int)best;
     double *const work = laci_zalloc((size_t)room * sizeof(*work));
     if (work == NULL) {
-        return no_memory(t);
+        return spectrum_no_memory(t);
     }
     dsyev_(
         "N", "U", &n, a, &n, eigenvalues, work, &room, &info, (size_t)1,
@@ -105,7 +105,8 @@ static lac_status find_eigenvalues(
     laci_free(work);
     if (info != 0) {
         return lac_fail(
-            LAC_ERR_UNSUPPORTED, "%s: LAPACK finds no spectrum, dsyev says %d",
+            LAC_ERR_UNSUPPORTED,
+            "%s: LAPACK finds no spectrum, dsyev returns %d",
             t->ops->plugin.name, info);
     }
     return LAC_OK;
@@ -126,7 +127,7 @@ lac_status laci_spectrum(const lac_topology *t, lac_spectrum *out)
     }
     double *const w = laci_zalloc((n * n + n) * sizeof(*w));
     if (w == NULL) {
-        return no_memory(t);
+        return spectrum_no_memory(t);
     }
     double *const eigenvalues = w + n * n;
     lac_status status = multiply_rounds(t, w);

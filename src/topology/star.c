@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Worker 0 talks to all others, and they to no one else.
+// Worker 0 is connected to all others, which have no other neighbour.
 #include "base/fail.h"
 #include "topology/topology.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Topologies by name: open, close, and what can be asked of a handle.
+// Topologies by name: the registry, open and close, and the properties of a
+// handle.
 #include "topology/topology.h"
 
 #include <string.h>
@@ -36,7 +37,7 @@ const lac_plugin *const *lac_topologies(size_t *count_out)
     return plugins;
 }
 
-// What one attempt at a network starts from.
+// The random numbers of one attempt to build a network.
 typedef struct attempt {
     uint64_t seed;
     uint32_t number;
@@ -62,7 +63,7 @@ static lac_status build_rows(
     return status;
 }
 
-// Unites the rows of all rounds.
+// Makes the union of the rows of all rounds.
 static lac_status unite(lac_topology *t)
 {
     laci_graph graph = {.name = t->ops->plugin.name, .workers = t->workers};
@@ -93,8 +94,8 @@ static void raise_max_degree(lac_topology *t, const laci_rows *rows)
     }
 }
 
-// Releases what an attempt made, so that another can follow.
-static void clear(lac_topology *t)
+// Releases the result of an attempt, so that another can follow.
+static void topology_clear(lac_topology *t)
 {
     for (uint32_t r = 0; r < t->period; r++) {
         if (t->rounds != NULL) {
@@ -108,7 +109,7 @@ static void clear(lac_topology *t)
     t->max_degree = 0;
 }
 
-static lac_status build(lac_topology *t, const attempt *a)
+static lac_status build_rounds(lac_topology *t, const attempt *a)
 {
     const laci_weighting *const weighting = t->state;
     for (uint32_t r = 0; r < t->period; r++) {
@@ -123,20 +124,20 @@ static lac_status build(lac_topology *t, const attempt *a)
 }
 
 // Builds the network; a random one until it is connected.
-static lac_status settle(lac_topology *t, uint64_t seed)
+static lac_status build_connected(lac_topology *t, uint64_t seed)
 {
     attempt a = {.seed = seed};
     size_t drawn = 0;
     do {
         bool mixes = false;
-        clear(t);
-        LAC_TRY(build(t, &a));
+        topology_clear(t);
+        LAC_TRY(build_rounds(t, &a));
         LAC_TRY(laci_topology_mixes(t, &mixes));
         if (mixes) {
             return LAC_OK;
         }
         if (!t->ops->random) {
-            return LAC_ERR_INVALID; // with the sentence of the last call
+            return LAC_ERR_INVALID; // with the message of the last call
         }
         drawn += t->workers + lac_topology_edge_count(t);
         a.number++;
@@ -148,7 +149,7 @@ static lac_status settle(lac_topology *t, uint64_t seed)
         t->ops->plugin.name, a.number, t->workers);
 }
 
-static lac_status make_rounds(lac_topology *t)
+static lac_status allocate_rounds(lac_topology *t)
 {
     t->period =
         t->ops->period == NULL ? 1 : t->ops->period(t->state, t->workers);
@@ -164,8 +165,8 @@ static lac_status make_rounds(lac_topology *t)
     return LAC_OK;
 }
 
-// Each edge is hashed with what came before it.
-static uint64_t hash_of(const lac_topology *t)
+// Each edge is hashed with the hash so far.
+static uint64_t topology_hash_of(const lac_topology *t)
 {
     uint64_t hash = t->workers;
     for (uint32_t round = 0; round < t->period; round++) {
@@ -202,15 +203,15 @@ static lac_status open_spec(
     t->ops = ops;
     t->workers = workers;
     t->state = state;
-    lac_status status = make_rounds(t);
+    lac_status status = allocate_rounds(t);
     if (status == LAC_OK) {
-        status = settle(t, seed);
+        status = build_connected(t, seed);
     }
     if (status != LAC_OK) {
         lac_topology_close(t);
         return status;
     }
-    t->hash = hash_of(t);
+    t->hash = topology_hash_of(t);
     *out = t;
     return LAC_OK;
 }
@@ -250,7 +251,7 @@ uint64_t lac_topology_hash(const lac_topology *t)
 void lac_topology_close(lac_topology *t)
 {
     if (t != NULL) {
-        clear(t);
+        topology_clear(t);
         laci_free(t->varying);
         laci_free(t->rounds);
         laci_free_aligned(t);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a topology is made of, and what the files of the layer share. On the
-// way from a name to weights a network takes three forms: a graph (pairs in
-// any order), rows (the sorted neighbours of each worker) and a round (rows
-// with weights). A plug-in makes the graph; the framework does the rest.
+// The types and functions that the files of the layer share. A network has
+// three forms: a graph (pairs in any order), rows (the sorted neighbours of
+// each worker) and a round (rows with weights). A plug-in builds the graph; the
+// framework does the rest.
 #ifndef LACONIC_TOPOLOGY_TOPOLOGY_H
 #define LACONIC_TOPOLOGY_TOPOLOGY_H
 
@@ -12,13 +12,13 @@
 enum {
     LACI_WORKERS_MAX = 1 << 20, // a path of so many still has a gap of 1e-12
     LACI_EDGES_MAX = 1 << 26,   // of one graph: about 4 GB while it is made
-    // A random graph that is not connected is drawn again, so many times in
-    // all, or until so many workers and edges were drawn: some seconds.
+    // The limits on redrawing a random graph that is not connected: attempts,
+    // and workers and edges in all, which take some seconds.
     LACI_ATTEMPTS_MAX = 100,
     LACI_ATTEMPTS_SIZE = 1 << 25,
 };
 
-// Two workers that talk.
+// Two workers that are connected.
 typedef struct laci_pair {
     uint32_t a;
     uint32_t b;
@@ -28,7 +28,7 @@ typedef struct laci_pair {
 typedef struct laci_graph {
     const char *name; // of the topology, for messages
     uint32_t workers;
-    bool parallel; // pairs added twice count twice; if false, once
+    bool parallel; // pairs that are added twice count twice, otherwise once
     size_t count;
     size_t room;
     laci_pair *pairs;
@@ -36,11 +36,11 @@ typedef struct laci_graph {
 
 // laci_graph_reserve makes room for `count` pairs in all. A plug-in that knows
 // their number calls it first, so that a graph that is too large is refused
-// before any work. Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM.
+// early. Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM.
 lac_status laci_graph_reserve(laci_graph *graph, size_t count);
 
-// laci_graph_add connects two different workers, in either order.
-// Fails with LAC_ERR_INVALID if there are too many pairs, or LAC_ERR_NOMEM.
+// laci_graph_add connects two different workers, in either order. Fails with
+// LAC_ERR_INVALID (no such pair of workers, too many pairs) or LAC_ERR_NOMEM.
 lac_status laci_graph_add(laci_graph *graph, uint32_t a, uint32_t b);
 
 void laci_graph_fini(laci_graph *graph);
@@ -59,8 +59,8 @@ typedef struct laci_rows {
 lac_status laci_rows_init(laci_rows *rows, const laci_graph *graph);
 void laci_rows_fini(laci_rows *rows);
 
-// What the state of every topology begins with: its first setting in memory,
-// its last in the table.
+// The first member of the state of every topology. Its setting is the last in
+// the table.
 typedef struct laci_weighting {
     uint32_t kind; // a laci_weights
 } laci_weighting;
@@ -88,7 +88,7 @@ typedef struct laci_round_graph {
     double *self;
 } laci_round_graph;
 
-// laci_round_graph_init gives weights to rows. `round` owns one block of
+// laci_round_graph_init computes the weights of rows. `round` owns one block of
 // memory, which begins with `self`. Fails with LAC_ERR_NOMEM; `round` is then
 // empty.
 lac_status laci_round_graph_init(
@@ -96,7 +96,7 @@ lac_status laci_round_graph_init(
     const char *name);
 void laci_round_graph_fini(laci_round_graph *round);
 
-// Random numbers for a plug-in, one after the other.
+// A sequence of random numbers for a plug-in.
 typedef struct laci_dice {
     lac_key key;
     uint32_t next;
@@ -113,16 +113,16 @@ static inline uint32_t laci_dice_draw(laci_dice *dice, uint32_t bound)
 // laci_weighting.
 typedef struct laci_topology_ops {
     lac_plugin plugin;
-    // The graph is drawn, and drawn again if it is not connected.
+    // The graph is random. It is drawn again if it is not connected.
     bool random;
     // After how many rounds the graph repeats, at least 1. It may assume
     // nothing about `workers`. NULL for 1.
     uint32_t (*period)(const void *state, uint32_t workers);
     // Adds the pairs of `round`, which is below the period, to an empty graph.
-    // Only the random ones use the dice. Numbers that decide must come from
-    // integers and + - * / alone: all workers build the same graph, each on
-    // its machine. Fails with LAC_ERR_INVALID, the sentence saying what does
-    // not fit, or forwards the failure of an add.
+    // Only random graphs use the dice. Decisions must come from integers and
+    // + - * / alone: all workers build the same graph, each on its machine.
+    // Fails with LAC_ERR_INVALID, with a message that describes what does not
+    // fit, or forwards the failure of an add.
     lac_status (*build)(
         const void *state, uint64_t round, laci_dice *dice, laci_graph *graph);
 } laci_topology_ops;
@@ -144,19 +144,18 @@ lac_status laci_topology_open_with(
     lac_topology **out, const laci_topology_ops *ops, const char *params,
     uint32_t workers, uint64_t seed);
 
-// laci_topology_mixes tells in `*out` whether disagreement shrinks: the graph
-// of all rounds together is connected and no round leaves a pattern that only
-// changes its sign. The sentence of why not is ready for lac_error_message.
-// Fails with LAC_ERR_NOMEM.
+// laci_topology_mixes writes to `*out` whether the network has a spectral gap:
+// the union of all rounds is connected and no round has an eigenvalue -1. If
+// not, lac_error_message returns the reason. Fails with LAC_ERR_NOMEM.
 lac_status laci_topology_mixes(const lac_topology *t, bool *out);
 
-// laci_spectrum is lac_topology_spectrum where there is LAPACK.
+// laci_spectrum is lac_topology_spectrum in a build with LAPACK.
 lac_status laci_spectrum(const lac_topology *t, lac_spectrum *out);
 
-// laci_edge_list_parse adds the edges in text[0..len) to a graph: a line an
-// edge with the ranks of two workers between blanks or a comma. Empty lines
-// and what follows a # are passed over; an edge may stand there twice, in
-// either order. Fails with LAC_ERR_INVALID (the sentence names the line).
+// laci_edge_list_parse adds the edges in text[0..len) to a graph. Each line is
+// an edge: the ranks of two workers, separated by blanks or a comma. A # begins
+// a comment; empty lines are skipped. An edge may occur twice, in either order.
+// Fails with LAC_ERR_INVALID (the message names the line).
 lac_status laci_edge_list_parse(
     const char *text, size_t len, laci_graph *graph);
 

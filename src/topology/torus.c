@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A grid of rows and columns whose edges are joined: every worker talks to the
-// four around it. Ranks go row by row.
+// A grid of rows and columns whose sides are joined: every worker is connected
+// to the four around it. Ranks go row by row.
 //
-// In a side of 2 both ways lead to the same worker: these parallel edges add
-// up, so that every worker has four edges, of weight 1/5 with metropolis. A
-// side of 1 has none: a torus of one row is the ring.
+// In a side of 2 both directions lead to the same worker: these parallel edges
+// add up, so that every worker has four edges, of weight 1/5 with metropolis. A
+// side of 1 has none: a torus of one row is a ring.
 #include "base/fail.h"
 #include "topology/topology.h"
 

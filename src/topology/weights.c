@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The weights of the edges, after Metropolis and Hastings: with d the number
-// of edges at a worker, parallel ones counted each,
+// The weights of the edges, after Metropolis and Hastings. With d the number of
+// edges at a worker, parallel ones included,
 //
 //     metropolis   w_ij = 1 / (1 + max(d_i, d_j))
 //     max-degree   w_ij = 1 / max(d_i, d_j)
 //
-// and what is missing to 1 is the worker's own. Both ends get the same number,
-// so W is symmetric, and its columns sum to 1 as its rows do. Parallel edges
-// add up. With max-degree a worker whose neighbours all have no more edges
-// than itself keeps nothing, exactly: that must not depend on rounding, for
-// whether a graph mixes may hang on it.
+// and the self weight is 1 minus their sum. Both ends have the same weight, so
+// W is symmetric, and its columns sum to 1 as its rows do. Parallel edges add
+// up. With max-degree, a worker whose neighbours have no more edges than itself
+// has a self weight of exactly 0. This must not depend on rounding, because it
+// decides whether a graph has a spectral gap.
 #include "base/alloc.h"
 #include "base/fail.h"
 #include "topology/topology.h"
@@ -29,7 +29,7 @@ static void count_degrees(const laci_rows *rows, uint32_t *degree)
     }
 }
 
-// Fills the edges of one worker and returns what it keeps for itself.
+// Fills the edges of one worker and returns its self weight.
 static double weigh(
     const laci_rows *rows, const uint32_t *degree, uint32_t rank,
     uint32_t extra, lac_edge *edges)

@@ -29,11 +29,6 @@ static const lac_shape test_shapes[] = {
 
 enum { SHAPE_COUNT = sizeof(test_shapes) / sizeof(test_shapes[0]) };
 
-static inline size_t values_of(lac_shape shape)
-{
-    return shape.rows * shape.cols;
-}
-
 static inline lac_key test_key(uint64_t round, lac_scope scope)
 {
     return lac_key_make(

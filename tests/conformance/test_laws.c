@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What every compressor claims about its error, measured, and what it makes of
-// values that are not ordinary.
+// The error that every compressor claims, measured, and zeros, huge values and
+// values that are not finite.
 #include "subjects.h"
 
 #include <float.h>
@@ -38,7 +38,7 @@ static float level_part(lac_guarantee claim, size_t n)
 static void fill_input(
     float *x, lac_shape shape, input kind, lac_guarantee claim)
 {
-    const size_t n = values_of(shape);
+    const size_t n = lac_shape_values(shape);
     const float part = level_part(claim, n);
     fill_normal(x, n, 5);
     for (size_t i = 0; i < n; i++) {
@@ -85,7 +85,7 @@ typedef struct error_stats {
 static error_stats measure(
     subject *s, lac_shape shape, const float *x, uint64_t draws)
 {
-    const size_t n = values_of(shape);
+    const size_t n = lac_shape_values(shape);
     const double count = (double)draws;
     double sum = 0, squares = 0, fourth = 0;
     double deviation[VALUES_MAX] = {0}, square[VALUES_MAX] = {0};
@@ -170,8 +170,8 @@ static void be_unbiased_if_claimed(
     subject *s, lac_shape shape, input kind, error_stats got)
 {
     const lac_guarantee claim = lac_compressor_guarantee(s->c, shape);
-    // An error this large comes from values too seldom kept to be
-    // measured; the claim itself says what chance can do.
+    // An error this large comes from values that are kept too seldom to be
+    // measured; the claim itself bounds what chance can do.
     const double unseen =
         claim.error > DRAWS / 50.0
             ? (1 + 8 * sqrt(2)) * claim.error * got.norm / DRAWS
@@ -185,7 +185,7 @@ static void be_unbiased_if_claimed(
     }
 }
 
-// Where nothing is left to chance, one draw tells all.
+// Without randomness, one draw is enough.
 static void keep_their_law(subject *s)
 {
     const unsigned traits = lac_compressor_traits(s->c, LAC_SCOPE_WORKER);
@@ -196,7 +196,7 @@ static void keep_their_law(subject *s)
         assert_true(claim.error >= 0);
         assert_true(
             s->form != LAC_FORM_CONTRACTIVE || claim.error < 1 ||
-            values_of(shape) == 1);
+            lac_shape_values(shape) == 1);
         for (input kind = BELL; kind < INPUTS; kind++) {
             float x[VALUES_MAX];
             if (draws > 1 && (kind == HALF_WAY_11 || kind == HALF_WAY_8)) {
@@ -210,7 +210,7 @@ static void keep_their_law(subject *s)
     }
 }
 
-// What is unbiased as published stays so when that is asked for.
+// A compressor that is unbiased as published is so in the unbiased form.
 static void have_the_form_they_can(subject *s)
 {
     const lac_shape shape = {24, 25};
@@ -232,7 +232,7 @@ static void turn_zeros_into_zeros(subject *s)
         const size_t len = encode_test(s, &key, test_shapes[i], zeros, payload);
         assert_ok(
             lac_compressor_decode(s->c, &key, test_shapes[i], payload, len, y));
-        for (size_t j = 0; j < values_of(test_shapes[i]); j++) {
+        for (size_t j = 0; j < lac_shape_values(test_shapes[i]); j++) {
             assert_true(y[j] == 0);
         }
     }
@@ -256,7 +256,7 @@ static void stay_finite(subject *s)
         }
         const size_t len = encode_test(s, &key, shape, x, payload);
         assert_ok(lac_compressor_decode(s->c, &key, shape, payload, len, y));
-        for (size_t j = 0; j < values_of(shape); j++) {
+        for (size_t j = 0; j < lac_shape_values(shape); j++) {
             if (!isfinite(y[j]) && s->form != LAC_FORM_UNBIASED) {
                 print_error(
                     "%s: scale %g gave %g\n", s->spec, (double)scales[i],
@@ -267,8 +267,8 @@ static void stay_finite(subject *s)
     }
 }
 
-// A value that is not finite is still seen on the other side, unless chance
-// left it out.
+// A value that is not finite is visible after decoding, unless a random choice
+// dropped it.
 static void do_not_hide_divergence(subject *s)
 {
     static const float bad[] = {INFINITY, -INFINITY, NAN};
@@ -282,7 +282,7 @@ static void do_not_hide_divergence(subject *s)
         const size_t len = encode_test(s, &key, shape, x, payload);
         assert_ok(lac_compressor_decode(s->c, &key, shape, payload, len, y));
         bool seen = false;
-        for (size_t j = 0; j < values_of(shape); j++) {
+        for (size_t j = 0; j < lac_shape_values(shape); j++) {
             seen = seen || !isfinite(y[j]);
         }
         if (!seen && !leaves_out_by_chance(s->spec)) {

@@ -14,7 +14,7 @@ static void one_round(lac_memory *m, uint64_t round, bool delivered)
     uint8_t payload[BYTES_MAX];
     float x[VALUES_MAX];
     size_t len = 0;
-    fill_normal(x, values_of(shape), round);
+    fill_normal(x, lac_shape_values(shape), round);
     assert_ok(lac_memory_encode(m, &key, x, payload, BYTES_MAX, &len));
     if (delivered) {
         assert_ok(lac_memory_settle(m, &key, payload, len));
@@ -46,7 +46,7 @@ static void telescope(subject *s)
             assert_ok(lac_memory_settle(m, &key, payload, len));
         }
         lac_memory_read(m, e);
-        for (size_t i = 0; i < values_of(shape); i++) {
+        for (size_t i = 0; i < lac_shape_values(shape); i++) {
             in[i] += (double)x[i];
             sent[i] += delivered ? (double)y[i] : 0;
             largest = fmax(largest, fabs((double)y[i]));
@@ -71,14 +71,14 @@ static void resume(subject *s)
     lac_memory_read(first, e);
     lac_memory_write(second, e);
     lac_memory_read(second, f);
-    assert_memory_equal(e, f, values_of(shape) * sizeof(*e));
+    assert_memory_equal(e, f, lac_shape_values(shape) * sizeof(*e));
     for (uint64_t round = 6; round < 9; round++) {
         one_round(first, round, true);
         one_round(second, round, true);
     }
     lac_memory_read(first, e);
     lac_memory_read(second, f);
-    assert_memory_equal(e, f, values_of(shape) * sizeof(*e));
+    assert_memory_equal(e, f, lac_shape_values(shape) * sizeof(*e));
     lac_memory_close(first);
     lac_memory_close(second);
 }
@@ -100,7 +100,7 @@ static void are_unchanged_by_failure(subject *s)
     assert_status(
         lac_memory_settle(m, &key, payload, BYTES_MAX), LAC_ERR_CORRUPT);
     lac_memory_read(m, f);
-    assert_memory_equal(e, f, values_of(shape) * sizeof(*e));
+    assert_memory_equal(e, f, lac_shape_values(shape) * sizeof(*e));
     lac_memory_close(m);
 }
 
@@ -112,7 +112,7 @@ static void stay_finite(subject *s)
     lac_memory *m;
     float e[VALUES_MAX], before[VALUES_MAX], x[VALUES_MAX];
     uint8_t payload[BYTES_MAX];
-    const size_t n = values_of(shape);
+    const size_t n = lac_shape_values(shape);
     if (s->form == LAC_FORM_UNBIASED) {
         return; // no contraction: the memory may grow without limit
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What every compressor owes its callers about bytes: sizes, determinism,
-// hostile payloads, alignment, and what decoding writes.
+// The duties of every compressor about bytes: sizes, determinism, malformed
+// payloads, alignment, and what decoding writes.
 #include "subjects.h"
 
 #include <math.h>
@@ -80,7 +80,7 @@ static void depend_on_key_and_values_only(subject *s)
             lac_compressor_decode(s->c, &key, test_shapes[i], first, len, x));
         assert_ok(
             lac_compressor_decode(other, &key, test_shapes[i], first, len, y));
-        assert_true(same_floats(x, y, values_of(test_shapes[i])));
+        assert_true(same_floats(x, y, lac_shape_values(test_shapes[i])));
     }
     lac_compressor_close(other);
 }
@@ -96,7 +96,7 @@ static void draw_anew_unless_deterministic(subject *s)
         assert_ok(
             lac_compressor_decode(s->c, &key, shape, payload[k], len, x[k]));
     }
-    const bool same = same_floats(x[0], x[1], values_of(shape));
+    const bool same = same_floats(x[0], x[1], lac_shape_values(shape));
     const unsigned traits = lac_compressor_traits(s->c, LAC_SCOPE_SHARED);
     if (traits & LAC_TRAIT_DETERMINISTIC) {
         assert_true(same);
@@ -179,14 +179,14 @@ static void survive_altered_bytes(subject *s)
             assert_true(status == LAC_OK || y[0] == 123.0f);
             assert_true(
                 at + 1 < len || strchr(s->spec, '+') != NULL ||
-                !same_floats(x, y, values_of(shape)));
+                !same_floats(x, y, lac_shape_values(shape)));
             payload[at] ^= (uint8_t)change;
         }
     }
 }
 
-// The same bits, but for those that tell one NaN from another: which of two
-// an addition returns is the compiler's choice.
+// The same bits, except those that distinguish one NaN from another: which of
+// two an addition returns is the compiler's choice.
 static bool same_sums(const float *a, const float *b, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -202,7 +202,7 @@ static void add_as_if_decoded_first(subject *s)
     static const float first[] = {1, INFINITY, NAN};
     for (size_t i = 0; i < SHAPE_COUNT * 3; i++) {
         const lac_shape shape = test_shapes[i / 3];
-        const size_t n = values_of(shape);
+        const size_t n = lac_shape_values(shape);
         const lac_key key = test_key(i, lac_scope_shared());
         uint8_t payload[BYTES_MAX];
         float x[VALUES_MAX], sum[VALUES_MAX], y[VALUES_MAX];
@@ -226,7 +226,7 @@ static void read_by_other(
     lac_compressor *c, const lac_key *key, lac_shape shape,
     const uint8_t *payload, size_t len, const float *expected)
 {
-    const size_t n = values_of(shape);
+    const size_t n = lac_shape_values(shape);
     float y[VALUES_MAX], sum[VALUES_MAX] = {0};
     assert_ok(lac_compressor_check(c, key, shape, payload, len));
     assert_ok(lac_compressor_decode(c, key, shape, payload, len, y));
@@ -240,7 +240,7 @@ static void read_by_other(
 // Who receives a payload does not know the form it was made in, nor, where the
 // draws were a worker's own, the key: of the other keys one differs in every
 // bit.
-static void tell_all_but_a_shared_key(subject *s)
+static void send_all_but_a_shared_key(subject *s)
 {
     for (size_t i = 0; i < SHAPE_COUNT * 3; i++) {
         const lac_shape shape = test_shapes[i / 3];
@@ -268,7 +268,7 @@ static void tell_all_but_a_shared_key(subject *s)
 static void take_unaligned_pointers(subject *s)
 {
     const lac_shape shape = {7, 13};
-    const size_t n = values_of(shape);
+    const size_t n = lac_shape_values(shape);
     const lac_key key = test_key(1, lac_scope_worker(1));
     uint8_t expected[BYTES_MAX], shifted[BYTES_MAX + 1];
     float x[VALUES_MAX + 1], y[VALUES_MAX], z[VALUES_MAX + 1];
@@ -306,7 +306,7 @@ static void add_up_when_linear(subject *s)
         memcpy(a + i, &left, sizeof(left));
     }
     assert_ok(lac_compressor_decode(s->c, &key, shape, a, len, y));
-    assert_true(same_floats(x, y, values_of(shape)));
+    assert_true(same_floats(x, y, lac_shape_values(shape)));
 }
 
 static void empty_tensors_have_empty_payloads(subject *s)
@@ -337,7 +337,7 @@ TEST(draw_from_the_whole_key)
 TEST(refuse_every_other_length)
 TEST(survive_altered_bytes)
 TEST(add_as_if_decoded_first)
-TEST(tell_all_but_a_shared_key)
+TEST(send_all_but_a_shared_key)
 TEST(take_unaligned_pointers)
 TEST(add_up_when_linear)
 TEST(empty_tensors_have_empty_payloads)
@@ -355,7 +355,7 @@ int main(void)
         TEST(refuse_every_other_length),
         TEST(survive_altered_bytes),
         TEST(add_as_if_decoded_first),
-        TEST(tell_all_but_a_shared_key),
+        TEST(send_all_but_a_shared_key),
         TEST(take_unaligned_pointers),
         TEST(add_up_when_linear),
         TEST(empty_tensors_have_empty_payloads),

@@ -52,7 +52,7 @@ static void touch_what_they_are_given_only(subject *s)
 {
     for (size_t i = 0; i < 2 * SHAPE_COUNT; i++) {
         const lac_shape shape = test_shapes[i / 2];
-        const size_t size = values_of(shape) * sizeof(float);
+        const size_t size = lac_shape_values(shape) * sizeof(float);
         const lac_key key =
             test_key(i, i % 2 ? lac_scope_shared() : lac_scope_worker(0));
         const size_t bound = lac_compressor_bound(s->c, shape, key.scope);

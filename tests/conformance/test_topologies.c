@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What every topology of topologies.def owes its callers, for many numbers of
-// workers and with every setting at values other than its default. A new line
-// in the list is covered by all of this. Settings that are texts are taken for
+// The duties of every topology in topologies.def, for many numbers of workers
+// and with every setting at values other than its default. A new line in the
+// list is covered by all of them. Settings that are texts are taken for
 // the path of a list of edges.
 #include "lac_test.h"
 
@@ -266,7 +266,7 @@ static void are_consistent(const laci_topology_ops *ops, const char *spec)
 }
 
 // Whether all settings but the weights have their defaults. Other values may
-// exclude most numbers of workers, or ask for too few edges.
+// exclude most numbers of workers, or give too few edges.
 static bool usual_settings(const laci_topology_ops *ops, const char *spec)
 {
     char base[SPEC_SIZE];

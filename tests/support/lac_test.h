@@ -22,7 +22,7 @@ static inline void check_status(
         print_error(
             "%s: %s (%s)\n", text, lac_status_text(got), lac_error_message());
         _fail(file, line);
-        abort(); // cmocka does not say that _fail never returns
+        abort(); // cmocka does not declare that _fail never returns
     }
 }
 
@@ -31,11 +31,11 @@ static inline void check_status(
 
 #define assert_ok(expression) assert_status(expression, LAC_OK)
 
-// Fails unless the expression fails with this status and this sentence.
-#define assert_fails(expression, expected, sentence)                           \
+// Fails unless the expression fails with this status and this message.
+#define assert_fails(expression, expected, message)                            \
     do {                                                                       \
         assert_status(expression, expected);                                   \
-        assert_string_equal(lac_error_message(), sentence);                    \
+        assert_string_equal(lac_error_message(), message);                     \
     } while (0)
 
 // Normal numbers, others for another seed.

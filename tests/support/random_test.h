@@ -57,20 +57,20 @@ static inline void assert_chi_square(double sum, double freedom)
     assert_true(sum < freedom + 2 * sqrt(10 * freedom) + 20);
 }
 
-// Of 1, 2, 3, ... so many are kept, behind so many bytes that tell which. The
+// Of 1, 2, 3, ... so many are kept, after so many bytes that code which. The
 // second key decodes what the first has encoded.
 static inline void check_kept(
-    const char *spec, lac_shape shape, const lac_key keys[2], size_t told,
+    const char *spec, lac_shape shape, const lac_key keys[2], size_t head,
     size_t kept)
 {
     const float *const x = numbers + 1;
     lac_compressor *const c = open_for(spec, LAC_FORM_PLAIN, shape);
     const size_t len = encode(c, keys[0], shape, x);
-    assert_int_equal(len, told + 4 * kept);
+    assert_int_equal(len, head + 4 * kept);
     memset(decoded, 0xff, sizeof(decoded)); // no number
     assert_ok(lac_compressor_decode(c, &keys[1], shape, payload, len, decoded));
     size_t found = 0;
-    for (size_t i = 0; i < shape.rows * shape.cols; i++) {
+    for (size_t i = 0; i < lac_shape_values(shape); i++) {
         assert_true(decoded[i] == 0 || decoded[i] == x[i]);
         found += decoded[i] != 0;
     }

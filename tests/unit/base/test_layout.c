@@ -85,7 +85,7 @@ static void mistakes_are_explained(void **state)
     (void)state;
     static const struct {
         const char *text;
-        const char *sentence;
+        const char *message;
     } cases[] = {
         {"a", "layout: line 1 is \"a\", expected a name, rows and columns"},
         {"\n\na 3 x",
@@ -108,7 +108,7 @@ static void mistakes_are_explained(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         lac_layout *layout = (void *)&layout; // anything but NULL
         assert_fails(
-            parse(&layout, cases[i].text), LAC_ERR_INVALID, cases[i].sentence);
+            parse(&layout, cases[i].text), LAC_ERR_INVALID, cases[i].message);
         assert_null(layout);
     }
 }

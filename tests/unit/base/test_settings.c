@@ -190,7 +190,7 @@ static void an_alias_sets_other_defaults(void **state)
 static const struct {
     const char *spec;
     lac_status status;
-    const char *sentence;
+    const char *message;
 } cases[] = {
     {"", LAC_ERR_NOTFOUND,
      "no thing is named \"\"; `laconic list` shows those there are"},
@@ -250,7 +250,7 @@ static void mistakes_are_explained(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         everything e;
         assert_fails(
-            read_spec(cases[i].spec, &e), cases[i].status, cases[i].sentence);
+            read_spec(cases[i].spec, &e), cases[i].status, cases[i].message);
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The texts of statuses, and the sentence of a thread.
+// The descriptions of statuses, and the message of each thread.
 #include "lac_test.h"
 
 #include <pthread.h>

@@ -11,7 +11,7 @@ static void bad_specs_are_explained(void **state)
     static const struct {
         const char *spec;
         lac_status status;
-        const char *sentence;
+        const char *message;
     } cases[] = {
         {"", LAC_ERR_NOTFOUND,
          "no compressor is named \"\"; `laconic list` shows those there are"},
@@ -36,7 +36,7 @@ static void bad_specs_are_explained(void **state)
         lac_compressor *c = (void *)state; // anything but NULL
         assert_fails(
             lac_compressor_open(&c, cases[i].spec, LAC_FORM_PLAIN),
-            cases[i].status, cases[i].sentence);
+            cases[i].status, cases[i].message);
         assert_null(c);
     }
 }
@@ -220,7 +220,7 @@ static void decode_zeros(
     (void)state;
     (void)in;
     (void)len;
-    memset(x, 0, call->shape.rows * call->shape.cols * sizeof(*x));
+    memset(x, 0, lac_shape_values(call->shape) * sizeof(*x));
 }
 
 static const lac_compressor_ops mine = {
@@ -254,7 +254,7 @@ static void a_caller_may_bring_its_own(void **state)
 static void floats_at_odd_addresses_are_refused(void **state)
 {
     (void)state;
-    static const char sentence[] =
+    static const char message[] =
         "sign: the values of a tensor of 3 x 1 are at an address that is no "
         "multiple of 4, as floats need";
     const lac_key key = {0};
@@ -270,13 +270,13 @@ static void floats_at_odd_addresses_are_refused(void **state)
     assert_fails(
         lac_compressor_encode(
             c, &key, shape, odd, payload, sizeof(payload), &len),
-        LAC_ERR_INVALID, sentence);
+        LAC_ERR_INVALID, message);
     assert_fails(
         lac_compressor_decode(c, &key, shape, payload, len, odd),
-        LAC_ERR_INVALID, sentence);
+        LAC_ERR_INVALID, message);
     assert_fails(
         lac_compressor_decode_add(c, &key, shape, payload, len, 1, odd),
-        LAC_ERR_INVALID, sentence);
+        LAC_ERR_INVALID, message);
     lac_compressor_close(c);
 }
 

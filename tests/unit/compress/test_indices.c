@@ -48,11 +48,11 @@ static size_t pass(const uint32_t *indices, size_t k, size_t n)
 }
 
 static void assert_refused(
-    const uint8_t *in, size_t len, size_t k, size_t n, const char *sentence)
+    const uint8_t *in, size_t len, size_t k, size_t n, const char *message)
 {
     uint32_t indices[16];
     size_t used;
-    assert_fails(get(in, len, k, n, indices, &used), LAC_ERR_CORRUPT, sentence);
+    assert_fails(get(in, len, k, n, indices, &used), LAC_ERR_CORRUPT, message);
 }
 
 static void all_indices_take_no_bytes(void **state)
@@ -190,14 +190,14 @@ static void many_indices_survive(void **state)
                 get(out, len, k, indices[i], back, &used), LAC_ERR_CORRUPT);
         }
         for (size_t cut = 1; cut < len - 2; cut += len / 53) {
-            char sentence[80];
+            char message[80];
             (void)snprintf(
-                sentence, sizeof(sentence),
+                message, sizeof(message),
                 "x: payload ends after %zu indices, expected %zu",
                 whole_codes(indices, b, 8 * (len - 2 - cut)), k);
             assert_fails(
                 get(out, len - cut, k, n, back, &used), LAC_ERR_CORRUPT,
-                sentence);
+                message);
         }
     }
 }

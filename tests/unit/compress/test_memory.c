@@ -91,7 +91,7 @@ static void values_that_are_not_finite_are_written_as_zero(void **state)
 }
 
 // A compressor with a memory of its own that counts how often its values are
-// asked for. It sends nothing, so that the memory only grows.
+// read. It sends nothing, so that the memory only grows.
 static size_t residuals;
 static double stated_growth;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Random-block: where blocks start and wrap, who is told, and its payload.
+// Random-block: where blocks start and wrap, when the start is sent, and its
+// payload.
 #include "random_test.h"
 
 // Each of 10 starts has the probability 1/10.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Random-k: that its choice is uniform, who is told it, and its payload.
+// Random-k: its choice is uniform, when it is sent, and its payload.
 #include "random_test.h"
 
 enum { MOST = 17 };
@@ -127,8 +127,8 @@ static void a_rank_counts_instead_of_the_ratio(void **state)
         4 * 2 * (30 + 20));
 }
 
-// Only who cannot derive the key is told the nonce, and with it can decode
-// with any key.
+// The nonce is sent only if the receiver cannot derive the key. With it, it
+// decodes with any key.
 static void a_worker_tells_its_nonce(void **state)
 {
     (void)state;

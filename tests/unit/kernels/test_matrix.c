@@ -179,7 +179,7 @@ static void products_are_right(void **state)
                 fabs((double)left.wide[c][j] - sum) < 16 * 0x1p-24 * size);
         }
     }
-    for (size_t i = 0; i < shape.rows * shape.cols; i++) {
+    for (size_t i = 0; i < lac_shape_values(shape); i++) {
         double sum = (double)x[i] + (double)update[i];
         for (size_t c = 0; c < 3; c++) {
             sum += (double)0.3f * (double)tall[c][i / shape.cols] *

@@ -132,7 +132,7 @@ static void results_are_right(void **state)
                     6 * s_error * (double)shape.cols + 70 * 0x1p-24 * size);
             }
         }
-        for (size_t i = 0; i < shape.rows * shape.cols; i++) {
+        for (size_t i = 0; i < lac_shape_values(shape); i++) {
             const size_t row = i / shape.cols, col = i % shape.cols;
             const double y =
                 (double)m[i] + (double)g[i] - sum_at(shape, rank, row, col);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Edge lists, from memory and from files, good and hostile.
+// Edge lists, from memory and from files, valid and malformed.
 #include "lac_test.h"
 
 #include <stdio.h>
@@ -15,11 +15,11 @@ static laci_graph parsed(const char *text, uint32_t workers)
     return graph;
 }
 
-static void assert_refused(const char *text, size_t len, const char *sentence)
+static void assert_refused(const char *text, size_t len, const char *message)
 {
     laci_graph graph = {.name = "file", .workers = 8};
     assert_fails(
-        laci_edge_list_parse(text, len, &graph), LAC_ERR_INVALID, sentence);
+        laci_edge_list_parse(text, len, &graph), LAC_ERR_INVALID, message);
     laci_graph_fini(&graph);
 }
 
@@ -148,8 +148,8 @@ static void files_larger_than_a_first_read_are_whole(void **state)
     lac_topology_close(t);
     assert_fails(
         lonely, LAC_ERR_INVALID,
-        "file: the graph is not connected, there is no way from worker 0 to "
-        "worker 30000");
+        "file: the graph is not connected: no path leads from worker 0 to "
+        "worker 30000, expected one");
 }
 
 static void files_that_cannot_be_read_are_refused(void **state)
@@ -170,8 +170,8 @@ static void files_that_cannot_be_read_are_refused(void **state)
         "file: /dev/zero is larger than 268435456 bytes");
     assert_fails(
         lac_topology_open(&t, "file:/dev/null", 2, 1), LAC_ERR_INVALID,
-        "file: the graph is not connected, there is no way from worker 0 to "
-        "worker 1");
+        "file: the graph is not connected: no path leads from worker 0 to "
+        "worker 1, expected one");
 }
 
 int main(void)

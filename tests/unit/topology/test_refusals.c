@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
-// What does not fit, is not connected or does not mix is refused, with one
-// sentence.
+// Networks that do not fit, are not connected or have no spectral gap are
+// refused with a message.
 #include "lac_test.h"
 
 static void assert_refused(
-    const char *spec, uint32_t workers, const char *sentence)
+    const char *spec, uint32_t workers, const char *message)
 {
     lac_topology *t = (void *)1;
     assert_fails(
-        lac_topology_open(&t, spec, workers, 1), LAC_ERR_INVALID, sentence);
+        lac_topology_open(&t, spec, workers, 1), LAC_ERR_INVALID, message);
     assert_null(t);
 }
 
 #define GAP_0                                                                  \
-    ": the gap is 0, for the graph is bipartite and no worker keeps a share "  \
-    "of its own value, expected weights=metropolis"
+    ": the gap is 0, because the graph is bipartite and every self weight is " \
+    "0, expected weights=metropolis"
 
 static void what_does_not_fit_is_refused(void **state)
 {
