@@ -100,7 +100,7 @@ static const lac_param powersgd_params[] = {
 
 // Returns the number of columns of a tensor's factors, 0 for one that is sent
 // uncompressed.
-static size_t rank_of(const powersgd *s, lac_shape shape)
+static size_t powersgd_rank_of(const powersgd *s, lac_shape shape)
 {
     if (shape.rows <= 1 || shape.cols <= 1) {
         return 0;
@@ -117,7 +117,7 @@ static void powersgd_plan(
 {
     const powersgd *const s = state;
     const lac_shape shape = laci_tensor_shape(w, tensor);
-    const size_t rank = rank_of(s, shape);
+    const size_t rank = powersgd_rank_of(s, shape);
     if (rank == 0) {
         return;
     }
@@ -143,7 +143,7 @@ static size_t powersgd_sum_bound(
     const powersgd *const s = state;
     const lac_shape shape = laci_tensor_shape(w, tensor);
     const size_t n = lac_shape_values(shape);
-    const size_t rank = rank_of(s, shape);
+    const size_t rank = powersgd_rank_of(s, shape);
     const size_t larger = shape.rows > shape.cols ? shape.rows : shape.cols;
     const size_t factors = rank * (shape.rows + shape.cols + larger);
     return rank == 0 || (s->start_iteration > 0 && n > factors) ? n : factors;
@@ -404,7 +404,7 @@ static step next_step(const sums *s, const step *before)
     }
     t.rank = round->number < s->settings->start_iteration
                  ? 0
-                 : rank_of(s->settings, t.item->shape);
+                 : powersgd_rank_of(s->settings, t.item->shape);
     return t;
 }
 
@@ -519,7 +519,7 @@ static void powersgd_cost(
     double raw = 0, factors = 0;
     for (size_t t = 0; t < lac_layout_count(w->layout); t++) {
         const lac_shape shape = laci_tensor_shape(w, t);
-        const size_t rank = rank_of(s, shape);
+        const size_t rank = powersgd_rank_of(s, shape);
         raw += rank == 0 ? (double)lac_shape_values(shape) : 0;
         factors += (double)(rank * (shape.rows + shape.cols));
     }

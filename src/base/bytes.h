@@ -27,6 +27,17 @@ static inline uint32_t laci_get_u32(const uint8_t *in)
     return value;
 }
 
+static inline void laci_put_u16(uint8_t *out, uint32_t value)
+{
+    out[0] = (uint8_t)value;
+    out[1] = (uint8_t)(value >> 8);
+}
+
+static inline uint32_t laci_get_u16(const uint8_t *in)
+{
+    return in[0] | (uint32_t)in[1] << 8;
+}
+
 static inline void laci_put_u64(uint8_t *out, uint64_t value)
 {
     laci_put_u32(out, (uint32_t)value);

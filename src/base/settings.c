@@ -68,7 +68,7 @@ static void with_local_point(span value, char *out, size_t size)
     out[used] = '\0';
 }
 
-static bool parse_number(span value, double *out)
+static bool settings_parse_number(span value, double *out)
 {
     if (value.len == 0 || value.len > NUMBER_MAX ||
         strspn(value.text, "+-.0123456789eE") < value.len) {
@@ -128,11 +128,12 @@ static const char *keep_text(const target *to, span value)
     return text;
 }
 
-static bool parse_value(const target *to, const lac_param *param, span value)
+static bool settings_parse_value(
+    const target *to, const lac_param *param, span value)
 {
     double number;
     const bool is_number =
-        parse_number(value, &number) && in_range(param, number);
+        settings_parse_number(value, &number) && in_range(param, number);
     number = is_number ? number : 0;
     const int32_t word = position(
         param->type == LAC_PARAM_BOOL ? "no|yes" : param->choices, '|', value);
@@ -252,8 +253,9 @@ static lac_status read_item(
     }
     *seen |= (uint64_t)1 << index;
     value = without_parentheses(param, value);
-    return parse_value(to, param, value) ? LAC_OK
-                                         : wrong_value(to, param, value);
+    return settings_parse_value(to, param, value)
+               ? LAC_OK
+               : wrong_value(to, param, value);
 }
 
 static lac_status read_items(
@@ -320,7 +322,7 @@ lac_status laci_settings_read(const laci_spec *spec, void *state, char *texts)
     for (size_t i = 0; (param = laci_param_at(spec->plugin, i)) != NULL; i++) {
         const span default_value = {
             param->default_value, strlen(param->default_value)};
-        if (!parse_value(&to, param, default_value)) {
+        if (!settings_parse_value(&to, param, default_value)) {
             return wrong_value(&to, param, default_value);
         }
     }

@@ -45,17 +45,6 @@ enum {
 
 static const uint8_t magic[4] = {'L', 'A', 'C', 'F'};
 
-static void put_u16(uint8_t *out, uint16_t value)
-{
-    out[0] = (uint8_t)value;
-    out[1] = (uint8_t)(value >> 8);
-}
-
-static uint16_t get_u16(const uint8_t *in)
-{
-    return (uint16_t)(in[0] | in[1] << 8);
-}
-
 static uint32_t header_hash(const uint8_t *message)
 {
     return (uint32_t)XXH3_64bits(message, HEADER_HASH_AT);
@@ -64,8 +53,8 @@ static uint32_t header_hash(const uint8_t *message)
 void laci_frame_write(const laci_frame *frame, uint8_t *message, size_t len)
 {
     memcpy(message, magic, sizeof(magic));
-    put_u16(message + VERSION_AT, LACI_FRAME_VERSION);
-    put_u16(message + STEP_AT, frame->step);
+    laci_put_u16(message + VERSION_AT, LACI_FRAME_VERSION);
+    laci_put_u16(message + STEP_AT, frame->step);
     laci_put_u64(message + SESSION_AT, frame->session);
     laci_put_u64(message + IDENTITY_AT, frame->identity);
     laci_put_u64(message + ROUND_AT, frame->round);
@@ -96,11 +85,11 @@ static lac_status check_header(
             sender, message[0], message[1], message[2], message[3], magic[0],
             magic[1], magic[2], magic[3]);
     }
-    if (get_u16(message + VERSION_AT) != LACI_FRAME_VERSION) {
+    if (laci_get_u16(message + VERSION_AT) != LACI_FRAME_VERSION) {
         return lac_fail(
             LAC_ERR_PEER,
-            "frame from worker %" PRIu32 ": version is %d, expected %d", sender,
-            get_u16(message + VERSION_AT), LACI_FRAME_VERSION);
+            "frame from worker %" PRIu32 ": version is %u, expected %d", sender,
+            laci_get_u16(message + VERSION_AT), LACI_FRAME_VERSION);
     }
     if (laci_get_u32(message + HEADER_HASH_AT) != header_hash(message)) {
         return lac_fail(
@@ -159,7 +148,7 @@ static lac_status check_exchange(
     const uint32_t receiver = laci_get_u32(message + RECEIVER_AT);
     const uint64_t round = laci_get_u64(message + ROUND_AT);
     const uint32_t phase = laci_get_u32(message + PHASE_AT);
-    const uint16_t step = get_u16(message + STEP_AT);
+    const uint32_t step = laci_get_u16(message + STEP_AT);
     if (sender != expected->sender) {
         return differs(from, "sender", sender, expected->sender);
     }

@@ -54,7 +54,7 @@ static const lac_param params[] = {
 };
 
 // The rank to use, 0 for a tensor that is sent unchanged.
-static size_t rank_of(const void *state, lac_shape shape)
+static size_t low_rank_rank_of(const void *state, lac_shape shape)
 {
     const low_rank_state *const s = state;
     size_t rank = s->rank < shape.rows ? s->rank : shape.rows;
@@ -65,7 +65,7 @@ static size_t rank_of(const void *state, lac_shape shape)
 
 static size_t floats_of(const void *state, lac_shape shape)
 {
-    const size_t rank = rank_of(state, shape);
+    const size_t rank = low_rank_rank_of(state, shape);
     return rank == 0 ? lac_shape_values(shape)
                      : rank * (shape.rows + shape.cols);
 }
@@ -77,14 +77,15 @@ static size_t low_rank_bound(const void *state, lac_shape shape)
 
 static size_t low_rank_scratch(const void *state, lac_shape shape)
 {
-    return rank_of(state, shape) == 0 ? 0 : low_rank_bound(state, shape);
+    return low_rank_rank_of(state, shape) == 0 ? 0
+                                               : low_rank_bound(state, shape);
 }
 
 static lac_guarantee low_rank_guarantee(
     const void *state, lac_shape shape, lac_form form)
 {
     (void)form;
-    const size_t rank = rank_of(state, shape);
+    const size_t rank = low_rank_rank_of(state, shape);
     if (rank == 0) {
         return (lac_guarantee){.unbiased = true, .error = 0};
     }
@@ -97,7 +98,7 @@ static lac_guarantee low_rank_guarantee(
 // The factors of a tensor, in the scratch of a call.
 static laci_factors low_rank_factors(const void *state, const lac_call *call)
 {
-    const size_t rank = rank_of(state, call->shape);
+    const size_t rank = low_rank_rank_of(state, call->shape);
     float *const p = call->scratch;
     return (laci_factors){
         .shape = call->shape,
@@ -121,7 +122,7 @@ static size_t low_rank_encode(
 {
     const low_rank_state *const s = state;
     const size_t floats = floats_of(state, call->shape);
-    if (rank_of(state, call->shape) == 0) {
+    if (low_rank_rank_of(state, call->shape) == 0) {
         laci_put_floats(out, x, floats);
     } else {
         const laci_factors f = low_rank_factors(state, call);
@@ -146,7 +147,7 @@ static void low_rank_decode(
 {
     (void)len;
     const size_t floats = floats_of(state, call->shape);
-    if (rank_of(state, call->shape) == 0) {
+    if (low_rank_rank_of(state, call->shape) == 0) {
         laci_get_floats(in, x, floats);
         return;
     }
@@ -161,7 +162,7 @@ static void low_rank_decode_add(
 {
     (void)len;
     const size_t floats = floats_of(state, call->shape);
-    if (rank_of(state, call->shape) == 0) {
+    if (low_rank_rank_of(state, call->shape) == 0) {
         call->kernels->vector->add_payload(a, in, y, floats);
         return;
     }
@@ -175,7 +176,7 @@ static bool low_rank_finite(
 {
     (void)len;
     const size_t floats = floats_of(state, call->shape);
-    if (rank_of(state, call->shape) == 0) {
+    if (low_rank_rank_of(state, call->shape) == 0) {
         return call->kernels->vector->max_payload(in, floats) <
                LACI_INFINITY_BITS;
     }
@@ -190,7 +191,7 @@ static double low_rank_growth(const void *state, lac_shape shape, lac_form form)
 {
     (void)form;
     const double n = (double)lac_shape_values(shape);
-    return rank_of(state, shape) == 0 ? 1 : 2 * sqrt(n);
+    return low_rank_rank_of(state, shape) == 0 ? 1 : 2 * sqrt(n);
 }
 
 // A product with the matrix sums up to n values times deviates, which are below
@@ -198,7 +199,7 @@ static double low_rank_growth(const void *state, lac_shape shape, lac_form form)
 static float low_rank_largest(const void *state, lac_shape shape)
 {
     const float n = (float)lac_shape_values(shape);
-    return rank_of(state, shape) == 0 ? FLT_MAX : FLT_MAX / (8 * n);
+    return low_rank_rank_of(state, shape) == 0 ? FLT_MAX : FLT_MAX / (8 * n);
 }
 
 const lac_compressor_ops laci_low_rank_ops = {

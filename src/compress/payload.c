@@ -157,7 +157,8 @@ bool laci_payload_finite(
         lac_shape_values(call->shape));
 }
 
-static bool overlap(const void *a, size_t a_size, const void *b, size_t b_size)
+static bool payload_overlap(
+    const void *a, size_t a_size, const void *b, size_t b_size)
 {
     const uintptr_t at = (uintptr_t)a, bt = (uintptr_t)b;
     return at < bt ? bt - at < a_size : at - bt < b_size;
@@ -209,7 +210,7 @@ static lac_status check_arrays(
             c->name, shape.rows, shape.cols, alignof(float));
     }
     const size_t size = lac_shape_values(shape) * sizeof(float);
-    if (overlap(values, size, bytes, len)) {
+    if (payload_overlap(values, size, bytes, len)) {
         return lac_fail(
             LAC_ERR_INVALID,
             "%s: the values and the payload of a tensor of %zu x %zu overlap",

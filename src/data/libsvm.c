@@ -57,7 +57,7 @@ static void next_line(cursor *c)
 
 // Reads a finite number that ends before a blank, a colon or the end of the
 // line.
-static bool parse_number(cursor *c, double *out)
+static bool libsvm_parse_number(cursor *c, double *out)
 {
     char text[NUMBER_MAX + 1];
     size_t len = 0;
@@ -73,17 +73,18 @@ static bool parse_number(cursor *c, double *out)
     return len > 0 && end == text + len && isfinite(*out);
 }
 
-static lac_status parse_value(cursor *c, data_table *t)
+static lac_status libsvm_parse_value(cursor *c, data_table *t)
 {
     double index = 0, value = 0;
     c->word = c->at;
-    if (!parse_number(c, &index) || index < 1 || index > DATA_TABLE_WIDTH_MAX ||
-        index != floor(index) || c->at == c->end || *c->at != ':') {
+    if (!libsvm_parse_number(c, &index) || index < 1 ||
+        index > DATA_TABLE_WIDTH_MAX || index != floor(index) ||
+        c->at == c->end || *c->at != ':') {
         return fail_at_word(c, "index:value with an index from 1 to 16777216");
     }
     c->at++;
     const uint32_t column = (uint32_t)index - 1;
-    if (!parse_number(c, &value) || !isfinite((float)value)) {
+    if (!libsvm_parse_number(c, &value) || !isfinite((float)value)) {
         return fail_at_word(c, "a finite number after the colon");
     }
     if (t->values > t->start[t->count] && t->column[t->values - 1] >= column) {
@@ -102,12 +103,12 @@ static lac_status parse_line(cursor *c, data_table *t)
         return LAC_OK;
     }
     c->word = c->at;
-    if (!parse_number(c, &t->label[t->count])) {
+    if (!libsvm_parse_number(c, &t->label[t->count])) {
         return fail_at_word(c, "a number as label");
     }
     t->start[t->count] = t->values;
     for (skip_blanks(c); !at_line_end(c); skip_blanks(c)) {
-        LAC_TRY(parse_value(c, t));
+        LAC_TRY(libsvm_parse_value(c, t));
     }
     t->count++;
     t->start[t->count] = t->values;

@@ -14,17 +14,6 @@
 #define HALF_REBIAS    0x38000000u // 127 - 15 exponents
 #define HALF_SHIFT     13
 
-static inline void put_u16(uint8_t *out, uint32_t value)
-{
-    out[0] = (uint8_t)value;
-    out[1] = (uint8_t)(value >> 8);
-}
-
-static inline uint32_t get_u16(const uint8_t *in)
-{
-    return in[0] | (uint32_t)in[1] << 8;
-}
-
 // Drops `shift` bits, to nearest, ties to even.
 static inline uint32_t round_off(uint32_t value, uint32_t shift)
 {
@@ -84,21 +73,21 @@ static float half_value(uint32_t half)
 static void half_encode(const float *x, uint8_t *out, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        put_u16(out + 2 * i, half_of(x[i]));
+        laci_put_u16(out + 2 * i, half_of(x[i]));
     }
 }
 
 static void half_decode(const uint8_t *in, float *x, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        x[i] = half_value(get_u16(in + 2 * i));
+        x[i] = half_value(laci_get_u16(in + 2 * i));
     }
 }
 
 static void half_decode_add(const uint8_t *in, float a, float *y, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        y[i] += a * half_value(get_u16(in + 2 * i));
+        y[i] += a * half_value(laci_get_u16(in + 2 * i));
     }
 }
 
@@ -121,42 +110,42 @@ static uint32_t bfloat16_of(float x)
 static void bfloat16_encode(const float *x, uint8_t *out, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        put_u16(out + 2 * i, bfloat16_of(x[i]));
+        laci_put_u16(out + 2 * i, bfloat16_of(x[i]));
     }
 }
 
 static void bfloat16_decode(const uint8_t *in, float *x, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        x[i] = laci_float_of(get_u16(in + 2 * i) << 16);
+        x[i] = laci_float_of(laci_get_u16(in + 2 * i) << 16);
     }
 }
 
 static void bfloat16_decode_add(const uint8_t *in, float a, float *y, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        y[i] += a * laci_float_of(get_u16(in + 2 * i) << 16);
+        y[i] += a * laci_float_of(laci_get_u16(in + 2 * i) << 16);
     }
 }
 
 // Whether no value has all the bits of the exponent field.
-static bool all_finite(uint16_t exponent, const uint8_t *in, size_t n)
+static bool convert_all_finite(uint16_t exponent, const uint8_t *in, size_t n)
 {
     bool finite = true;
     for (size_t i = 0; i < n; i++) {
-        finite &= (get_u16(in + 2 * i) & exponent) != exponent;
+        finite &= (laci_get_u16(in + 2 * i) & exponent) != exponent;
     }
     return finite;
 }
 
 static bool half_finite(const uint8_t *in, size_t n)
 {
-    return all_finite(LACI_HALF_EXPONENT, in, n);
+    return convert_all_finite(LACI_HALF_EXPONENT, in, n);
 }
 
 static bool bfloat16_finite(const uint8_t *in, size_t n)
 {
-    return all_finite(LACI_BFLOAT16_EXPONENT, in, n);
+    return convert_all_finite(LACI_BFLOAT16_EXPONENT, in, n);
 }
 
 const laci_convert_kernels laci_convert_portable = {

@@ -18,7 +18,7 @@ static inline __m256 infinite(__m256 x)
 
 // The instruction turns values beyond the range into infinities, so they are
 // clamped first. A minimum with NaN is its second argument.
-static inline __m128i half_of(__m256 x)
+static inline __m128i avx2_half_of(__m256 x)
 {
     const __m256 most = _mm256_set1_ps(65504.0f);
     const __m256 least = _mm256_set1_ps(-65504.0f);
@@ -27,14 +27,14 @@ static inline __m128i half_of(__m256 x)
         _mm256_blendv_ps(inside, x, infinite(x)), _MM_FROUND_TO_NEAREST_INT);
 }
 
-static void half_encode(const float *x, uint8_t *out, size_t n)
+static void avx2_half_encode(const float *x, uint8_t *out, size_t n)
 {
     size_t i = 0;
     for (; i + BLOCK <= n; i += BLOCK) {
         laci_prefetch(x + i);
         for (size_t j = i; j < i + BLOCK; j += 8) {
             _mm_storeu_si128(
-                (void *)(out + 2 * j), half_of(_mm256_loadu_ps(x + j)));
+                (void *)(out + 2 * j), avx2_half_of(_mm256_loadu_ps(x + j)));
         }
     }
     laci_convert_portable.half.encode(x + i, out + 2 * i, n - i);
@@ -58,7 +58,7 @@ static inline void convert_add_to(float *y, __m256 a, __m256 values)
         y, _mm256_add_ps(_mm256_loadu_ps(y), _mm256_mul_ps(a, values)));
 }
 
-static void half_decode(const uint8_t *in, float *x, size_t n)
+static void avx2_half_decode(const uint8_t *in, float *x, size_t n)
 {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
@@ -67,7 +67,7 @@ static void half_decode(const uint8_t *in, float *x, size_t n)
     laci_convert_portable.half.decode(in + 2 * i, x + i, n - i);
 }
 
-static void half_decode_add(const uint8_t *in, float a, float *y, size_t n)
+static void avx2_half_decode_add(const uint8_t *in, float a, float *y, size_t n)
 {
     const __m256 factor = _mm256_set1_ps(a);
     size_t i = 0;
@@ -91,7 +91,7 @@ static inline bool convert_has_top(__m256i low, __m256i high)
 }
 
 // The upper halves of eight floats, rounded, in the lower halves of the lanes.
-static inline __m256i bfloat16_of(__m256i v)
+static inline __m256i avx2_bfloat16_of(__m256i v)
 {
     const __m256i odd =
         _mm256_and_si256(_mm256_srli_epi32(v, 16), _mm256_set1_epi32(1));
@@ -109,12 +109,12 @@ static inline void store_bfloat16(const float *x, uint8_t *out)
         return;
     }
     const __m256i packed =
-        _mm256_packus_epi32(bfloat16_of(low), bfloat16_of(high));
+        _mm256_packus_epi32(avx2_bfloat16_of(low), avx2_bfloat16_of(high));
     _mm256_storeu_si256(
         (void *)out, _mm256_permute4x64_epi64(packed, _MM_SHUFFLE(3, 1, 2, 0)));
 }
 
-static void bfloat16_encode(const float *x, uint8_t *out, size_t n)
+static void avx2_bfloat16_encode(const float *x, uint8_t *out, size_t n)
 {
     size_t i = 0;
     for (; i + BLOCK <= n; i += BLOCK) {
@@ -125,7 +125,7 @@ static void bfloat16_encode(const float *x, uint8_t *out, size_t n)
     laci_convert_portable.bfloat16.encode(x + i, out + 2 * i, n - i);
 }
 
-static void bfloat16_decode(const uint8_t *in, float *x, size_t n)
+static void avx2_bfloat16_decode(const uint8_t *in, float *x, size_t n)
 {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
@@ -134,7 +134,8 @@ static void bfloat16_decode(const uint8_t *in, float *x, size_t n)
     laci_convert_portable.bfloat16.decode(in + 2 * i, x + i, n - i);
 }
 
-static void bfloat16_decode_add(const uint8_t *in, float a, float *y, size_t n)
+static void avx2_bfloat16_decode_add(
+    const uint8_t *in, float a, float *y, size_t n)
 {
     const __m256 factor = _mm256_set1_ps(a);
     size_t i = 0;
@@ -149,7 +150,7 @@ static void bfloat16_decode_add(const uint8_t *in, float a, float *y, size_t n)
 
 // Whether no value of the first *done_out has all the bits of the exponent
 // field. The rest is left to the portable kernels.
-static inline bool all_finite(
+static inline bool avx2_all_finite(
     uint16_t exponent, const uint8_t *in, size_t n, size_t *done_out)
 {
     const __m256i mask = _mm256_set1_epi16((short)exponent);
@@ -164,23 +165,25 @@ static inline bool all_finite(
     return _mm256_testz_si256(found, found) != 0;
 }
 
-static bool half_finite(const uint8_t *in, size_t n)
+static bool avx2_half_finite(const uint8_t *in, size_t n)
 {
     size_t done;
-    return all_finite(LACI_HALF_EXPONENT, in, n, &done) &&
+    return avx2_all_finite(LACI_HALF_EXPONENT, in, n, &done) &&
            laci_convert_portable.half.finite(in + 2 * done, n - done);
 }
 
-static bool bfloat16_finite(const uint8_t *in, size_t n)
+static bool avx2_bfloat16_finite(const uint8_t *in, size_t n)
 {
     size_t done;
-    return all_finite(LACI_BFLOAT16_EXPONENT, in, n, &done) &&
+    return avx2_all_finite(LACI_BFLOAT16_EXPONENT, in, n, &done) &&
            laci_convert_portable.bfloat16.finite(in + 2 * done, n - done);
 }
 
 const laci_convert_kernels laci_convert_avx2 = {
-    .half = {half_encode, half_decode, half_decode_add, half_finite},
+    .half =
+        {avx2_half_encode, avx2_half_decode, avx2_half_decode_add,
+         avx2_half_finite},
     .bfloat16 =
-        {bfloat16_encode, bfloat16_decode, bfloat16_decode_add,
-         bfloat16_finite},
+        {avx2_bfloat16_encode, avx2_bfloat16_decode, avx2_bfloat16_decode_add,
+         avx2_bfloat16_finite},
 };

@@ -70,7 +70,7 @@ static float uniform_value(const laci_dither *d, float step, uint32_t code)
     return with_sign(d, code, (float)level_of(d, code) * step);
 }
 
-static float step_of(const laci_dither *d)
+static float dither_step_of(const laci_dither *d)
 {
     return d->norm / (float)d->levels;
 }
@@ -79,7 +79,7 @@ static void bytes_decode(
     const laci_dither *d, const void *codes, size_t n, float *x)
 {
     const uint8_t *const in = codes;
-    const float step = step_of(d);
+    const float step = dither_step_of(d);
     for (size_t i = 0; i < n; i++) {
         x[i] = uniform_value(d, step, in[i]);
     }
@@ -89,7 +89,7 @@ static void bytes_decode_add(
     const laci_dither *d, const void *codes, size_t n, float a, float *y)
 {
     const uint8_t *const in = codes;
-    const float step = step_of(d);
+    const float step = dither_step_of(d);
     for (size_t i = 0; i < n; i++) {
         y[i] += a * uniform_value(d, step, in[i]);
     }
@@ -99,7 +99,7 @@ static void words_decode(
     const laci_dither *d, const void *codes, size_t n, float *x)
 {
     const uint32_t *const in = codes;
-    const float step = step_of(d);
+    const float step = dither_step_of(d);
     for (size_t i = 0; i < n; i++) {
         x[i] = uniform_value(d, step, in[i]);
     }
@@ -109,7 +109,7 @@ static void words_decode_add(
     const laci_dither *d, const void *codes, size_t n, float a, float *y)
 {
     const uint32_t *const in = codes;
-    const float step = step_of(d);
+    const float step = dither_step_of(d);
     for (size_t i = 0; i < n; i++) {
         y[i] += a * uniform_value(d, step, in[i]);
     }

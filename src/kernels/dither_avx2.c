@@ -114,7 +114,7 @@ static size_t bytes_pairs(
     return i;
 }
 
-static void bytes_encode(
+static void avx2_bytes_encode(
     const laci_dither *d, const float *x, size_t n, uint32_t first, void *codes)
 {
     encoder e = encoder_of(d, (float)d->levels / d->norm * 0x1p16f);
@@ -169,7 +169,7 @@ static inline void words_block(
     _mm256_storeu_si256((void *)(out + 8), words_half(e, x + 8, high));
 }
 
-static void words_encode(
+static void avx2_words_encode(
     const laci_dither *d, const float *x, size_t n, uint32_t first, void *codes)
 {
     encoder e = encoder_of(d, (float)d->levels / d->norm);
@@ -219,7 +219,8 @@ static inline __m256i dither_load_bytes(const uint8_t *in)
     return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)in));
 }
 
-static inline __m256 with_sign(const decoder *e, __m256i codes, __m256 values)
+static inline __m256 avx2_with_sign(
+    const decoder *e, __m256i codes, __m256 values)
 {
     const __m256i sign = _mm256_and_si256(
         _mm256_sll_epi32(codes, e->sign_shift),
@@ -230,7 +231,7 @@ static inline __m256 with_sign(const decoder *e, __m256i codes, __m256 values)
 static inline __m256 uniform_values(const decoder *e, __m256i codes)
 {
     const __m256i level = _mm256_and_si256(codes, e->level_mask);
-    return with_sign(
+    return avx2_with_sign(
         e, codes, _mm256_mul_ps(_mm256_cvtepi32_ps(level), e->unit));
 }
 
@@ -241,7 +242,7 @@ static inline __m256 natural_values(const decoder *e, __m256i codes)
         _mm256_slli_epi32(_mm256_add_epi32(level, e->exponent), MANTISSA_BITS);
     const __m256i zero = _mm256_cmpeq_epi32(level, _mm256_setzero_si256());
     const __m256 factor = _mm256_castsi256_ps(_mm256_andnot_si256(zero, power));
-    return with_sign(e, codes, _mm256_mul_ps(factor, e->unit));
+    return avx2_with_sign(e, codes, _mm256_mul_ps(factor, e->unit));
 }
 
 static inline void dither_add_to(float *y, __m256 a, __m256 values)
@@ -251,7 +252,7 @@ static inline void dither_add_to(float *y, __m256 a, __m256 values)
         y, _mm256_add_ps(_mm256_loadu_ps(y), _mm256_mul_ps(a, values)));
 }
 
-static void bytes_decode(
+static void avx2_bytes_decode(
     const laci_dither *d, const void *codes, size_t n, float *x)
 {
     const uint8_t *const in = codes;
@@ -263,7 +264,7 @@ static void bytes_decode(
     laci_dither_portable.bytes.decode(d, in + i, n - i, x + i);
 }
 
-static void bytes_decode_add(
+static void avx2_bytes_decode_add(
     const laci_dither *d, const void *codes, size_t n, float a, float *y)
 {
     const uint8_t *const in = codes;
@@ -277,7 +278,7 @@ static void bytes_decode_add(
     laci_dither_portable.bytes.decode_add(d, in + i, n - i, a, y + i);
 }
 
-static void words_decode(
+static void avx2_words_decode(
     const laci_dither *d, const void *codes, size_t n, float *x)
 {
     const uint32_t *const in = codes;
@@ -290,7 +291,7 @@ static void words_decode(
     laci_dither_portable.words.decode(d, in + i, n - i, x + i);
 }
 
-static void words_decode_add(
+static void avx2_words_decode_add(
     const laci_dither *d, const void *codes, size_t n, float a, float *y)
 {
     const uint32_t *const in = codes;
@@ -328,7 +329,7 @@ static inline __m256i natural_levels(
         _mm256_blend_epi16(low, high, 0xaa), _mm256_set1_epi16(EXPONENT_BIAS));
 }
 
-static void powers_encode(
+static void avx2_powers_encode(
     const laci_dither *d, const float *x, size_t n, uint32_t first, void *codes)
 {
     uint8_t *const out = codes;
@@ -353,7 +354,7 @@ static void powers_encode(
         d, x + i, n - i, first + (uint32_t)i, out + i);
 }
 
-static void powers_decode(
+static void avx2_powers_decode(
     const laci_dither *d, const void *codes, size_t n, float *x)
 {
     const uint8_t *const in = codes;
@@ -365,7 +366,7 @@ static void powers_decode(
     laci_dither_portable.natural.decode(d, in + i, n - i, x + i);
 }
 
-static void powers_decode_add(
+static void avx2_powers_decode_add(
     const laci_dither *d, const void *codes, size_t n, float a, float *y)
 {
     const uint8_t *const in = codes;
@@ -380,7 +381,7 @@ static void powers_decode_add(
 }
 
 const laci_dither_kernels laci_dither_avx2 = {
-    .bytes = {bytes_encode, bytes_decode, bytes_decode_add},
-    .words = {words_encode, words_decode, words_decode_add},
-    .natural = {powers_encode, powers_decode, powers_decode_add},
+    .bytes = {avx2_bytes_encode, avx2_bytes_decode, avx2_bytes_decode_add},
+    .words = {avx2_words_encode, avx2_words_decode, avx2_words_decode_add},
+    .natural = {avx2_powers_encode, avx2_powers_decode, avx2_powers_decode_add},
 };

@@ -4,7 +4,7 @@
 
 #include <immintrin.h>
 
-static void scale(float a, const float *x, float *y, size_t n)
+static void avx2_scale(float a, const float *x, float *y, size_t n)
 {
     const __m256 factor = _mm256_set1_ps(a);
     size_t i = 0;
@@ -14,7 +14,7 @@ static void scale(float a, const float *x, float *y, size_t n)
     laci_gossip_portable.scale(a, x + i, y + i, n - i);
 }
 
-static void subtract(const float *x, const float *y, float *z, size_t n)
+static void avx2_subtract(const float *x, const float *y, float *z, size_t n)
 {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
@@ -25,7 +25,8 @@ static void subtract(const float *x, const float *y, float *z, size_t n)
     laci_gossip_portable.subtract(x + i, y + i, z + i, n - i);
 }
 
-static void apply(const float *x, const float *update, float *out, size_t n)
+static void avx2_apply(
+    const float *x, const float *update, float *out, size_t n)
 {
     if (update == NULL) {
         laci_gossip_portable.apply(x, NULL, out, n);
@@ -40,7 +41,7 @@ static void apply(const float *x, const float *update, float *out, size_t n)
     laci_gossip_portable.apply(x + i, update + i, out + i, n - i);
 }
 
-static void pull(
+static void avx2_pull(
     float a, const float *d, const float *x, const float *update, float *out,
     size_t n)
 {
@@ -59,7 +60,7 @@ static void pull(
         a, d + i, x + i, update == NULL ? NULL : update + i, out + i, n - i);
 }
 
-static void combine(
+static void avx2_combine(
     float a, const float *x, float b, const float *y, float *z, size_t n)
 {
     const __m256 left = _mm256_set1_ps(a), right = _mm256_set1_ps(b);
@@ -74,9 +75,9 @@ static void combine(
 }
 
 const laci_gossip_kernels laci_gossip_avx2 = {
-    .scale = scale,
-    .subtract = subtract,
-    .apply = apply,
-    .pull = pull,
-    .combine = combine,
+    .scale = avx2_scale,
+    .subtract = avx2_subtract,
+    .apply = avx2_apply,
+    .pull = avx2_pull,
+    .combine = avx2_combine,
 };

@@ -118,7 +118,7 @@ SPECIALISED void matrix_dots(
     }
 }
 
-static void matrix_multiply(
+static void avx2_matrix_multiply(
     const float *x, lac_shape shape, const laci_column *columns, size_t count)
 {
     size_t i = 0;
@@ -197,7 +197,7 @@ SPECIALISED void multiply_tile(
     }
 }
 
-static void matrix_multiply_transposed(
+static void avx2_matrix_multiply_transposed(
     const float *x, lac_shape shape, const laci_column *columns, size_t count)
 {
     const size_t rows = shape.rows, cols = shape.cols;
@@ -274,7 +274,7 @@ static void add_some_terms(
     }
 }
 
-static void add_outer(
+static void avx2_add_outer(
     const float *x, lac_shape shape, const laci_outer *terms, size_t count,
     const float *update, float *y)
 {
@@ -294,7 +294,7 @@ static void add_outer(
 }
 
 const laci_matrix_kernels laci_matrix_avx2 = {
-    .multiply = matrix_multiply,
-    .multiply_transposed = matrix_multiply_transposed,
-    .add_outer = add_outer,
+    .multiply = avx2_matrix_multiply,
+    .multiply_transposed = avx2_matrix_multiply_transposed,
+    .add_outer = avx2_add_outer,
 };

@@ -70,7 +70,7 @@ static inline bool fields_has_top(__m256i fields)
                _mm256_cmpeq_epi8(fields, _mm256_set1_epi8(-1))) != 0;
 }
 
-static void fields_encode(
+static void avx2_fields_encode(
     const laci_stream *stream, uint32_t first, const float *x, size_t n,
     uint8_t *exponents, uint8_t *signs)
 {
@@ -121,7 +121,7 @@ static inline __m256i fields_load_signs(const uint8_t *signs)
     return _mm256_set1_epi32(bits);
 }
 
-static void fields_decode(
+static void avx2_fields_decode(
     const uint8_t *exponents, const uint8_t *signs, float *x, size_t n)
 {
     size_t i = 0;
@@ -141,7 +141,7 @@ static inline void fields_add_to(float *y, __m256 a, __m256 values)
         y, _mm256_add_ps(_mm256_loadu_ps(y), _mm256_mul_ps(a, values)));
 }
 
-static void fields_decode_add(
+static void avx2_fields_decode_add(
     const uint8_t *exponents, const uint8_t *signs, float a, float *y, size_t n)
 {
     const __m256 factor = _mm256_set1_ps(a);
@@ -190,7 +190,7 @@ static inline __m256i codes_of(__m256i fields, uint32_t top)
 // A value just below the window may seem to round up to its least level, so
 // both codes 0 and 1 are looked at again. Zeros are common, other values below
 // a window are not.
-static void encode_window(
+static void avx2_encode_window(
     const laci_stream *stream, uint32_t first, uint32_t top, const float *x,
     size_t n, uint8_t *codes)
 {
@@ -233,7 +233,7 @@ static inline __m256 values_in(__m256i base, const uint8_t *codes)
         _mm256_and_si256(sign, _mm256_set1_epi32(INT32_MIN))));
 }
 
-static void decode_window(
+static void avx2_decode_window(
     uint32_t top, const uint8_t *codes, float *x, size_t n)
 {
     const __m256i base = _mm256_set1_epi32((int)top - LACI_NATURAL_WINDOW);
@@ -244,7 +244,7 @@ static void decode_window(
     laci_natural_portable.decode_window(top, codes + i, x + i, n - i);
 }
 
-static void decode_window_add(
+static void avx2_decode_window_add(
     uint32_t top, const uint8_t *codes, float a, float *y, size_t n)
 {
     const __m256i base = _mm256_set1_epi32((int)top - LACI_NATURAL_WINDOW);
@@ -260,7 +260,7 @@ static void decode_window_add(
 }
 
 // A code less one: zero, which does not count, becomes the largest byte.
-static uint32_t least_code(const uint8_t *codes, size_t n)
+static uint32_t avx2_least_code(const uint8_t *codes, size_t n)
 {
     const __m256i one = _mm256_set1_epi8(1);
     __m256i least = _mm256_set1_epi8(-1);
@@ -282,11 +282,11 @@ static uint32_t least_code(const uint8_t *codes, size_t n)
 }
 
 const laci_natural_kernels laci_natural_avx2 = {
-    .encode = fields_encode,
-    .decode = fields_decode,
-    .decode_add = fields_decode_add,
-    .encode_window = encode_window,
-    .decode_window = decode_window,
-    .decode_window_add = decode_window_add,
-    .least_code = least_code,
+    .encode = avx2_fields_encode,
+    .decode = avx2_fields_decode,
+    .decode_add = avx2_fields_decode_add,
+    .encode_window = avx2_encode_window,
+    .decode_window = avx2_decode_window,
+    .decode_window_add = avx2_decode_window_add,
+    .least_code = avx2_least_code,
 };

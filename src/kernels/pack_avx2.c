@@ -33,7 +33,7 @@ static size_t movable(size_t n, unsigned bits)
     return groups < kept ? 0 : 8 * (groups - kept + 1);
 }
 
-static void pack_bytes(
+static void avx2_pack_bytes(
     unsigned bits, const uint8_t *codes, size_t n, uint8_t *out)
 {
     const uint64_t mask = UINT64_C(0x0101010101010101) * ((1u << bits) - 1);
@@ -45,7 +45,7 @@ static void pack_bytes(
         bits, codes + stop, n - stop, out + stop / 8 * bits);
 }
 
-static void unpack_bytes(
+static void avx2_unpack_bytes(
     unsigned bits, const uint8_t *in, size_t n, uint8_t *codes)
 {
     const uint64_t mask = UINT64_C(0x0101010101010101) * ((1u << bits) - 1);
@@ -70,7 +70,7 @@ static inline unsigned pair_shift(size_t k, unsigned bits)
 
 // A pair has at most 34 bits, which with the up to 7 bits before it fit in 64.
 // The bits that are shared with the pair before are written once more.
-static void pack_words(
+static void avx2_pack_words(
     unsigned bits, const uint32_t *codes, size_t n, uint8_t *out)
 {
     const uint64_t mask = UINT64_C(0x0000000100000001) * ((1u << bits) - 1);
@@ -91,7 +91,7 @@ static void pack_words(
     laci_pack_portable.pack_words(bits, codes + stop, n - stop, out);
 }
 
-static void unpack_words(
+static void avx2_unpack_words(
     unsigned bits, const uint8_t *in, size_t n, uint32_t *codes)
 {
     const uint64_t mask = UINT64_C(0x0000000100000001) * ((1u << bits) - 1);
@@ -162,7 +162,7 @@ static inline void pack_put(laci_bit_writer *w, uint64_t bits, unsigned len)
 }
 
 // The last 64 codes take at least 8 bytes, so that writing 8 bytes is safe.
-static void pack_gaps(
+static void avx2_pack_gaps(
     unsigned b, const uint32_t *indices, size_t k, uint8_t *out)
 {
     laci_bit_writer w = {out, 0, 0};
@@ -191,16 +191,16 @@ static void pack_gaps(
 }
 
 // The compiler vectorises the sum.
-static uint32_t gaps_zeros(unsigned b, const uint32_t *indices, size_t k)
+static uint32_t avx2_gaps_zeros(unsigned b, const uint32_t *indices, size_t k)
 {
     return laci_gaps_sum(b, indices, k);
 }
 
 const laci_pack_kernels laci_pack_avx2 = {
-    .pack_bytes = pack_bytes,
-    .unpack_bytes = unpack_bytes,
-    .pack_words = pack_words,
-    .unpack_words = unpack_words,
-    .pack_gaps = pack_gaps,
-    .gaps_zeros = gaps_zeros,
+    .pack_bytes = avx2_pack_bytes,
+    .unpack_bytes = avx2_unpack_bytes,
+    .pack_words = avx2_pack_words,
+    .unpack_words = avx2_unpack_words,
+    .pack_gaps = avx2_pack_gaps,
+    .gaps_zeros = avx2_gaps_zeros,
 };

@@ -167,7 +167,7 @@ SPECIALISED void multiply_narrow(
 }
 
 // Values [first, first + n) of row i of S.
-static void sum_row(
+static void avx2_sum_row(
     const laci_powersgd_sum *x, size_t i, size_t first, size_t n)
 {
     const size_t rows = x->shape.rows, cols = x->shape.cols;
@@ -200,10 +200,10 @@ static void sum_row(
     }
 }
 
-static void powersgd_sum(const laci_powersgd_sum *x)
+static void avx2_powersgd_sum(const laci_powersgd_sum *x)
 {
     for (size_t i = 0; i < x->shape.rows; i++) {
-        sum_row(x, i, 0, x->shape.cols);
+        avx2_sum_row(x, i, 0, x->shape.cols);
     }
 }
 
@@ -242,7 +242,7 @@ static void multiply_wide(
             const float *const row = x->s + i * cols + first;
             const float *const from = in + first;
             size_t c = 0;
-            sum_row(x, i, first, n);
+            avx2_sum_row(x, i, first, n);
             for (; c + GROUP <= x->rank; c += GROUP) {
                 powersgd_dots(row, n, from + c * cols, cols, GROUP, sums + c);
             }
@@ -256,7 +256,7 @@ static void multiply_wide(
     }
 }
 
-static void powersgd_multiply(
+static void avx2_powersgd_multiply(
     const laci_powersgd_sum *x, const float *in, float *out)
 {
     switch (x->rank) {
@@ -316,7 +316,7 @@ SPECIALISED void reconstruct_row(
     }
 }
 
-static void reconstruct(
+static void avx2_reconstruct(
     lac_shape shape, size_t rank, const float *left, const float *right,
     float *y)
 {
@@ -343,7 +343,7 @@ static void reconstruct(
 }
 
 const laci_powersgd_kernels laci_powersgd_avx2 = {
-    .sum = powersgd_sum,
-    .multiply = powersgd_multiply,
-    .reconstruct = reconstruct,
+    .sum = avx2_powersgd_sum,
+    .multiply = avx2_powersgd_multiply,
+    .reconstruct = avx2_reconstruct,
 };

@@ -36,7 +36,8 @@ static inline uint32_t above(const float *x, __m256i floor)
 // Eight values at once are tested for having the higher bits; after the first
 // digit few have them. Long runs of one value, such as zeros, are common enough
 // to be counted in steps of eight.
-static void count(const float *x, size_t n, laci_digit digit, uint32_t *counts)
+static void avx2_count(
+    const float *x, size_t n, laci_digit digit, uint32_t *counts)
 {
     uint32_t odd[LACI_DIGITS] = {0};
     const __m256i mask = _mm256_set1_epi32((1 << digit.bits) - 1);
@@ -208,7 +209,7 @@ static inline bool select_take(
 }
 
 // While ties are left, values equal to the limit are found as well.
-static size_t collect(
+static size_t avx2_collect(
     const float *x, size_t n, laci_limit limit, size_t cap,
     uint32_t *indices_out, float *values_out)
 {
@@ -261,7 +262,7 @@ static inline size_t find_between(
     return both;
 }
 
-static laci_census survey(
+static laci_census avx2_survey(
     const float *x, size_t n, laci_band band, size_t cap, uint8_t *above_out,
     float *values_out, uint32_t *indices_out)
 {
@@ -316,7 +317,7 @@ static inline void take_many(uint64_t word, uint32_t start, uint32_t *indices)
     }
 }
 
-static size_t expand(
+static size_t avx2_expand(
     const uint8_t *bits, size_t n, size_t cap, uint32_t *indices_out)
 {
     size_t start = 0, found = 0;
@@ -339,7 +340,7 @@ static size_t expand(
 }
 
 // The compiler vectorises the rounds.
-static void permute(const laci_permutation *p, uint32_t *values, size_t n)
+static void avx2_permute(const laci_permutation *p, uint32_t *values, size_t n)
 {
     const laci_permutation local = *p;
     for (size_t i = 0; i < n; i++) {
@@ -348,9 +349,9 @@ static void permute(const laci_permutation *p, uint32_t *values, size_t n)
 }
 
 const laci_select_kernels laci_select_avx2 = {
-    .count = count,
-    .collect = collect,
-    .survey = survey,
-    .expand = expand,
-    .permute = permute,
+    .count = avx2_count,
+    .collect = avx2_collect,
+    .survey = avx2_survey,
+    .expand = avx2_expand,
+    .permute = avx2_permute,
 };

@@ -33,7 +33,7 @@ static inline __m256 magnitude(__m256 x)
     return _mm256_and_ps(x, mask);
 }
 
-static double signs_encode(const float *x, size_t n, uint8_t *signs)
+static double avx2_signs_encode(const float *x, size_t n, uint8_t *signs)
 {
     double sum = 0;
     size_t start = 0;
@@ -57,7 +57,7 @@ static double signs_encode(const float *x, size_t n, uint8_t *signs)
 }
 
 // Bit 8j + i of the result is lane i of masks[j].
-static inline uint32_t bits_of(const __m256 masks[4])
+static inline uint32_t avx2_bits_of(const __m256 masks[4])
 {
     const __m256i low = _mm256_packs_epi32(
         _mm256_castps_si256(masks[0]), _mm256_castps_si256(masks[1]));
@@ -68,7 +68,7 @@ static inline uint32_t bits_of(const __m256 masks[4])
         _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), order));
 }
 
-static double signs_encode_add(
+static double avx2_signs_encode_add(
     float scale, const float *x, float *e, size_t n, uint8_t *signs)
 {
     const __m256 factor = _mm256_set1_ps(scale);
@@ -91,7 +91,7 @@ static double signs_encode_add(
                 lanes[j] = _mm256_add_ps(lanes[j], magnitude(v));
                 below[j] = negative(v);
             }
-            const uint32_t bits = bits_of(below);
+            const uint32_t bits = avx2_bits_of(below);
             memcpy(signs + i / 8, &bits, sizeof(bits));
         }
         sum += (double)laci_sum_lanes(lanes);
@@ -100,7 +100,8 @@ static double signs_encode_add(
                      scale, x + start, e + start, n - start, signs + start / 8);
 }
 
-static void signs_residual(float scale, const float *e, float *out, size_t n)
+static void avx2_signs_residual(
+    float scale, const float *e, float *out, size_t n)
 {
     const __m256 factor = _mm256_set1_ps(scale);
     size_t i = 0;
@@ -129,7 +130,8 @@ static inline __m256i signs_load_signs(const uint8_t *signs)
     return _mm256_set1_epi32(bits);
 }
 
-static void signs_decode(float scale, const uint8_t *signs, float *x, size_t n)
+static void avx2_signs_decode(
+    float scale, const uint8_t *signs, float *x, size_t n)
 {
     const __m256 factor = _mm256_set1_ps(scale);
     size_t i = 0;
@@ -142,7 +144,7 @@ static void signs_decode(float scale, const uint8_t *signs, float *x, size_t n)
     laci_sign_portable.decode(scale, signs + i / 8, x + i, n - i);
 }
 
-static void signs_decode_add(
+static void avx2_signs_decode_add(
     float scale, const uint8_t *signs, float a, float *y, size_t n)
 {
     const __m256 factor = _mm256_set1_ps(scale);
@@ -163,9 +165,9 @@ static void signs_decode_add(
 }
 
 const laci_sign_kernels laci_sign_avx2 = {
-    .encode = signs_encode,
-    .encode_add = signs_encode_add,
-    .residual = signs_residual,
-    .decode = signs_decode,
-    .decode_add = signs_decode_add,
+    .encode = avx2_signs_encode,
+    .encode_add = avx2_signs_encode_add,
+    .residual = avx2_signs_residual,
+    .decode = avx2_signs_decode,
+    .decode_add = avx2_signs_decode_add,
 };

@@ -7,7 +7,7 @@
 #include "kernels/lanes_avx2.h"
 #include "kernels/prefetch_avx2.h"
 
-static void add(const float *x, float *y, size_t n)
+static void avx2_add(const float *x, float *y, size_t n)
 {
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
@@ -23,7 +23,7 @@ static void add(const float *x, float *y, size_t n)
 }
 
 // Payloads and x86 are both little-endian, and loads need no alignment.
-static void add_payload(float a, const uint8_t *x, float *y, size_t n)
+static void avx2_add_payload(float a, const uint8_t *x, float *y, size_t n)
 {
     const __m256 factor = _mm256_set1_ps(a);
     const float *const from = (const void *)x;
@@ -41,12 +41,12 @@ static void add_payload(float a, const uint8_t *x, float *y, size_t n)
     laci_vector_portable.add_payload(a, x + i * sizeof(float), y + i, n - i);
 }
 
-static void add_scaled(float a, const float *x, float *y, size_t n)
+static void avx2_add_scaled(float a, const float *x, float *y, size_t n)
 {
-    add_payload(a, (const void *)x, y, n);
+    avx2_add_payload(a, (const void *)x, y, n);
 }
 
-static double sum_magnitudes(const float *x, size_t n)
+static double avx2_sum_magnitudes(const float *x, size_t n)
 {
     const __m256 mask = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
     double sum = 0;
@@ -64,7 +64,7 @@ static double sum_magnitudes(const float *x, size_t n)
     return sum + laci_vector_portable.sum_magnitudes(x + start, n - start);
 }
 
-static double sum_squares(const float *x, size_t n)
+static double avx2_sum_squares(const float *x, size_t n)
 {
     double sum = 0;
     size_t start = 0;
@@ -81,7 +81,7 @@ static double sum_squares(const float *x, size_t n)
     return sum + laci_vector_portable.sum_squares(x + start, n - start);
 }
 
-static uint32_t max_payload(const uint8_t *x, size_t n)
+static uint32_t avx2_max_payload(const uint8_t *x, size_t n)
 {
     const float *const from = (const void *)x;
     const __m256i mask = _mm256_set1_epi32(0x7fffffff);
@@ -104,17 +104,17 @@ static uint32_t max_payload(const uint8_t *x, size_t n)
     return best;
 }
 
-static uint32_t max_magnitude(const float *x, size_t n)
+static uint32_t avx2_max_magnitude(const float *x, size_t n)
 {
-    return max_payload((const void *)x, n);
+    return avx2_max_payload((const void *)x, n);
 }
 
 const laci_vector_kernels laci_vector_avx2 = {
-    .add = add,
-    .add_scaled = add_scaled,
-    .add_payload = add_payload,
-    .sum_magnitudes = sum_magnitudes,
-    .sum_squares = sum_squares,
-    .max_magnitude = max_magnitude,
-    .max_payload = max_payload,
+    .add = avx2_add,
+    .add_scaled = avx2_add_scaled,
+    .add_payload = avx2_add_payload,
+    .sum_magnitudes = avx2_sum_magnitudes,
+    .sum_squares = avx2_sum_squares,
+    .max_magnitude = avx2_max_magnitude,
+    .max_payload = avx2_max_payload,
 };

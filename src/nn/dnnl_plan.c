@@ -407,7 +407,7 @@ static char *align_up(void *block, size_t alignment)
 
 // Requests pages of 2 MB, which make passes over large activations some percent
 // faster. Nothing depends on getting them.
-static void request_large_pages(char *block, size_t len)
+static void dnnl_plan_request_large_pages(char *block, size_t len)
 {
 #ifdef MADV_HUGEPAGE
     char *const first = align_up(block, LARGE_PAGE);
@@ -441,7 +441,7 @@ static void plan_allocate(nn_plan *plan)
         return;
     }
     char *const first = align_up(plan->block, NN_ALIGNMENT);
-    request_large_pages(first, plan->bytes);
+    dnnl_plan_request_large_pages(first, plan->bytes);
     for (size_t i = 1; i < plan->memory_list.count; i++) {
         nn_memory *const m = &plan->memories[i];
         if (m->source == NN_SOURCES) {

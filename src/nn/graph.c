@@ -11,7 +11,7 @@
 
 #include "nn/array.h"
 
-static void *graph_no_memory(nn_graph *g)
+static void *nn_graph_no_memory(nn_graph *g)
 {
     g->status = lac_fail(LAC_ERR_NOMEM, "no memory for the layers of a model");
     return NULL;
@@ -26,7 +26,7 @@ static nn_layer *new_layer(nn_graph *g, nn_kind kind)
     nn_layer *const layers =
         nn_grow(g->layers, g->layer_count, &g->layer_room, sizeof(*g->layers));
     if (layers == NULL) {
-        return graph_no_memory(g);
+        return nn_graph_no_memory(g);
     }
     g->layers = layers;
     nn_layer *const l = &layers[g->layer_count++];
@@ -46,7 +46,7 @@ static void new_value(nn_graph *g, size_t channels, size_t height, size_t width)
     nn_value *const values =
         nn_grow(g->values, g->value_count, &g->value_room, sizeof(*g->values));
     if (values == NULL) {
-        (void)graph_no_memory(g);
+        (void)nn_graph_no_memory(g);
         return;
     }
     g->values = values;
@@ -68,7 +68,7 @@ static void new_tensor(
     nn_tensor *const at =
         nn_grow(list->at, list->count, &list->room, sizeof(*list->at));
     if (at == NULL) {
-        (void)graph_no_memory(g);
+        (void)nn_graph_no_memory(g);
         return;
     }
     list->at = at;

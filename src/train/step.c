@@ -30,7 +30,7 @@ static bool add_step(float *restrict x, const float *restrict step, size_t n)
     return bad == 0;
 }
 
-static bool all_finite(const float *x, size_t n)
+static bool step_all_finite(const float *x, size_t n)
 {
     const uint32_t exponent = 0x7f800000;
     uint32_t bad = 0;
@@ -135,11 +135,11 @@ static lac_status gossip_step(train_worker *w)
     LAC_TRY(computed);
     if (lac_algorithm_takes_update(w->algorithm)) {
         choose_step(w);
-        if (!all_finite(w->gradient, w->n)) {
+        if (!step_all_finite(w->gradient, w->n)) {
             return diverged(w, "the step");
         }
         LAC_TRY(step_end_round(w, w->updates));
-        return all_finite(w->x, w->n) ? LAC_OK : diverged(w, "the model");
+        return step_all_finite(w->x, w->n) ? LAC_OK : diverged(w, "the model");
     }
     LAC_TRY(step_end_round(w, NULL));
     choose_step(w);

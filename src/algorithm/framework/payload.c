@@ -75,7 +75,7 @@ lac_status laci_take(
     return laci_view_take(round, view, k, i);
 }
 
-static lac_status take_messages(
+static lac_status payload_take_messages(
     laci_round *round, const lac_compressor *c, bool shared)
 {
     for (uint32_t k = 0; k < round->worker->world; k++) {
@@ -93,7 +93,7 @@ lac_status laci_take_all(
     laci_round *round, const lac_compressor *c, bool shared)
 {
     return laci_group_abort_on_failure(
-        round->group, take_messages(round, c, shared));
+        round->group, payload_take_messages(round, c, shared));
 }
 
 void laci_view_read(const laci_view *view, float *x)

@@ -15,7 +15,7 @@ static const char *name_of(const lac_algorithm *a, size_t tensor)
     return lac_layout_tensor(a->worker.layout, tensor)->name;
 }
 
-static bool overlap(const void *x, const void *y, size_t size)
+static bool round_overlap(const void *x, const void *y, size_t size)
 {
     const uintptr_t a = (uintptr_t)x, b = (uintptr_t)y;
     return x != NULL && y != NULL && (a < b ? b - a : a - b) < size;
@@ -42,14 +42,14 @@ static lac_status check_addresses(
             algorithm, tensor, alignof(float));
     }
     const size_t size = n * sizeof(float);
-    if (slice->in != slice->out && overlap(slice->in, slice->out, size)) {
+    if (slice->in != slice->out && round_overlap(slice->in, slice->out, size)) {
         return lac_fail(
             LAC_ERR_INVALID,
             "%s: in and out of %s overlap in part, expected the same array or "
             "two",
             algorithm, tensor);
     }
-    if (overlap(update, slice->out, size)) {
+    if (round_overlap(update, slice->out, size)) {
         return lac_fail(
             LAC_ERR_INVALID, "%s: the update of %s overlaps its out", algorithm,
             tensor);

@@ -44,7 +44,7 @@ enum {
 // Set between begin and end; load rejects it.
 #define BEGUN (UINT64_C(1) << 63)
 
-static double step_of(const lac_algorithm *a)
+static double state_step_of(const lac_algorithm *a)
 {
     return a->ops->step == NULL ? 0 : a->ops->step(a->state)->value;
 }
@@ -163,7 +163,7 @@ static lac_status put_state(state_writer *w, const lac_algorithm *a)
     put_text(w, a->worker.compressor_spec);
     put_u64(w, a->worker.seed);
     put_u64(w, topology_hash(a));
-    put_u64(w, bits_of(step_of(a)));
+    put_u64(w, bits_of(state_step_of(a)));
     put_u32(w, (uint32_t)tensors);
     for (size_t t = 0; t < tensors; t++) {
         LAC_TRY(put_tensor(w, a, t));
@@ -185,7 +185,7 @@ size_t lac_algorithm_state_size(const lac_algorithm *a)
 // Fails for a state that load refuses.
 static lac_status check_saveable(const lac_algorithm *a)
 {
-    if (a->ops->step != NULL && !(step_of(a) > 0)) {
+    if (a->ops->step != NULL && !(state_step_of(a) > 0)) {
         return lac_fail(
             LAC_ERR_INVALID, "state: %s has no gamma before its start",
             a->worker.algorithm);

@@ -34,7 +34,8 @@ static lac_status check_sent(const laci_round *round, const lac_compressor *c)
     return LAC_OK;
 }
 
-static lac_status take_messages(laci_round *round, const lac_compressor *c)
+static lac_status gossip_take_messages(
+    laci_round *round, const lac_compressor *c)
 {
     for (uint32_t k = 0; k < round->edge_count; k++) {
         const lac_scope scope = lac_scope_worker(round->readers[k].peer);
@@ -53,7 +54,8 @@ lac_status laci_gossip_exchange(
     LAC_TRY(laci_group_exchange(
         round->group, round->number, phase, round->edges, round->edge_count,
         true, round->readers));
-    return laci_group_abort_on_failure(round->group, take_messages(round, c));
+    return laci_group_abort_on_failure(
+        round->group, gossip_take_messages(round, c));
 }
 
 size_t laci_gossip_bound(const void *state, const laci_worker *w, size_t tensor)
