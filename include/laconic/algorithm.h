@@ -88,7 +88,7 @@ typedef struct lac_algorithm_options {
     uint64_t seed;    ///< Equal on all workers.
     uint64_t session; ///< Equal on all workers; differs between runs.
     double timeout;   ///< Seconds an exchange may take.
-    bool training;    ///< gamma=auto then takes half of the gamma it finds.
+    bool training;    ///< gamma=auto then takes half of the fastest gamma.
     lac_nonfinite nonfinite;
     bool timing; ///< Measure lac_algorithm_waited.
     /// The number of workers for lac_algorithm_cost without a transport or a

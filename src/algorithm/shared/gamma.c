@@ -29,7 +29,7 @@
 //
 // Work is bounded by counts, not by clocks: the number of values of the copy,
 // the rounds of a trial (the rest is estimated) and the rounds of all trials.
-// With more than about 80 workers this leaves fewer than FLOOR_ROUNDS rounds
+// With more than about 90 workers this leaves fewer than FLOOR_ROUNDS rounds
 // for a trial of deepsqueeze.
 #include "algorithm/shared/gamma.h"
 
