@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Draws columns and makes them orthonormal with the arithmetic of columns.h. A
+// column that fails is replaced by a random one.
 #include "algorithm/shared/subspace.h"
 
 #include <stdbool.h>
