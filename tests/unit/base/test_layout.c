@@ -61,7 +61,7 @@ static void text_gives_the_same_layout(void **state)
     lac_layout_close(parsed);
 }
 
-static void the_hash_tells_layouts_apart(void **state)
+static void different_layouts_have_different_hashes(void **state)
 {
     (void)state;
     static const char *const texts[] = {
@@ -149,7 +149,7 @@ int main(void)
         cmocka_unit_test(tensors_follow_one_another),
         cmocka_unit_test(a_layout_may_be_empty),
         cmocka_unit_test(text_gives_the_same_layout),
-        cmocka_unit_test(the_hash_tells_layouts_apart),
+        cmocka_unit_test(different_layouts_have_different_hashes),
         cmocka_unit_test(mistakes_are_explained),
         cmocka_unit_test(names_must_be_usable),
         cmocka_unit_test(lack_of_memory_is_reported),

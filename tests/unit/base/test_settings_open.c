@@ -72,7 +72,7 @@ static void a_plugin_without_settings_can_be_named(void **state)
     lac_settings_close(NULL);
 }
 
-static void sentences_name_the_kind_and_the_plugin(void **state)
+static void messages_name_the_kind_and_the_plugin(void **state)
 {
     lac_settings *settings = NULL;
     (void)state;
@@ -101,7 +101,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(settings_are_read_over_their_defaults),
         cmocka_unit_test(a_plugin_without_settings_can_be_named),
-        cmocka_unit_test(sentences_name_the_kind_and_the_plugin),
+        cmocka_unit_test(messages_name_the_kind_and_the_plugin),
         cmocka_unit_test(no_memory_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

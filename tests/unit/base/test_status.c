@@ -22,7 +22,7 @@ static void *fail_elsewhere(void *seen)
     return NULL;
 }
 
-static void a_sentence_stays_with_its_thread(void **state)
+static void a_message_stays_with_its_thread(void **state)
 {
     (void)state;
     pthread_t thread;
@@ -35,7 +35,7 @@ static void a_sentence_stays_with_its_thread(void **state)
     assert_string_equal(lac_error_message(), "here 1");
 }
 
-static void a_sentence_may_hold_the_one_before(void **state)
+static void a_message_may_hold_the_one_before(void **state)
 {
     (void)state;
     assert_status(lac_fail(LAC_ERR_INVALID, "inner"), LAC_ERR_INVALID);
@@ -45,7 +45,7 @@ static void a_sentence_may_hold_the_one_before(void **state)
     assert_string_equal(lac_error_message(), "outer: inner");
 }
 
-static void a_long_sentence_is_cut(void **state)
+static void a_long_message_is_cut(void **state)
 {
     (void)state;
     char word[2000];
@@ -59,9 +59,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_status_has_a_text),
-        cmocka_unit_test(a_sentence_stays_with_its_thread),
-        cmocka_unit_test(a_sentence_may_hold_the_one_before),
-        cmocka_unit_test(a_long_sentence_is_cut),
+        cmocka_unit_test(a_message_stays_with_its_thread),
+        cmocka_unit_test(a_message_may_hold_the_one_before),
+        cmocka_unit_test(a_long_message_is_cut),
     };
     return cmocka_run_group_tests_name("status", tests, NULL, NULL);
 }

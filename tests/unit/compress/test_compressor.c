@@ -155,7 +155,7 @@ static uint32_t wire_id(const char *spec)
     return id;
 }
 
-static void wire_ids_tell_formats_apart(void **state)
+static void every_format_has_its_own_wire_id(void **state)
 {
     (void)state;
     assert_int_equal(wire_id("natural"), 4);
@@ -309,7 +309,7 @@ int main(void)
         cmocka_unit_test(overlapping_buffers_are_refused),
         cmocka_unit_test(questions_leave_the_message_alone),
         cmocka_unit_test(a_form_must_be_known),
-        cmocka_unit_test(wire_ids_tell_formats_apart),
+        cmocka_unit_test(every_format_has_its_own_wire_id),
         cmocka_unit_test(a_shape_that_is_refused_has_no_guarantee),
         cmocka_unit_test(floats_at_odd_addresses_are_refused),
         cmocka_unit_test(a_caller_may_bring_its_own),

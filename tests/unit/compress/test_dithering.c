@@ -174,7 +174,7 @@ static void the_largest_floats_stay_finite(void **state)
     }
 }
 
-static void bad_payloads_are_told_apart(void **state)
+static void bad_payloads_have_different_messages(void **state)
 {
     (void)state;
     const float x[5] = {1, 2, 3, 4, 5};
@@ -269,7 +269,7 @@ int main(void)
         cmocka_unit_test(zeros_stay_zeros),
         cmocka_unit_test(tiny_tensors_have_the_codes_of_larger_ones),
         cmocka_unit_test(the_largest_floats_stay_finite),
-        cmocka_unit_test(bad_payloads_are_told_apart),
+        cmocka_unit_test(bad_payloads_have_different_messages),
         cmocka_unit_test(levels_are_checked_in_every_block),
         cmocka_unit_test(sizes_follow_from_the_settings),
     };

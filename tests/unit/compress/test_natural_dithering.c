@@ -164,7 +164,7 @@ static void codes_do_not_depend_on_the_scale(void **state)
     }
 }
 
-static void bad_payloads_are_told_apart(void **state)
+static void bad_payloads_have_different_messages(void **state)
 {
     (void)state;
     const float x[3] = {1, 2, 3};
@@ -214,7 +214,7 @@ int main(void)
         cmocka_unit_test(divergence_stays_visible),
         cmocka_unit_test(zeros_stay_zeros),
         cmocka_unit_test(codes_do_not_depend_on_the_scale),
-        cmocka_unit_test(bad_payloads_are_told_apart),
+        cmocka_unit_test(bad_payloads_have_different_messages),
     };
     return cmocka_run_group_tests_name(
         "compress.natural_dithering", tests, NULL, NULL);

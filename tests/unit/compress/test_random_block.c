@@ -31,7 +31,7 @@ static void every_start_is_as_likely_and_blocks_wrap(void **state)
     lac_compressor_close(c);
 }
 
-static void a_worker_tells_where_it_starts(void **state)
+static void a_worker_sends_its_start(void **state)
 {
     (void)state;
     const lac_key keys[] = {
@@ -107,7 +107,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_start_is_as_likely_and_blocks_wrap),
-        cmocka_unit_test(a_worker_tells_where_it_starts),
+        cmocka_unit_test(a_worker_sends_its_start),
         cmocka_unit_test(decoding_with_the_same_key_needs_no_start),
         cmocka_unit_test(all_values_pass_in_order),
         cmocka_unit_test(the_unbiased_form_scales),

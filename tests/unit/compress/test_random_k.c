@@ -129,7 +129,7 @@ static void a_rank_counts_instead_of_the_ratio(void **state)
 
 // The nonce is sent only if the receiver cannot derive the key. With it, it
 // decodes with any key.
-static void a_worker_tells_its_nonce(void **state)
+static void a_worker_sends_its_nonce(void **state)
 {
     (void)state;
     const lac_key keys[] = {
@@ -138,7 +138,7 @@ static void a_worker_tells_its_nonce(void **state)
     assert_true(laci_get_u64(payload) == keys[0].low);
 }
 
-static void an_edge_tells_nothing(void **state)
+static void an_edge_sends_nothing(void **state)
 {
     (void)state;
     const lac_key keys[] = {
@@ -195,8 +195,8 @@ int main(void)
         cmocka_unit_test(every_value_is_as_likely),
         cmocka_unit_test(rank_sets_the_budget),
         cmocka_unit_test(a_rank_counts_instead_of_the_ratio),
-        cmocka_unit_test(a_worker_tells_its_nonce),
-        cmocka_unit_test(an_edge_tells_nothing),
+        cmocka_unit_test(a_worker_sends_its_nonce),
+        cmocka_unit_test(an_edge_sends_nothing),
         cmocka_unit_test(all_values_pass_in_order),
         cmocka_unit_test(the_unbiased_form_scales),
         cmocka_unit_test(payload_is_as_documented),

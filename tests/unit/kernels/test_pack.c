@@ -120,7 +120,7 @@ static void check_words(unsigned bits, size_t n, size_t shift)
     free(codes);
 }
 
-static void bytes_are_where_the_format_says(void **state)
+static void bytes_are_where_the_format_puts_them(void **state)
 {
     (void)state;
     skip_without_kernels();
@@ -131,7 +131,7 @@ static void bytes_are_where_the_format_says(void **state)
     }
 }
 
-static void words_are_where_the_format_says(void **state)
+static void words_are_where_the_format_puts_them(void **state)
 {
     (void)state;
     skip_without_kernels();
@@ -205,7 +205,7 @@ static void check_gaps(unsigned b, size_t k, size_t shift)
     free(indices);
 }
 
-static void gaps_are_where_the_format_says(void **state)
+static void gaps_are_where_the_format_puts_them(void **state)
 {
     (void)state;
     skip_without_kernels();
@@ -223,10 +223,10 @@ static void gaps_are_where_the_format_says(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        BOTH(bytes_are_where_the_format_says),
-        BOTH(words_are_where_the_format_says),
+        BOTH(bytes_are_where_the_format_puts_them),
+        BOTH(words_are_where_the_format_puts_them),
         BOTH(bits_fill_bytes_from_the_lowest),
-        BOTH(gaps_are_where_the_format_says),
+        BOTH(gaps_are_where_the_format_puts_them),
     };
     return cmocka_run_group_tests_name("kernels.pack", tests, NULL, NULL);
 }

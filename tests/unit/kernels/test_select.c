@@ -97,7 +97,7 @@ static void digits_are_counted_below_a_prefix(void **state)
     assert_int_equal(counts[1], 2);
 }
 
-static void a_survey_tells_above_from_within(void **state)
+static void a_survey_separates_above_from_within(void **state)
 {
     (void)state;
     const float x[] = {3, -1, 0.5f, 2, -NAN, 1.5f, 0, -2, -4};
@@ -301,7 +301,7 @@ int main(void)
         cmocka_unit_test(ties_go_to_the_lower_index),
         cmocka_unit_test(too_many_are_reported_and_not_written),
         cmocka_unit_test(digits_are_counted_below_a_prefix),
-        cmocka_unit_test(a_survey_tells_above_from_within),
+        cmocka_unit_test(a_survey_separates_above_from_within),
         cmocka_unit_test(ones_of_a_bitmap_are_counted_beyond_the_room),
         cmocka_unit_test(a_permutation_permutes),
         cmocka_unit_test(same_counts_for_every_size),

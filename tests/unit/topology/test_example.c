@@ -6,7 +6,7 @@
 
 extern const laci_topology_ops laci_wheel_topology;
 
-static void the_example_works_as_it_says(void **state)
+static void the_example_works_as_documented(void **state)
 {
     (void)state;
     lac_topology *t;
@@ -29,7 +29,7 @@ static void the_example_works_as_it_says(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_example_works_as_it_says),
+        cmocka_unit_test(the_example_works_as_documented),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
