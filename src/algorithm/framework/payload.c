@@ -44,7 +44,7 @@ static lac_status check_view(const laci_view *view)
     return laci_check_length(view->compressor->name, view->len, 0);
 }
 
-lac_status laci_view_take(
+lac_status laci_view_take_bytes(
     const laci_round *round, laci_view *view, uint32_t k, size_t i)
 {
     laci_reader *const reader = &round->readers[k];
@@ -57,13 +57,27 @@ lac_status laci_view_take(
             status, "%s: worker %u sent for %s: %s", round->worker->algorithm,
             reader->peer, round->items[i].name, why);
     }
+    return LAC_OK;
+}
+
+lac_status laci_view_expect_finite(
+    const laci_round *round, const laci_view *view, uint32_t k, size_t i)
+{
     if (!laci_view_finite(view)) {
         return lac_fail(
             LAC_ERR_CORRUPT,
             "%s: worker %u sent a value for %s that is not finite",
-            round->worker->algorithm, reader->peer, round->items[i].name);
+            round->worker->algorithm, round->readers[k].peer,
+            round->items[i].name);
     }
     return LAC_OK;
+}
+
+lac_status laci_view_take(
+    const laci_round *round, laci_view *view, uint32_t k, size_t i)
+{
+    LAC_TRY(laci_view_take_bytes(round, view, k, i));
+    return laci_view_expect_finite(round, view, k, i);
 }
 
 lac_status laci_take(

@@ -109,6 +109,13 @@ LACI_CHECKED lac_status laci_take(
 LACI_CHECKED lac_status
 laci_view_take(const laci_round *round, laci_view *view, uint32_t k, size_t i);
 
+// laci_view_take_bytes does the same without looking at the values: the caller
+// calls laci_view_expect_finite where they turn out not to be finite.
+LACI_CHECKED lac_status laci_view_take_bytes(
+    const laci_round *round, laci_view *view, uint32_t k, size_t i);
+LACI_CHECKED lac_status laci_view_expect_finite(
+    const laci_round *round, const laci_view *view, uint32_t k, size_t i);
+
 // laci_view_read writes the values of a payload to x, laci_view_add adds `a`
 // times them to y. laci_view_finite returns whether all of them are finite.
 void laci_view_read(const laci_view *view, float *x);

@@ -8,6 +8,8 @@
 // The phase of the exact exchange of replicas; rounds use phase 0.
 enum { PHASE_REPLICAS = 1 };
 
+enum { MIX_BLOCK = 1 << 13 }; // values, which stay in the first cache
+
 void laci_gossip_put(
     laci_round *round, const lac_compressor *c, size_t i, const float *values)
 {
@@ -34,28 +36,39 @@ static lac_status check_sent(const laci_round *round, const lac_compressor *c)
     return LAC_OK;
 }
 
+// Takes all payloads, and looks at their values if `scan`.
 static lac_status gossip_take_messages(
-    laci_round *round, const lac_compressor *c)
+    laci_round *round, const lac_compressor *c, bool scan)
 {
     for (uint32_t k = 0; k < round->edge_count; k++) {
         const lac_scope scope = lac_scope_worker(round->readers[k].peer);
         for (size_t i = 0; i < round->count; i++) {
-            LAC_TRY(laci_take(round, c, scope, k, i));
+            laci_view *const view = laci_received(round, k, i);
+            *view = laci_view_make(round, c, i, scope);
+            LAC_TRY(
+                scan ? laci_view_take(round, view, k, i)
+                     : laci_view_take_bytes(round, view, k, i));
         }
         LAC_TRY(laci_reader_done(&round->readers[k]));
     }
     return LAC_OK;
 }
 
-lac_status laci_gossip_exchange(
-    laci_round *round, const lac_compressor *c, uint32_t phase)
+static lac_status gossip_exchange(
+    laci_round *round, const lac_compressor *c, uint32_t phase, bool scan)
 {
-    LAC_TRY(laci_group_abort_on_failure(round->group, check_sent(round, c)));
     LAC_TRY(laci_group_exchange(
         round->group, round->number, phase, round->edges, round->edge_count,
         true, round->readers));
     return laci_group_abort_on_failure(
-        round->group, gossip_take_messages(round, c));
+        round->group, gossip_take_messages(round, c, scan));
+}
+
+lac_status laci_gossip_exchange(
+    laci_round *round, const lac_compressor *c, uint32_t phase)
+{
+    LAC_TRY(laci_group_abort_on_failure(round->group, check_sent(round, c)));
+    return gossip_exchange(round, c, phase, true);
 }
 
 size_t laci_gossip_bound(const void *state, const laci_worker *w, size_t tensor)
@@ -106,17 +119,55 @@ void laci_mixing_mix(
     }
 }
 
+// Mixes uncompressed values in blocks that stay in the cache. Fails if the
+// result is not finite; a non-finite value of a neighbour always shows in it.
+static lac_status mix_exactly(
+    const laci_round *round, size_t i, float own, double rate, float *out)
+{
+    const laci_item *const item = &round->items[i];
+    const laci_kernels *const kernels = round->worker->kernels;
+    bool finite = true;
+    for (size_t start = 0; start < item->n; start += MIX_BLOCK) {
+        const size_t left = item->n - start;
+        const size_t n = left < MIX_BLOCK ? left : MIX_BLOCK;
+        float *const y = out + start;
+        kernels->gossip->scale(own, item->in + start, y, n);
+        for (uint32_t k = 0; k < round->edge_count; k++) {
+            kernels->vector->add_payload(
+                (float)(rate * round->edges[k].weight),
+                laci_received(round, k, i)->bytes + start * sizeof(*y), y, n);
+        }
+        finite = finite && laci_all_finite(kernels, y, n);
+    }
+    for (uint32_t k = 0; !finite && k < round->edge_count; k++) {
+        LAC_TRY(
+            laci_view_expect_finite(round, laci_received(round, k, i), k, i));
+    }
+    return finite ? LAC_OK
+                  : lac_fail(
+                        LAC_ERR_INVALID, "%s: the mean of %s overflows",
+                        round->worker->algorithm, item->name);
+}
+
 lac_status laci_mixing_begin(
     laci_round *round, const lac_compressor *c, double rate)
 {
+    const bool exact = c == round->worker->identity;
     for (size_t i = 0; i < round->count; i++) {
         laci_gossip_put(round, c, i, round->items[i].in);
     }
-    LAC_TRY(laci_gossip_exchange(round, c, 0));
+    LAC_TRY(
+        exact ? gossip_exchange(round, c, 0, false)
+              : laci_gossip_exchange(round, c, 0));
     const float own = (float)(1 - (1 - round->self_weight) * rate);
     for (size_t i = 0; i < round->count; i++) {
         float *const mixed = round->items[i].fields[MIXED].values;
-        laci_mixing_mix(round, i, own, rate, mixed);
+        if (exact) {
+            LAC_TRY(laci_group_abort_on_failure(
+                round->group, mix_exactly(round, i, own, rate, mixed)));
+        } else {
+            laci_mixing_mix(round, i, own, rate, mixed);
+        }
     }
     return LAC_OK;
 }
