@@ -91,9 +91,6 @@ typedef struct lac_algorithm_options {
     bool training;    ///< gamma=auto then takes half of the fastest gamma.
     lac_nonfinite nonfinite;
     bool timing; ///< Measure lac_algorithm_waited.
-    /// The number of workers for lac_algorithm_cost without a transport or a
-    /// topology; 0 means 1.
-    uint64_t workers;
 } lac_algorithm_options;
 
 /// lac_algorithm_options_init fills options[0..size) with the defaults: spec
@@ -225,7 +222,9 @@ typedef struct lac_cost {
     uint64_t reserved[4]; ///< 0. Room to grow.
 } lac_cost;
 
-/// lac_algorithm_cost needs no transport. Fails like lac_algorithm_open.
+/// lac_algorithm_cost writes the cost to `*out`. It needs no transport: the
+/// number of workers is then that of the topology, or 1. Fails like
+/// lac_algorithm_open.
 LAC_FALLIBLE lac_status
 lac_algorithm_cost(const lac_algorithm_options *options, lac_cost *out);
 

@@ -9,12 +9,15 @@
 
 #include "algorithm/shared/gamma.h"
 #include "algorithm/shared/gossip.h"
+#include "base/fail.h"
 #include "kernels/gossip.h"
 #include "kernels/vector.h"
 
 // The fields of a tensor: the error memory; v, from which m is subtracted to
 // give the next error memory; the step.
 enum { ERROR, NEXT, STEP };
+
+enum { BLOCK = 1 << 13 }; // values
 
 static const lac_param deepsqueeze_params[] = {
     {.name = "gamma",
@@ -45,16 +48,38 @@ static lac_status deepsqueeze_start(void *state, laci_round *round)
     return laci_gamma_find(state, round, laci_gamma_deepsqueeze);
 }
 
+// v = x + e, in blocks that stay in the cache. Fails where the sum overflows: a
+// sparsifier may leave that value out, and the error memory would keep it.
+static lac_status add_error(const laci_round *round, size_t i)
+{
+    const laci_worker *const w = round->worker;
+    const laci_item *const item = &round->items[i];
+    const float *const error = item->fields[ERROR].values;
+    float *const v = item->fields[NEXT].values;
+    for (size_t start = 0; start < item->n; start += BLOCK) {
+        const size_t left = item->n - start;
+        const size_t n = left < BLOCK ? left : BLOCK;
+        w->kernels->gossip->apply(
+            item->in + start, error + start, v + start, n);
+        if (!laci_all_finite(w->kernels, v + start, n)) {
+            return lac_fail(
+                LAC_ERR_INVALID,
+                "deepsqueeze: worker %u has values in %s that overflow its "
+                "error memory",
+                w->rank, item->name);
+        }
+    }
+    return LAC_OK;
+}
+
 static lac_status deepsqueeze_begin(void *state, laci_round *round)
 {
     const laci_step_size *const gamma = state;
     const laci_worker *const w = round->worker;
     for (size_t i = 0; i < round->count; i++) {
-        const laci_item *const item = &round->items[i];
-        float *const v = item->fields[NEXT].values;
-        w->kernels->gossip->apply(
-            item->in, item->fields[ERROR].values, v, item->n);
-        laci_gossip_put(round, w->compressor, i, v);
+        LAC_TRY(laci_group_abort_on_failure(round->group, add_error(round, i)));
+        laci_gossip_put(
+            round, w->compressor, i, round->items[i].fields[NEXT].values);
     }
     LAC_TRY(laci_gossip_exchange(round, w->compressor, 0));
     const float own = (float)(gamma->value * (round->self_weight - 1));

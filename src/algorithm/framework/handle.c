@@ -74,11 +74,6 @@ static lac_status read_options(
     if (out->spec == NULL) {
         return lac_fail(LAC_ERR_INVALID, "algorithm: the spec is NULL");
     }
-    if (out->workers > UINT32_MAX) {
-        return lac_fail(
-            LAC_ERR_INVALID, "algorithm: %llu workers, expected at most %u",
-            (unsigned long long)out->workers, UINT32_MAX);
-    }
     if ((int)out->nonfinite < LAC_NONFINITE_STOP ||
         out->nonfinite > LAC_NONFINITE_RAW) {
         return lac_fail(
@@ -334,10 +329,8 @@ static void fill_worker(
     if (o->transport != NULL) {
         w->rank = lac_transport_rank(o->transport);
         w->world = lac_transport_world(o->transport);
-    } else if (o->topology != NULL) {
-        w->world = lac_topology_workers(o->topology);
     } else {
-        w->world = o->workers == 0 ? 1 : (uint32_t)o->workers;
+        w->world = o->topology == NULL ? 1 : lac_topology_workers(o->topology);
     }
     if (w->topology != NULL) {
         w->peer_count = lac_topology_peers(w->topology, w->rank, &w->peers);

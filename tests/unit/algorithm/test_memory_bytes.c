@@ -79,7 +79,6 @@ static lac_algorithm_options options_of(const run *r)
     o.nonfinite = r->subject.nonfinite;
     o.layout = r->layout;
     o.topology = r->topology;
-    o.workers = WORLD;
     return o;
 }
 

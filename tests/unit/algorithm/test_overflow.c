@@ -213,10 +213,57 @@ static void an_infinity_of_a_peer_is_refused_by_name(void **state)
     assert_true(models > 0);
 }
 
+// A value that random-k never sends stays in the error memory of deepsqueeze.
+// The round in which it would overflow fails.
+static lac_status mix_huge(test_worker *w)
+{
+    const lac_tensor tensor = {.name = "x", .shape = {VALUES, 1}};
+    float x[VALUES];
+    const lac_slice slice = {0, LAC_F32, x, x};
+    lac_layout *layout = NULL;
+    lac_topology *topology = NULL;
+    lac_algorithm *a = NULL;
+    uint8_t bytes[4096];
+    LAC_TRY(lac_layout_open(&layout, &tensor, 1));
+    LAC_TRY(lac_topology_open(&topology, "complete", WORLD, 1));
+    LAC_TRY(open_algorithm(w, layout, topology, &a));
+    for (size_t i = 0; i < VALUES; i++) {
+        x[i] = 2e38f;
+    }
+    LAC_TRY(lac_algorithm_start(a, &slice, 1));
+    lac_status status = LAC_OK;
+    for (uint64_t round = 0; status == LAC_OK && round < ROUNDS; round++) {
+        LAC_TRY(lac_algorithm_save(a, bytes, sizeof(bytes)));
+        status = lac_algorithm_mix(a, round, &slice, NULL, 1);
+    }
+    char message[256];
+    (void)snprintf(message, sizeof(message), "%s", lac_error_message());
+    LAC_TRY(lac_algorithm_save(a, bytes, sizeof(bytes)));
+    lac_algorithm_close(a);
+    lac_topology_close(topology);
+    lac_layout_close(layout);
+    return lac_fail(status, "%s", message);
+}
+
+static void deepsqueeze_stops_before_its_memory_overflows(void **state)
+{
+    (void)state;
+    run r = {
+        .algorithm = "deepsqueeze:gamma=0.01", .compressor = "random-k:0.05"};
+    test_worker workers[WORLD];
+    run_workers(WORLD, mix_huge, &r, workers);
+    for (uint32_t rank = 0; rank < WORLD; rank++) {
+        assert_int_not_equal(workers[rank].status, LAC_OK);
+        assert_non_null(strstr(
+            workers[rank].message, "values in x that overflow its error"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(huge_gradients_do_not_poison_error_feedback),
+        cmocka_unit_test(deepsqueeze_stops_before_its_memory_overflows),
         cmocka_unit_test(an_infinity_of_a_peer_is_refused_by_name),
     };
     return cmocka_run_group_tests_name("overflow", tests, NULL, NULL);
