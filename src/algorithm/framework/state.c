@@ -38,7 +38,6 @@ enum {
     CHECKSUM_SIZE = 8,
     SHOWN_MAX = 60,
     STEP_MAX = 2,
-    EXPONENT_ALL_ONES = 0x7f800000,
 };
 
 // Set between begin and end; load rejects it.
@@ -357,18 +356,6 @@ static lac_status get_head(state_reader *r, const lac_algorithm *a, bool apply)
     return LAC_OK;
 }
 
-static lac_status check_finite(
-    const uint8_t *floats, const char *tensor, const laci_field *field)
-{
-    for (size_t i = 0; i < field->count; i++) {
-        const uint32_t bits = laci_get_u32(floats + i * sizeof(float));
-        if ((bits & EXPONENT_ALL_ONES) == EXPONENT_ALL_ONES) {
-            return nonfinite_field(LAC_ERR_CORRUPT, tensor, field);
-        }
-    }
-    return LAC_OK;
-}
-
 static lac_status get_field(
     state_reader *r, const lac_algorithm *a, const char *tensor,
     laci_field *field, bool apply)
@@ -387,7 +374,10 @@ static lac_status get_field(
     }
     const uint8_t *const floats = get_bytes(r, field->count * sizeof(float));
     if (!apply && floats != NULL) {
-        return check_finite(floats, tensor, field);
+        return a->worker.kernels->vector->max_payload(floats, field->count) <
+                       LACI_INFINITY_BITS
+                   ? LAC_OK
+                   : nonfinite_field(LAC_ERR_CORRUPT, tensor, field);
     }
     if (apply && floats != NULL && field->is_errors) {
         laci_get_floats(floats, a->round.scratch, field->count);

@@ -40,6 +40,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "compress/compressor.h"
 #include "kernels/gossip.h"
 #include "kernels/vector.h"
 
@@ -149,19 +150,17 @@ static double mean_delta(
     lac_compressor *c, lac_shape shape, float *x, float *y, uint8_t *payload)
 {
     const size_t n = lac_shape_values(shape);
-    const size_t bound = lac_compressor_bound(c, shape, LAC_SCOPE_WORKER);
     const laci_kernels *const kernels = laci_kernels_best();
     double kept = 0, all = 0;
     for (uint32_t k = 0; k == 0 || k * n < MEASURED_MIN; k++) {
         const lac_key key =
             lac_key_make(0, LAC_PURPOSE_DATA, k, lac_scope_worker(0), 0);
-        size_t len = 0;
         for (size_t i = 0; i < n; i++) {
             x[i] = lac_key_normal(&key, (uint32_t)i);
         }
-        // The shape is reserved, so neither call can fail.
-        (void)!lac_compressor_encode(c, &key, shape, x, payload, bound, &len);
-        (void)!lac_compressor_decode(c, &key, shape, payload, len, y);
+        const lac_call call = laci_call_make(c, &key, shape);
+        const size_t len = laci_payload_encode(c, &call, x, payload);
+        laci_payload_decode(c, &call, payload, len, y);
         const double square = kernels->vector->sum_squares(x, n);
         kernels->gossip->subtract(x, y, y, n);
         all += square;

@@ -158,15 +158,13 @@ static measurement trial_measure(laci_gamma_trial *t, uint64_t round)
     return (measurement){(double)round, sum};
 }
 
-// y += C(values). The shape is reserved, so neither call can fail.
+// y += C(values). open has reserved the shape.
 static void add_compressed(
     laci_gamma_trial *t, const lac_key *key, const float *values, float *y)
 {
-    size_t len = 0;
-    (void)!lac_compressor_encode(
-        t->c, key, t->shape, values, t->payload, t->bound, &len);
-    (void)!lac_compressor_decode_add(
-        t->c, key, t->shape, t->payload, len, 1, y);
+    const lac_call call = laci_call_make(t->c, key, t->shape);
+    const size_t len = laci_payload_encode(t->c, &call, values, t->payload);
+    laci_payload_decode_add(t->c, &call, t->payload, len, 1, y);
 }
 
 static void update_visible(laci_gamma_trial *t, uint64_t round, uint32_t k)
