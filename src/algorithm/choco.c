@@ -100,6 +100,7 @@ const laci_algorithm_ops laci_choco_algorithm = {
     .plugin.state_size = sizeof(laci_step_size),
     .family = LAC_FAMILY_MODEL,
     .keeps_mean = true,
+    .converges = true,
     .takes_compressor = true,
     .form = LAC_FORM_CONTRACTIVE,
     .fixed_graph = true,

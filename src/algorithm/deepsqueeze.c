@@ -125,6 +125,7 @@ const laci_algorithm_ops laci_deepsqueeze_algorithm = {
     .plugin.state_size = sizeof(laci_step_size),
     .family = LAC_FAMILY_MODEL,
     .keeps_mean = true,
+    .converges = true,
     .takes_compressor = true,
     .form = LAC_FORM_CONTRACTIVE,
     .configure = laci_gamma_configure,

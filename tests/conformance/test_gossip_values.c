@@ -224,7 +224,7 @@ static void workers_converge(gossip_run *run)
 {
     const bool claimed =
         is_uncompressed(run->compressor) ||
-        (claims_of(run->subject->plugin)->keeps_mean && run->subject->plain);
+        (claims_of(run->subject->plugin)->converges && run->subject->plain);
     if (claimed && !run->subject->extreme && WORKERS_ARE_THREADS) {
         assert_converges(run);
     }

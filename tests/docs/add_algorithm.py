@@ -15,7 +15,7 @@ from add_compressor import apply_document, copy_tree, run
 
 DOCUMENT = "adding-an-algorithm.md"
 COMMANDS = ["average", "bench", "size", "train", "words"]
-LINTS = ["layers", "banned", "sizes"]
+LINTS = ["layers", "banned", "sizes", "words", "static_names"]
 
 
 def algorithm_of(root):

@@ -108,6 +108,7 @@ typedef struct laci_algorithm_ops {
     // Claims that the conformance suite tests.
     bool baseline;   // takes no compressor and is exact gossip, or the mean
     bool keeps_mean; // preserves the mean of workers with every compressor
+    bool converges;  // brings workers close together with every compressor
     bool inexact;    // is not exact with the identity either, because of a
                      // memory such as a momentum; updates move the mean at
                      // least as far as they reach
