@@ -169,7 +169,8 @@ LAC_API void lac_memory_close(lac_memory *m);
 
 /// lac_memory_encode adds `x` to the memory and writes a payload of the sum.
 /// Fails, with the memory unchanged, like lac_compressor_encode, and with
-/// LAC_ERR_INVALID when a value of `x` or of the sum is not finite.
+/// LAC_ERR_INVALID when a value of `x` or of the sum is not finite or is larger
+/// than the compressor can encode.
 LAC_FALLIBLE lac_status lac_memory_encode(
     lac_memory *m, const lac_key *key, const float *x, uint8_t *out, size_t cap,
     size_t *len_out);
@@ -183,14 +184,15 @@ LAC_FALLIBLE lac_status lac_memory_encode_bounded(
     uint8_t *out, size_t cap, size_t *len_out);
 
 /// lac_memory_accepts returns whether every value of the memory plus `x` is
-/// finite, so that encoding `x` would not fail for that reason. `max_magnitude`
+/// finite and not larger than the compressor can encode. `max_magnitude`
 /// is the largest |x|. The values in memory do not change.
 LAC_API bool lac_memory_accepts(
     lac_memory *m, const float *x, float max_magnitude);
 
 /// lac_memory_settle subtracts the values of a delivered payload, which must
 /// be the one that the last lac_memory_encode wrote with this key. A value that
-/// would not be finite becomes 0.
+/// would not be finite becomes 0, one that is larger than the compressor can
+/// encode becomes the largest.
 /// Fails, with the memory unchanged, like lac_compressor_check.
 LAC_FALLIBLE lac_status lac_memory_settle(
     lac_memory *m, const lac_key *key, const uint8_t *in, size_t len);
@@ -199,7 +201,8 @@ LAC_FALLIBLE lac_status lac_memory_settle(
 LAC_API void lac_memory_read(const lac_memory *m, float *e);
 
 /// lac_memory_write replaces the values of the memory by `e`. A value that is
-/// not finite becomes 0. Writing the values that were read continues bit for
+/// not finite becomes 0, one that is larger than the compressor can encode
+/// becomes the largest. Writing the values that were read continues bit for
 /// bit.
 LAC_API void lac_memory_write(lac_memory *m, const float *e);
 
@@ -346,7 +349,8 @@ typedef struct lac_compressor_ops {
     double (*growth)(const void *state, lac_shape shape, lac_form form);
 
     /// Optional: returns the largest magnitude of x for which C(x) is finite.
-    /// An error memory does not accept more. NULL: any finite x.
+    /// An error memory does not accept more. Without it, C(x) is finite for all
+    /// finite x.
     float (*largest)(const void *state, lac_shape shape);
 } lac_compressor_ops;
 

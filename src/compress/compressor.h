@@ -75,8 +75,11 @@ bool laci_payload_finite(
 
 // laci_payload_growth returns a bound of max|x - C(x)| / max|x| over all
 // finite tensors x, infinity when none is known.
-float laci_payload_largest(const lac_compressor *c, lac_shape shape);
 double laci_payload_growth(const lac_compressor *c, lac_shape shape);
+
+// laci_payload_largest returns the largest magnitude of x for which C(x) is
+// finite.
+float laci_payload_largest(const lac_compressor *c, lac_shape shape);
 
 // laci_growth_one is the growth op of compressors that never make an error
 // larger than the largest value.

@@ -4,8 +4,9 @@
 // the values. The floats and their tail are then in a form that only it knows.
 //
 // The values are always finite. Adding is refused when a sum overflows, or is
-// larger than the compressor can encode. A value that subtracting makes
-// infinite or NaN, which takes a compressor whose C(e) overflows, becomes 0.
+// larger than the compressor can encode. A value that subtracting makes larger
+// than that becomes the largest one; an infinity or NaN, which takes a
+// compressor whose C(e) overflows, becomes 0.
 //
 // A bound of max|e| shows in nearly all steps, without a pass over the values,
 // that nothing can overflow. Adding x raises it by max|x|, subtracting C(e)
@@ -73,15 +74,20 @@ void lac_memory_close(lac_memory *m)
     }
 }
 
-// The largest |x|, after every value that is not finite became 0.
-static float make_finite(const laci_kernels *kernels, float *x, size_t n)
+// Returns the largest |e|, after every value that is not finite became 0, and
+// every one beyond the limit became the limit, so that it can be encoded.
+static float make_valid(const lac_memory *m)
 {
-    float max = laci_float_of(kernels->vector->max_magnitude(x, n));
-    if (!isfinite(max)) {
+    const size_t n = lac_shape_values(m->shape);
+    const laci_vector_kernels *const vector = m->c->kernels->vector;
+    float *const e = m->block;
+    const float limit = (float)m->limit;
+    float max = laci_float_of(vector->max_magnitude(e, n));
+    if (!(max <= limit)) {
         max = 0;
         for (size_t i = 0; i < n; i++) {
-            x[i] = isfinite(x[i]) ? x[i] : 0;
-            max = fmaxf(max, fabsf(x[i]));
+            e[i] = isfinite(e[i]) ? fmaxf(fminf(e[i], limit), -limit) : 0;
+            max = fmaxf(max, fabsf(e[i]));
         }
     }
     return max;
@@ -98,7 +104,7 @@ static void memory_measure(lac_memory *m)
         c->ops->residual(c->state, &call, m->block, m->block);
         memset(m->block + n, 0, c->ops->memory_tail);
     }
-    m->bound = (double)make_finite(c->kernels, m->block, n);
+    m->bound = (double)make_valid(m);
 }
 
 // The first value of which e + x is above the limit or NaN, n if there is none.
@@ -213,7 +219,7 @@ void laci_error_memory_settle(
     }
     // The rounding of a subnormal value may add as much as the least normal.
     m->bound = fmax(m->bound, (double)FLT_MIN) * m->growth * ROUNDING;
-    if (!m->encoded || m->bound > (double)FLT_MAX) {
+    if (!m->encoded || m->bound > m->limit) {
         memory_measure(m);
     }
     m->encoded = false;
@@ -244,7 +250,7 @@ void lac_memory_write(lac_memory *m, const float *e)
     if (n > 0) {
         memcpy(m->block, e, n * sizeof(*e));
         memset(m->block + n, 0, m->size - n * sizeof(*e));
-        m->bound = (double)make_finite(m->c->kernels, m->block, n);
+        m->bound = (double)make_valid(m);
         m->encoded = false;
     }
 }

@@ -2,6 +2,7 @@
 #include "compress/sparse.h"
 
 #include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -171,8 +172,7 @@ size_t laci_sparse_bound(
 }
 
 // With a scale s, the error is that of scaling, s - 1, and that of the inner
-// compressor on s x. One s more covers the scaled value itself, which must not
-// overflow either.
+// compressor on s x.
 double laci_sparse_growth(const lac_compressor *c, lac_shape shape)
 {
     const double scale = sparse_scale(c, shape);
@@ -180,7 +180,17 @@ double laci_sparse_growth(const lac_compressor *c, lac_shape shape)
         c->inner == NULL
             ? 0
             : laci_payload_growth(c->inner, laci_sparse_kept(c, shape));
-    return scale == 1 ? fmax(1, inner) : scale + scale * inner;
+    return fmax(1, scale - 1 + scale * inner);
+}
+
+// The scaled values must be within the range of the inner compressor.
+float laci_sparse_largest(const lac_compressor *c, lac_shape shape)
+{
+    const float inner =
+        c->inner == NULL
+            ? FLT_MAX
+            : laci_payload_largest(c->inner, laci_sparse_kept(c, shape));
+    return inner / (float)sparse_scale(c, shape);
 }
 
 size_t laci_sparse_encode(

@@ -17,6 +17,7 @@ lac_guarantee laci_sparse_guarantee(const lac_compressor *c, lac_shape shape);
 size_t laci_sparse_bound(
     const lac_compressor *c, lac_shape shape, lac_scope_kind scope);
 double laci_sparse_growth(const lac_compressor *c, lac_shape shape);
+float laci_sparse_largest(const lac_compressor *c, lac_shape shape);
 size_t laci_sparse_scratch(const lac_compressor *c, lac_shape shape);
 
 // Encode and check leave the indices of their payload in the scratch. Decoding

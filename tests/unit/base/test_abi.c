@@ -75,6 +75,7 @@ static void growing_structs_keep_what_they_had(void **state)
     assert_int_equal(offsetof(lac_sparsifier_ops, random), 48);
     assert_int_equal(offsetof(lac_compressor_ops, residual), 176);
     assert_int_equal(offsetof(lac_compressor_ops, growth), 192);
+    assert_int_equal(offsetof(lac_compressor_ops, largest), 200);
 }
 
 static void the_library_is_of_the_version_of_its_headers(void **state)

@@ -90,6 +90,38 @@ static void values_that_are_not_finite_are_written_as_zero(void **state)
     close_memory(m, c);
 }
 
+// Low-rank cannot encode the largest floats. A memory at its limit still
+// accepts small values, and becomes small again.
+static void a_memory_at_its_limit_goes_on(void **state)
+{
+    (void)state;
+    enum { SIDE = 8, N = SIDE * SIDE };
+    const lac_shape square = {SIDE, SIDE};
+    float e[N], x[N];
+    uint8_t payload[4 * N];
+    lac_compressor *c;
+    lac_memory *m;
+    assert_ok(lac_compressor_open(&c, "low-rank", LAC_FORM_PLAIN));
+    assert_ok(lac_memory_open(&m, c, square));
+    for (size_t i = 0; i < N; i++) {
+        e[i] = i % 7 < 3 ? FLT_MAX : -FLT_MAX / (float)(1 + i);
+        x[i] = i % 2 == 0 ? 1 : -1;
+    }
+    lac_memory_write(m, e);
+    for (uint64_t round = 0; round < 100; round++) {
+        const lac_key draws = {.low = round};
+        size_t len;
+        assert_ok(
+            lac_memory_encode(m, &draws, x, payload, sizeof(payload), &len));
+        assert_ok(lac_memory_settle(m, &draws, payload, len));
+    }
+    lac_memory_read(m, e);
+    for (size_t i = 0; i < N; i++) {
+        assert_true(fabsf(e[i]) < 1e34f);
+    }
+    close_memory(m, c);
+}
+
 // A compressor with a memory of its own that counts how often its values are
 // read. It sends nothing, so that the memory only grows.
 static size_t residuals;
@@ -231,6 +263,7 @@ int main(void)
         cmocka_unit_test(sums_are_accepted_up_to_the_largest_float),
         cmocka_unit_test(refusals_name_the_value),
         cmocka_unit_test(values_that_are_not_finite_are_written_as_zero),
+        cmocka_unit_test(a_memory_at_its_limit_goes_on),
         cmocka_unit_test(values_are_looked_at_rarely),
     };
     return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
