@@ -11,7 +11,7 @@
 
 typedef struct data_vocabulary {
     uint32_t count;
-    char *chars;   // all words, a zero byte after each
+    char *chars;     // all words, a zero byte after each
     size_t *start;   // the offset of word i in chars
     uint32_t *slots; // hash table of numbers; UINT32_MAX: empty
     size_t mask;     // number of slots - 1
