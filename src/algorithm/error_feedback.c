@@ -132,7 +132,8 @@ static lac_status reduce_by_sum(laci_round *round)
     for (size_t i = 0; i < round->count; i++) {
         float *const payload = round->items[i].fields[PAYLOAD].values;
         uint8_t *const bytes = (uint8_t *)payload;
-        LAC_TRY(encode(round, i, bytes));
+        LAC_TRY(
+            laci_group_abort_on_failure(round->group, encode(round, i, bytes)));
         const size_t floats = round->sent[i].len / sizeof(float);
         laci_get_floats(bytes, round->sums + n, floats);
         n += floats;
@@ -153,11 +154,12 @@ static lac_status reduce_by_gather(laci_round *round)
     for (size_t i = 0; i < round->count; i++) {
         uint8_t *const room =
             laci_writer_room(message, bound_of(w, round->items[i].tensor));
-        LAC_TRY(encode(round, i, room));
+        LAC_TRY(
+            laci_group_abort_on_failure(round->group, encode(round, i, room)));
         laci_writer_commit(message, round->sent[i].len);
     }
     LAC_TRY(laci_nonfinite_gather(round));
-    LAC_TRY(laci_take_all(round, w->compressor, false));
+    LAC_TRY(laci_take_all(round, w->compressor, w->world, true));
     for (size_t i = 0; i < round->count; i++) {
         settle(round, i);
         for (uint32_t k = 0; k < w->world; k++) {

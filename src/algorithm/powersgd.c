@@ -28,14 +28,17 @@
 // written to a second array, which changes places with the first at the end.
 // Without error memory, S is the gradient itself.
 //
-// A non-finite value shows in the product of its row, so G needs no scan of its
-// own: S = G + E is infinite or NaN where G is, and so is its product with
-// anything.
+// A non-finite or very large value shows in the product of its row, so G needs
+// no scan of its own: S = G + E is infinite or NaN where G is, and so is its
+// product with anything. A tensor whose S is too large to become state is
+// treated like one that is not finite.
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
 #include "algorithm/framework/round.h"
 #include "algorithm/shared/subspace.h"
+#include "base/bytes.h"
 #include "base/fail.h"
 #include "kernels/gossip.h"
 #include "kernels/matrix.h"
@@ -43,6 +46,8 @@
 #include "kernels/vector.h"
 
 enum { RATE_MAX = 1000000 };
+
+#define SUSPICIOUS 0x1p80f // no product of sane gradients is as large
 
 typedef struct powersgd {
     uint32_t rank;
@@ -220,14 +225,11 @@ static lac_key key_of(const step *t)
         lac_scope_shared(), t->item->name_hash);
 }
 
-static float largest(const float *x, size_t n)
+static float step_max(const step *t, const float *x, size_t n)
 {
-    float most = 0;
-    for (size_t i = 0; i < n; i++) {
-        const float size = fabsf(x[i]);
-        most = size > most ? size : most;
-    }
-    return most;
+    const uint32_t bits =
+        t->round->worker->kernels->vector->max_magnitude(x, n);
+    return laci_float_of(bits);
 }
 
 // Copies the columns of the last round, or draws those that are zero. Their
@@ -239,7 +241,7 @@ static void start_columns(const step *t, const float *from, size_t n, float *to)
     for (size_t c = 0; c < t->rank; c++) {
         const float *const x = from == NULL ? NULL : from + c * n;
         float *const y = to + c * n;
-        const float most = x == NULL ? 0 : largest(x, n);
+        const float most = x == NULL ? 0 : step_max(t, x, n);
         int exponent;
         (void)frexpf(most, &exponent);
         const double scale = ldexp(1, -exponent);
@@ -380,6 +382,14 @@ typedef struct sums {
     size_t second_n;
 } sums;
 
+static size_t step_rank(
+    const powersgd *s, const laci_round *round, const laci_item *item)
+{
+    return round->number < s->start_iteration
+               ? 0
+               : powersgd_rank_of(s, item->shape);
+}
+
 // Returns the step of the item after `before`, or of the first item if that is
 // NULL: its parts of the sums follow those of the item before.
 static step next_step(const sums *s, const step *before)
@@ -402,9 +412,7 @@ static step next_step(const sums *s, const step *before)
         t.second = before->second + second_n(before);
         t.local = before->local + local_n;
     }
-    t.rank = round->number < s->settings->start_iteration
-                 ? 0
-                 : powersgd_rank_of(s->settings, t.item->shape);
+    t.rank = step_rank(s->settings, round, t.item);
     return t;
 }
 
@@ -437,8 +445,50 @@ static bool step_finite(const step *t, const float *x, size_t n)
     return laci_all_finite(t->round->worker->kernels, x, n);
 }
 
-// Writes the item's part of the first sum. Returns LACI_SCAN if its values are
-// not finite.
+// A bound of the error memory, without computing it.
+static float error_bound(const step *t, const matrix_fields *p)
+{
+    const lac_shape shape = t->item->shape;
+    return step_max(t, p->sum->values, t->item->n) +
+           (float)t->rank * step_max(t, p->left, shape.rows * t->rank) *
+               step_max(t, p->right, shape.cols * t->rank);
+}
+
+// Returns whether S may become state: its products with columns whose values
+// are near 1 must stay finite in later rounds. A memory that is larger already
+// may shrink.
+static bool step_accepted(const step *t)
+{
+    const lac_shape shape = t->item->shape;
+    const float limit = FLT_MAX / (2 * (float)(shape.rows + shape.cols));
+    if (t->rank == 0) {
+        return step_finite(t, t->item->in, t->item->n);
+    }
+    if (!t->settings->error_feedback) {
+        return step_max(t, t->item->in, t->item->n) <= limit;
+    }
+    const matrix_fields p = fields_of(t);
+    const laci_powersgd_sum x = sum_of(t, &p);
+    t->round->worker->kernels->powersgd->sum(&x);
+    return step_max(t, x.s, t->item->n) <= fmaxf(limit, error_bound(t, &p));
+}
+
+static bool powersgd_accepts(
+    const void *state, const laci_round *round, size_t i)
+{
+    const laci_item *const item = &round->items[i];
+    const step t = {
+        .settings = state,
+        .round = round,
+        .item = item,
+        .rank = step_rank(state, round, item),
+    };
+    return step_accepted(&t);
+}
+
+// Writes the item's part of the first sum. A product of S that is not large
+// shows that S is not either; only a large one needs a look at S itself.
+// Returns LACI_SCAN if S is not finite or too large.
 static lac_status begin_step(const step *t)
 {
     const laci_item *const item = t->item;
@@ -447,8 +497,7 @@ static lac_status begin_step(const step *t)
     } else if (item->n > 0) {
         memcpy(t->first, item->in, item->n * sizeof(*item->in));
     }
-    return step_finite(t, t->first, first_n(t)) ||
-                   step_finite(t, item->in, item->n)
+    return step_max(t, t->first, first_n(t)) < SUSPICIOUS || step_accepted(t)
                ? LAC_OK
                : LACI_SCAN;
 }
@@ -539,6 +588,7 @@ const laci_algorithm_ops laci_powersgd_algorithm = {
     .plugin.state_size = sizeof(powersgd),
     .family = LAC_FAMILY_GRADIENT,
     .finds_nonfinite = true,
+    .accepts = powersgd_accepts,
     .plan = powersgd_plan,
     .sum_bound = powersgd_sum_bound,
     .reduce = powersgd_reduce,

@@ -80,14 +80,16 @@ static lac_status take_signs(laci_round *round, uint32_t k, size_t i)
     LAC_TRY(laci_reader_next(&round->readers[k], &view->bytes, &view->len));
     if (view->len != signs_size(item->n)) {
         return lac_fail(
-            LAC_ERR_CORRUPT, "signum: payload has %zu bytes, expected %zu",
-            view->len, signs_size(item->n));
+            LAC_ERR_CORRUPT,
+            "signum: worker %u sent %zu bytes for %s, expected %zu",
+            round->readers[k].peer, view->len, item->name, signs_size(item->n));
     }
     const size_t used = item->n % BYTE_BITS;
     if (used != 0 && view->bytes[view->len - 1] >> used != 0) {
         return lac_fail(
-            LAC_ERR_CORRUPT, "signum: bits past the last of %zu values are set",
-            item->n);
+            LAC_ERR_CORRUPT,
+            "signum: worker %u set bits past the last of %zu values of %s",
+            round->readers[k].peer, item->n, item->name);
     }
     return LAC_OK;
 }

@@ -136,7 +136,8 @@ lac_status laci_group_open(laci_group **out, const laci_group_options *options)
     if (g == NULL) {
         return lac_fail(
             LAC_ERR_NOMEM,
-            "group: no memory for 3 x %u messages of %zu bytes in %zu payloads",
+            "group: no memory for 3 sets of %u messages, each of %zu bytes and "
+            "%zu payloads",
             p.slots, options->message_max, options->tensors_max);
     }
     g->transport = options->transport;

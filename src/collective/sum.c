@@ -80,8 +80,8 @@ static lac_status sum_in_core(
     laci_group *g, const laci_number *type, uint32_t core, size_t n)
 {
     const uint16_t first = g->frame.step;
-    const bool has_guest = g->rank < g->world - core;
-    if (has_guest) {
+    const bool has_extra = g->rank < g->world - core;
+    if (has_extra) {
         receive_partial(g, g->rank + core);
         LAC_TRY(laci_wire_run(g));
         LAC_TRY(add_partial(g, type, n));
@@ -94,7 +94,7 @@ static lac_status sum_in_core(
         LAC_TRY(add_partial(g, type, n));
     }
     type->unify_nan(g->sum, n);
-    if (has_guest) {
+    if (has_extra) {
         send_partial(g, type, g->rank + core, n);
         LAC_TRY(laci_wire_run(g));
     }
@@ -103,15 +103,15 @@ static lac_status sum_in_core(
 
 // A worker beyond the core sends its values and receives the result, which
 // carries step `last`.
-static lac_status sum_as_guest(
-    laci_group *g, const laci_number *type, uint32_t host, uint16_t last,
+static lac_status sum_as_extra(
+    laci_group *g, const laci_number *type, uint32_t partner, uint16_t last,
     size_t n)
 {
     const uint8_t *body;
-    send_partial(g, type, host, n);
+    send_partial(g, type, partner, n);
     LAC_TRY(laci_wire_run(g));
     g->frame.step = last;
-    receive_partial(g, host);
+    receive_partial(g, partner);
     LAC_TRY(laci_wire_run(g));
     LAC_TRY(laci_wire_expect(g, 0, n * type->size, &body));
     type->get(body, g->sum, n);
@@ -131,7 +131,7 @@ static lac_status sum_doubling(
     if (g->rank < core) {
         LAC_TRY(sum_in_core(g, type, core, n));
     } else {
-        LAC_TRY(sum_as_guest(g, type, g->rank - core, last, n));
+        LAC_TRY(sum_as_extra(g, type, g->rank - core, last, n));
     }
     g->frame.step = (uint16_t)(last + 1);
     return LAC_OK;
@@ -248,8 +248,8 @@ static lac_status gather_shares(laci_group *g, float *x, size_t n)
     return LAC_OK;
 }
 
-// A barrier in which every worker learns, by way of others, that all are about
-// to sum n values.
+// A barrier. After it every worker has a message, directly or through others,
+// from all workers that they are about to sum n values.
 static lac_status sum_barrier(laci_group *g, size_t n)
 {
     for (uint64_t distance = 1; distance < g->world; distance *= 2) {

@@ -54,8 +54,9 @@ struct laci_group {
     double timeout;
     uint64_t identity; // without the subject
     bool native_sums;
-    bool timing;   // measure `waited`; reading the clock costs 5 % of a small
-    double waited; // message
+    // Reading the clock for `waited` costs 5 % of a small message.
+    bool timing;
+    double waited;
     laci_counts counts;
     lac_status failure; // the first
     char why[LACI_MESSAGE_SIZE];
@@ -96,7 +97,7 @@ void laci_wire_receive(laci_group *g, uint32_t peer);
 LACI_CHECKED lac_status laci_wire_run(laci_group *g);
 
 // laci_wire_body returns the body that receive number i of the last run
-// brought, until the next is listed; laci_wire_expect insists on its length.
+// brought, until the next is listed; laci_wire_expect checks its length.
 size_t laci_wire_body(
     const laci_group *g, uint32_t i, const uint8_t **body_out);
 LACI_CHECKED lac_status laci_wire_expect(

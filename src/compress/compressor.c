@@ -46,7 +46,7 @@ enum {
     PARTS_MAX = 4, // of "A+B+C", as many as a wire id has bytes
     // The tables of version 0.1.0, the oldest that are accepted.
     OPS_SIZE_MIN = offsetof(lac_compressor_ops, finite),
-    SPARSIFIER_SIZE_MIN = sizeof(lac_sparsifier_ops),
+    SPARSIFIER_SIZE_MIN = offsetof(lac_sparsifier_ops, random) + sizeof(bool),
 };
 
 static const laci_registry registry = {
@@ -114,6 +114,11 @@ static lac_status copy_ops(
             name, "lac_sparsifier_ops", s->size, SPARSIFIER_SIZE_MIN));
         copy_table(own_sparsifier, sizeof(*own_sparsifier), s, s->size);
         own->sparsifier = own_sparsifier;
+        // The framework handles the values of a sparsifier, and their memory.
+        own->memory_tail = 0;
+        own->encode_add = NULL;
+        own->settle = NULL;
+        own->residual = NULL;
     }
     return LAC_OK;
 }

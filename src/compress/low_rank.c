@@ -194,8 +194,8 @@ static double low_rank_growth(const void *state, lac_shape shape, lac_form form)
     return low_rank_rank_of(state, shape) == 0 ? 1 : 2 * sqrt(n);
 }
 
-// A product with the matrix sums up to n values times deviates, which are below
-// 8 in magnitude.
+// A cautious limit: the values of C(M) are below sqrt(n) max|M|, and those of
+// the factors below n max|M|.
 static float low_rank_largest(const void *state, lac_shape shape)
 {
     const float n = (float)lac_shape_values(shape);

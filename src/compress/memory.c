@@ -152,8 +152,9 @@ static lac_status memory_refuse(const lac_memory *m, const float *x)
     }
     return lac_fail(
         LAC_ERR_INVALID,
-        "%s: the error memory overflows: value %zu is %g, and %g is added",
-        m->c->name, i, (double)m->block[i], (double)x[i]);
+        "%s: the error memory overflows: value %zu is %g, %g is added, "
+        "expected at most %g",
+        m->c->name, i, (double)m->block[i], (double)x[i], m->limit);
 }
 
 // Encodes after the arguments were checked. There is at least one value.

@@ -246,6 +246,11 @@ static size_t read_indices(
     }
     size_t head = 0;
     w->cached->in = NULL;
+    // The place of the inner scratch depends on the shape: the header there may
+    // belong to another payload, whose indices were overwritten.
+    if (c->inner != NULL && c->inner->ops->sparsifier != NULL) {
+        ((cached *)w->inner.scratch)->in = NULL;
+    }
     const lac_status status = c->ops->sparsifier->get_indices(
         c->state, &w->outer, in, len, w->indices, &head);
     assert(status == LAC_OK);

@@ -119,6 +119,10 @@ typedef struct laci_algorithm_ops {
     // the first exchange has succeeded.
     bool finds_nonfinite;
 
+    // Gradient family, optional: returns whether an item whose values are
+    // finite can be reduced without overflow. Part of a scan.
+    bool (*accepts)(const void *state, const laci_round *round, size_t i);
+
     // Optional: the spec of a second compressor, for the way back. The
     // framework opens it like the first; "" means the same.
     const char *(*server)(const void *state);

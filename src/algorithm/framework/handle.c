@@ -113,9 +113,7 @@ static lac_status check_options(
     if (ops->family == LAC_FAMILY_MODEL && o->nonfinite != LAC_NONFINITE_STOP) {
         return lac_fail(
             LAC_ERR_INVALID,
-            "%s: gossip cannot leave out a round or a tensor, expected to stop "
-            "at values that are not finite",
-            name);
+            "%s: a model algorithm supports LAC_NONFINITE_STOP only", name);
     }
     if (o->transport != NULL && o->topology != NULL &&
         lac_topology_workers(o->topology) !=

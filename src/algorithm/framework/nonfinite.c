@@ -159,7 +159,7 @@ void laci_nonfinite_trust(lac_algorithm *a)
 }
 
 // Returns why an item must not be reduced, or FINITE.
-static uint8_t judge_item(const lac_algorithm *a, laci_item *item)
+static uint8_t check_item(const lac_algorithm *a, laci_item *item)
 {
     const uint32_t bits =
         a->worker.kernels->vector->max_magnitude(item->in, item->n);
@@ -174,7 +174,11 @@ static uint8_t judge_item(const lac_algorithm *a, laci_item *item)
             return OVERFLOWS;
         }
     }
-    return FINITE;
+    const size_t index = (size_t)(item - a->items);
+    return a->ops->accepts == NULL ||
+                   a->ops->accepts(a->state, &a->round, index)
+               ? FINITE
+               : OVERFLOWS;
 }
 
 void laci_nonfinite_scan(lac_algorithm *a)
@@ -182,7 +186,7 @@ void laci_nonfinite_scan(lac_algorithm *a)
     laci_nonfinite_trust(a);
     for (size_t i = 0; i < a->round.count; i++) {
         laci_item *const item = &a->items[i];
-        a->nonfinite.flags[i] = judge_item(a, item);
+        a->nonfinite.flags[i] = check_item(a, item);
         if (a->nonfinite.flags[i] != FINITE) {
             item->in = a->nonfinite.zeros;
             item->max_magnitude = 0;
@@ -204,7 +208,7 @@ static lac_status read_flags(
         return lac_fail(
             LAC_ERR_CORRUPT,
             "message from worker %" PRIu32
-            ": has finite flags of %zu tensors, expected %zu",
+            ": has flags of %zu tensors, expected %zu",
             reader->peer, len, count);
     }
     return laci_reader_done(reader);
@@ -258,8 +262,8 @@ static lac_status sum_raw(lac_algorithm *a, const lac_slice *slices)
     float *const raw = a->nonfinite.raw;
     size_t n = 0;
     for (size_t i = 0; i < round->count; i++) {
-        if (a->nonfinite.flags[i]) {
-            const size_t values = round->items[i].n;
+        const size_t values = round->items[i].n;
+        if (a->nonfinite.flags[i] && values > 0) {
             memcpy(raw + n, slices[i].in, values * sizeof(float));
             n += values;
         }
@@ -274,9 +278,8 @@ static void copy_raw(lac_algorithm *a, const lac_slice *slices, size_t count)
 {
     const float *next = a->nonfinite.raw;
     for (size_t i = 0; i < count; i++) {
-        if (a->nonfinite.flags[i]) {
-            const size_t values =
-                laci_tensor_values(&a->worker, slices[i].tensor);
+        const size_t values = laci_tensor_values(&a->worker, slices[i].tensor);
+        if (a->nonfinite.flags[i] && values > 0) {
             memcpy(slices[i].out, next, values * sizeof(float));
             next += values;
         }
@@ -317,6 +320,14 @@ static lac_status resolve_raw(lac_algorithm *a, const lac_slice *slices)
     return LAC_OK;
 }
 
+// The values of an empty tensor may be NULL.
+static void zero_values(float *out, size_t n)
+{
+    if (n > 0) {
+        memset(out, 0, n * sizeof(*out));
+    }
+}
+
 lac_status laci_nonfinite_resolve(lac_algorithm *a, const lac_slice *slices)
 {
     found first = {0};
@@ -326,7 +337,7 @@ lac_status laci_nonfinite_resolve(lac_algorithm *a, const lac_slice *slices)
     }
     if (a->nonfinite.policy == LAC_NONFINITE_SKIP) {
         for (size_t i = 0; i < a->round.count; i++) {
-            memset(slices[i].out, 0, a->items[i].n * sizeof(float));
+            zero_values(slices[i].out, a->items[i].n);
         }
         return LAC_OK;
     }

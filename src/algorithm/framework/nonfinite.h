@@ -2,7 +2,8 @@
 // The framework's part in the protocol for non-finite values of the gradient
 // family: round.h describes the algorithm's part. A tensor counts as non-finite
 // if it has an infinity or a NaN, or if adding it to its error memory would
-// make one. What follows is the user's policy:
+// make one. The framework then
+// applies the user's policy:
 //
 //     stop  fails on all workers with the same message; no round advances, the
 //           group stays usable, and finite tensors stay in error memories

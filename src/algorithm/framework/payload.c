@@ -89,14 +89,17 @@ lac_status laci_take(
     return laci_view_take(round, view, k, i);
 }
 
-static lac_status payload_take_messages(
-    laci_round *round, const lac_compressor *c, bool shared)
+static lac_status take_messages(
+    laci_round *round, const lac_compressor *c, uint32_t count, bool scan)
 {
-    for (uint32_t k = 0; k < round->worker->world; k++) {
-        const lac_scope scope =
-            shared ? lac_scope_shared() : lac_scope_worker(k);
+    for (uint32_t k = 0; k < count; k++) {
+        const lac_scope scope = lac_scope_worker(round->readers[k].peer);
         for (size_t i = 0; i < round->count; i++) {
-            LAC_TRY(laci_take(round, c, scope, k, i));
+            laci_view *const view = laci_received(round, k, i);
+            *view = laci_view_make(round, c, i, scope);
+            LAC_TRY(
+                scan ? laci_view_take(round, view, k, i)
+                     : laci_view_take_bytes(round, view, k, i));
         }
         LAC_TRY(laci_reader_done(&round->readers[k]));
     }
@@ -104,10 +107,10 @@ static lac_status payload_take_messages(
 }
 
 lac_status laci_take_all(
-    laci_round *round, const lac_compressor *c, bool shared)
+    laci_round *round, const lac_compressor *c, uint32_t count, bool scan)
 {
     return laci_group_abort_on_failure(
-        round->group, payload_take_messages(round, c, shared));
+        round->group, take_messages(round, c, count, scan));
 }
 
 void laci_view_read(const laci_view *view, float *x)

@@ -45,8 +45,8 @@ static lac_status check_addresses(
     if (slice->in != slice->out && round_overlap(slice->in, slice->out, size)) {
         return lac_fail(
             LAC_ERR_INVALID,
-            "%s: in and out of %s overlap in part, expected the same array or "
-            "two",
+            "%s: in and out of %s overlap in part, expected one array, or two "
+            "that do not overlap",
             algorithm, tensor);
     }
     if (round_overlap(update, slice->out, size)) {
@@ -308,6 +308,13 @@ lac_status lac_algorithm_reduce(
     }
     if (status == LACI_NONFINITE) {
         status = laci_nonfinite_resolve(a, slices);
+    }
+    if (status == LACI_SCAN) { // after one: the state itself overflows
+        status = laci_group_abort_on_failure(
+            a->round.group,
+            lac_fail(
+                LAC_ERR_INVALID, "%s: the error memory of worker %u overflows",
+                a->worker.algorithm, a->worker.rank));
     }
     LAC_TRY(status);
     advance(a);

@@ -122,11 +122,12 @@ void laci_view_read(const laci_view *view, float *x);
 void laci_view_add(const laci_view *view, float a, float *y);
 bool laci_view_finite(const laci_view *view);
 
-// laci_take_all takes the payloads of all items from all workers, in order,
-// with each worker's own scope or with the shared one, and insists that no
-// message has more. When it fails, all workers fail.
-LACI_CHECKED lac_status
-laci_take_all(laci_round *round, const lac_compressor *c, bool shared);
+// laci_take_all takes the payloads of all items, in order, from the first
+// `count` readers, each with its worker's scope, and checks that no message has
+// more. Without `scan` it does not look at the values: see
+// laci_view_take_bytes. When it fails, all workers fail.
+LACI_CHECKED lac_status laci_take_all(
+    laci_round *round, const lac_compressor *c, uint32_t count, bool scan);
 
 // Non-finite values in the gradient family. Before `reduce` sees a round, the
 // framework replaces every tensor with such a value by zeros and counts them in

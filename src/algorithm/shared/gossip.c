@@ -36,32 +36,13 @@ static lac_status check_sent(const laci_round *round, const lac_compressor *c)
     return LAC_OK;
 }
 
-// Takes all payloads, and looks at their values if `scan`.
-static lac_status gossip_take_messages(
-    laci_round *round, const lac_compressor *c, bool scan)
-{
-    for (uint32_t k = 0; k < round->edge_count; k++) {
-        const lac_scope scope = lac_scope_worker(round->readers[k].peer);
-        for (size_t i = 0; i < round->count; i++) {
-            laci_view *const view = laci_received(round, k, i);
-            *view = laci_view_make(round, c, i, scope);
-            LAC_TRY(
-                scan ? laci_view_take(round, view, k, i)
-                     : laci_view_take_bytes(round, view, k, i));
-        }
-        LAC_TRY(laci_reader_done(&round->readers[k]));
-    }
-    return LAC_OK;
-}
-
 static lac_status gossip_exchange(
     laci_round *round, const lac_compressor *c, uint32_t phase, bool scan)
 {
     LAC_TRY(laci_group_exchange(
         round->group, round->number, phase, round->edges, round->edge_count,
         true, round->readers));
-    return laci_group_abort_on_failure(
-        round->group, gossip_take_messages(round, c, scan));
+    return laci_take_all(round, c, round->edge_count, scan);
 }
 
 lac_status laci_gossip_exchange(
@@ -143,10 +124,13 @@ static lac_status mix_exactly(
         LAC_TRY(
             laci_view_expect_finite(round, laci_received(round, k, i), k, i));
     }
-    return finite ? LAC_OK
-                  : lac_fail(
-                        LAC_ERR_INVALID, "%s: the mean of %s overflows",
-                        round->worker->algorithm, item->name);
+    return finite
+               ? LAC_OK
+               : lac_fail(
+                     LAC_ERR_INVALID,
+                     "%s: worker %u has values in %s that overflow in "
+                     "this round",
+                     round->worker->algorithm, round->worker->rank, item->name);
 }
 
 lac_status laci_mixing_begin(

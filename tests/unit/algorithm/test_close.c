@@ -4,19 +4,41 @@
 // last until then. The linker replaces that all-reduce by one that fails.
 #include "workers.h"
 
+#include <math.h>
+
 #include "transport/transport.h"
 
-enum { VALUES = 6000 };
+enum { VALUES = 6000, BLOCKS_MAX = 64 };
 
 static _Thread_local float *pending; // what the failed all-reduce may write to
 static _Thread_local size_t pending_n;
-static _Thread_local bool released; // before the worker has left
+static _Thread_local bool released;  // before the worker has left
+static _Thread_local int calls_left; // sums that succeed
 
 bool __wrap_laci_transport_has_allreduce(const lac_transport *t);
 lac_status __wrap_laci_transport_allreduce(
     lac_transport *t, float *x, size_t n, double deadline);
+void *__real_laci_zalloc_aligned(size_t size);
+void *__wrap_laci_zalloc_aligned(size_t size);
 void __real_laci_free_aligned(void *block);
 void __wrap_laci_free_aligned(void *block);
+
+// The blocks of this thread's worker.
+static _Thread_local struct {
+    uintptr_t start;
+    size_t size;
+} blocks[BLOCKS_MAX];
+static _Thread_local size_t block_count;
+
+void *__wrap_laci_zalloc_aligned(size_t size)
+{
+    void *const block = __real_laci_zalloc_aligned(size);
+    if (block_count < BLOCKS_MAX) {
+        blocks[block_count].start = (uintptr_t)block;
+        blocks[block_count++].size = size;
+    }
+    return block;
+}
 
 bool __wrap_laci_transport_has_allreduce(const lac_transport *t)
 {
@@ -29,6 +51,12 @@ lac_status __wrap_laci_transport_allreduce(
 {
     (void)t;
     (void)deadline;
+    if (calls_left-- > 0) { // both workers have the same values
+        for (size_t i = 0; i < n; i++) {
+            x[i] *= 2;
+        }
+        return LAC_OK;
+    }
     pending = x;
     pending_n = n;
     return lac_fail(LAC_ERR_PEER, "a test lets the all-reduce fail");
@@ -36,7 +64,12 @@ lac_status __wrap_laci_transport_allreduce(
 
 void __wrap_laci_free_aligned(void *block)
 {
-    released = released || (block != NULL && block == pending);
+    for (size_t i = 0; i < block_count; i++) {
+        if (blocks[i].start == (uintptr_t)block) {
+            released = released ||
+                       (uintptr_t)pending - blocks[i].start < blocks[i].size;
+        }
+    }
     __real_laci_free_aligned(block);
 }
 
@@ -61,6 +94,9 @@ static lac_status fail_and_close(test_worker *w)
     LAC_TRY(lac_algorithm_open(&a, &options));
     pending = NULL;
     released = false;
+    // A value that is not finite makes a second sum, of uncompressed values.
+    x[0] = o->nonfinite == LAC_NONFINITE_RAW ? NAN : 0;
+    calls_left = o->nonfinite == LAC_NONFINITE_RAW ? 1 : 0;
     const lac_status status = lac_algorithm_reduce(a, 0, &slice, 1);
     EXPECT(status == LAC_ERR_PEER && pending != NULL);
     if (o->leave_first) {

@@ -18,6 +18,7 @@ typedef struct run {
     const char *algorithm;
     const char *compressor;
     lac_nonfinite nonfinite;
+    float scale; // of huge gradients
     bool summed; // payloads are summed: a sum of finite ones may overflow
     unsigned refused[WORLD]; // rounds
 } run;
@@ -213,8 +214,63 @@ static void an_infinity_of_a_peer_is_refused_by_name(void **state)
     assert_true(models > 0);
 }
 
-// A value that random-k never sends stays in the error memory of deepsqueeze.
-// The round in which it would overflow fails.
+// Gradients that powersgd refuses, by the policy, leave a state that later ones
+// of ordinary size can use.
+static lac_status powersgd_huge(test_worker *w)
+{
+    float x[VALUES];
+    const lac_tensor tensor = {.name = "wild", .shape = {8, 8}};
+    const lac_slice slice = {0, LAC_F32, x, x};
+    run *const r = w->context;
+    lac_layout *layout = NULL;
+    lac_algorithm *a = NULL;
+    LAC_TRY(lac_layout_open(&layout, &tensor, 1));
+    LAC_TRY(open_algorithm(w, layout, NULL, &a));
+    for (uint64_t round = 0, call = 0; round < ROUNDS; call++) {
+        fill_gradient(x, VALUES, call, w->rank);
+        for (size_t i = 0; call < HUGE_ROUNDS && i < VALUES; i++) {
+            x[i] *= r->scale;
+        }
+        const lac_status status = lac_algorithm_reduce(a, round, &slice, 1);
+        EXPECT(
+            status == LAC_OK ||
+            (call < HUGE_ROUNDS && r->nonfinite == LAC_NONFINITE_STOP &&
+             status == LAC_ERR_INVALID));
+        r->refused[w->rank] += status != LAC_OK;
+        round += status == LAC_OK;
+        for (size_t i = 0; call >= HUGE_ROUNDS && i < VALUES; i++) {
+            EXPECT(isfinite(x[i]));
+        }
+    }
+    lac_algorithm_close(a);
+    lac_layout_close(layout);
+    return LAC_OK;
+}
+
+static void huge_gradients_do_not_poison_powersgd(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {
+        "powersgd", "powersgd:rank=2,alternating=yes",
+        "powersgd:error-feedback=no", "powersgd:warm-start=no"};
+    static const float scales[] = {1, 0.3f, 0.1f, 0.01f};
+    unsigned refused = 0;
+    for (size_t i = 0; i < 4 * 4 * 3; i++) {
+        run r = {
+            .algorithm = specs[i % 4],
+            .scale = scales[i / 4 % 4],
+            .nonfinite = (lac_nonfinite)(i / 16),
+        };
+        test_worker workers[WORLD];
+        run_workers(WORLD, powersgd_huge, &r, workers);
+        assert_all_ok(workers, WORLD);
+        refused += r.refused[0];
+    }
+    assert_true(refused > 0);
+}
+
+// A value that random-k has not sent yet stays in the error memory of
+// deepsqueeze. The round in which it would overflow fails.
 static lac_status mix_huge(test_worker *w)
 {
     const lac_tensor tensor = {.name = "x", .shape = {VALUES, 1}};
@@ -263,6 +319,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(huge_gradients_do_not_poison_error_feedback),
+        cmocka_unit_test(huge_gradients_do_not_poison_powersgd),
         cmocka_unit_test(deepsqueeze_stops_before_its_memory_overflows),
         cmocka_unit_test(an_infinity_of_a_peer_is_refused_by_name),
     };

@@ -140,7 +140,8 @@ static void too_large_a_matrix_is_refused_and_changes_nothing(void **state)
         }
         assert_fails(
             reduce_both(s.a, 1, g, result), LAC_ERR_INVALID,
-            "powersgd: the factors of x are more than a float holds");
+            "powersgd: worker 0 has values in x that overflow its error "
+            "memory");
         uint8_t *const after = state_of(s.a);
         assert_memory_equal(before, after, lac_algorithm_state_size(s.a));
         free(before);

@@ -59,8 +59,8 @@ static void refusals_name_the_value(void **state)
     lac_memory_write(m, e);
     assert_fails(
         lac_memory_encode(m, &key, x, payload, CAP, &len), LAC_ERR_INVALID,
-        "sign: the error memory overflows: value 2 is -3e+38, and -2e+38 is "
-        "added");
+        "sign: the error memory overflows: value 2 is -3e+38, -2e+38 is "
+        "added, expected at most 3.40282e+38");
     x[1] = NAN;
     assert_fails(
         lac_memory_encode(m, &key, x, payload, CAP, &len), LAC_ERR_INVALID,

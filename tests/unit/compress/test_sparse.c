@@ -3,6 +3,8 @@
 // Cases are rows of a table; a new compressor for B is a new row.
 #include "lac_test.h"
 
+#include "compress/compressor.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -409,9 +411,54 @@ static void a_sparsifier_may_use_its_scratch(void **state)
     lac_compressor_close(c);
 }
 
+// Payloads of two shapes are checked before either is decoded, as algorithms
+// do. The inner indices of one must not pass for those of the other.
+static void nested_sparsifiers_decode_in_any_order(void **state)
+{
+    (void)state;
+    enum { MOST = 3400 };
+    static const char *const specs[] = {
+        "top-k:0.5+top-k:0.5", "random-k:0.5+top-k:0.5",
+        "random-block:0.5+top-k:0.5", "top-k:0.5+random-k:0.5+natural"};
+    static float x[MOST], apart[2][MOST], together[MOST];
+    static uint8_t payloads[2][8 * MOST];
+    const lac_key key =
+        lac_key_make(1, LAC_PURPOSE_COMPRESS, 0, lac_scope_worker(0), 0);
+    fill_normal(x, MOST, 1);
+    for (size_t k = 0; k < sizeof(specs) / sizeof(*specs); k++) {
+        for (size_t n = 2000; n <= MOST; n += 100) {
+            const lac_shape shapes[] = {{2000, 1}, {n, 1}};
+            size_t lens[2];
+            lac_compressor *c;
+            assert_ok(lac_compressor_open(&c, specs[k], LAC_FORM_PLAIN));
+            for (size_t i = 0; i < 2; i++) {
+                assert_ok(lac_compressor_reserve(c, shapes[i]));
+                assert_ok(lac_compressor_encode(
+                    c, &key, shapes[i], x, payloads[i], sizeof(payloads[i]),
+                    &lens[i]));
+                assert_ok(lac_compressor_decode(
+                    c, &key, shapes[i], payloads[i], lens[i], apart[i]));
+            }
+            for (size_t i = 0; i < 2; i++) {
+                assert_ok(lac_compressor_check(
+                    c, &key, shapes[i], payloads[i], lens[i]));
+            }
+            for (size_t i = 0; i < 2; i++) {
+                const lac_call call = laci_call_make(c, &key, shapes[i]);
+                laci_payload_decode(c, &call, payloads[i], lens[i], together);
+                assert_memory_equal(
+                    together, apart[i],
+                    lac_shape_values(shapes[i]) * sizeof(float));
+            }
+            lac_compressor_close(c);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nested_sparsifiers_decode_in_any_order),
         cmocka_unit_test(the_law_of_a_composition_is_known),
         cmocka_unit_test(the_law_of_a_composition_holds),
         cmocka_unit_test(unbiased_compositions_have_the_right_mean),
