@@ -18,7 +18,7 @@ static uint8_t *save(const lac_algorithm *a, size_t *len_out)
 {
     *len_out = lac_algorithm_state_size(a);
     uint8_t *const state = fuzz_alloc(*len_out);
-    // Only a gamma that is not known yet is refused; nothing is written then.
+    // Before the start some algorithms refuse; nothing is written then.
     if (lac_algorithm_save(a, state, *len_out) != LAC_OK) {
         memset(state, 0, *len_out);
     }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "algorithm/framework/handle.h"
 #include "fuzz.h"
 
 enum {
@@ -161,6 +162,10 @@ static void write_state(
     const size_t len = lac_algorithm_state_size(a);
     uint8_t *const bytes = fuzz_alloc(1 + len);
     bytes[0] = index;
+    a->started = true; // a start would exchange values with another worker
+    if (a->ops->step != NULL) {
+        a->ops->step(a->state)->value = 0.5;
+    }
     if (lac_algorithm_save(a, bytes + 1, len) == LAC_OK) {
         (void)snprintf(name, sizeof(name), "state-%u", index);
         write_seed(folder, name, bytes, 1 + len - sizeof(uint64_t));

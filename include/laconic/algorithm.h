@@ -196,8 +196,8 @@ LAC_API size_t lac_algorithm_state_size(const lac_algorithm *a);
 
 /// lac_algorithm_save writes the state to out[0..cap), between rounds.
 /// Fails with LAC_ERR_SPACE, or with LAC_ERR_INVALID for a state that load
-/// would refuse: between begin and end of choco, before gamma=auto is known, or
-/// with a non-finite value.
+/// would refuse, between begin and end of choco or with a non-finite value, and
+/// before the start of an algorithm that exchanges something there.
 LAC_FALLIBLE lac_status
 lac_algorithm_save(const lac_algorithm *a, uint8_t *out, size_t cap);
 

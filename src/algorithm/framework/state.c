@@ -184,10 +184,9 @@ size_t lac_algorithm_state_size(const lac_algorithm *a)
 // Fails for a state that load refuses.
 static lac_status check_saveable(const lac_algorithm *a)
 {
-    if (a->ops->step != NULL && !(state_step_of(a) > 0)) {
+    if (a->ops->start != NULL && !a->started) {
         return lac_fail(
-            LAC_ERR_INVALID, "state: %s has no gamma before its start",
-            a->worker.algorithm);
+            LAC_ERR_INVALID, "state: %s has not started", a->worker.algorithm);
     }
     for (size_t t = 0; t < lac_layout_count(a->worker.layout); t++) {
         if (a->progress[t].begun && a->ops->begin_saves) {
