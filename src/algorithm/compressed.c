@@ -80,18 +80,25 @@ static void put_up(laci_round *round)
     }
 }
 
-// Takes the payloads of the tensors that this worker serves.
+// Takes the payloads of the tensors that `owner` serves from reader `k`.
+static lac_status take_served(
+    laci_round *round, const lac_compressor *c, lac_scope scope, uint32_t k,
+    uint32_t owner)
+{
+    for (size_t i = 0; i < round->count; i++) {
+        if (serves(round, owner, i)) {
+            LAC_TRY(laci_take(round, c, scope, k, i));
+        }
+    }
+    return laci_reader_done(&round->readers[k]);
+}
+
 static lac_status take_up(laci_round *round)
 {
     const laci_worker *const w = round->worker;
     for (uint32_t k = 0; k < w->world; k++) {
-        for (size_t i = 0; i < round->count; i++) {
-            if (serves(round, w->rank, i)) {
-                LAC_TRY(
-                    laci_take(round, w->compressor, lac_scope_worker(k), k, i));
-            }
-        }
-        LAC_TRY(laci_reader_done(&round->readers[k]));
+        LAC_TRY(
+            take_served(round, w->compressor, lac_scope_worker(k), k, w->rank));
     }
     return LAC_OK;
 }
@@ -116,17 +123,11 @@ static void put_back(laci_round *round)
     }
 }
 
-// Takes the payloads of each owner.
 static lac_status take_back(laci_round *round)
 {
     const laci_worker *const w = round->worker;
     for (uint32_t k = 0; k < w->world; k++) {
-        for (size_t i = 0; i < round->count; i++) {
-            if (serves(round, k, i)) {
-                LAC_TRY(laci_take(round, w->server, lac_scope_shared(), k, i));
-            }
-        }
-        LAC_TRY(laci_reader_done(&round->readers[k]));
+        LAC_TRY(take_served(round, w->server, lac_scope_shared(), k, k));
     }
     return LAC_OK;
 }

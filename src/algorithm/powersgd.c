@@ -32,6 +32,7 @@
 // no scan of its own: S = G + E is infinite or NaN where G is, and so is its
 // product with anything. A tensor whose S is too large to become state is
 // treated like one that is not finite.
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -275,6 +276,7 @@ static void multiply_plain(
 
 static laci_powersgd_sum sum_of(const step *t, const matrix_fields *p)
 {
+    assert(p->sum != NULL && p->next != NULL);
     return (laci_powersgd_sum){
         .shape = t->item->shape,
         .rank = t->rank,
@@ -362,6 +364,7 @@ static void finish_matrix(const step *t)
     t->round->worker->kernels->powersgd->reconstruct(
         shape, t->rank, left, right, t->item->out);
     if (t->settings->error_feedback) {
+        assert(p.left != NULL && p.right != NULL);
         memcpy(p.left, right_is_mean ? left : t->local, left_n * sizeof(*left));
         memcpy(
             p.right, right_is_mean ? t->local : right,

@@ -57,7 +57,7 @@ static inline lac_status expect_refusal(
 static inline lac_status refuse_altered(const holder *h)
 {
     uint8_t state[STATE_MAX];
-    EXPECT(h->len <= sizeof(state));
+    EXPECT(h->saved != NULL && h->len <= sizeof(state));
     memcpy(state, h->saved, h->len);
     for (size_t i = 0; i < h->len; i++) {
         state[i] ^= 0x10;
@@ -74,7 +74,7 @@ static inline lac_status refuse_altered(const holder *h)
 static inline lac_status refuse_forged(const holder *h, size_t head)
 {
     uint8_t state[STATE_MAX];
-    EXPECT(h->len < sizeof(state));
+    EXPECT(h->saved != NULL && h->len < sizeof(state));
     for (size_t cut = SUM_SIZE; cut < h->len; cut++) {
         memcpy(state, h->saved, cut);
         write_checksum(state, cut);

@@ -78,7 +78,7 @@ static lac_status take_snapshot(gradient_worker *w, snapshot *out)
     const saves *const saved = &w->run->saved;
     LAC_TRY(worker_save(w));
     out->len = saved->lens[w->rank];
-    EXPECT(out->len <= sizeof(out->bytes));
+    EXPECT(out->len > 0 && out->len <= sizeof(out->bytes));
     memcpy(out->bytes, saved->states[w->rank], out->len);
     return LAC_OK;
 }
@@ -141,7 +141,7 @@ static lac_status compare(
 
 static lac_status stop_and_continue(gradient_worker *w)
 {
-    snapshot before, after;
+    snapshot before = {.len = 0}, after = {.len = 0};
     char message[256];
     LAC_TRY(worker_open(w));
     LAC_TRY(reduce_round(w, 0));
@@ -176,7 +176,7 @@ static void nonfinite_values_stop_the_round(gradient_run *run)
 
 static lac_status skip_one(gradient_worker *w)
 {
-    snapshot before, after;
+    snapshot before = {.len = 0}, after = {.len = 0};
     LAC_TRY(worker_open(w));
     LAC_TRY(reduce_round(w, 0));
     LAC_TRY(take_snapshot(w, &before));
@@ -204,7 +204,7 @@ static void nonfinite_values_skip_the_round(gradient_run *run)
 
 static lac_status send_raw(gradient_worker *w)
 {
-    snapshot before, after;
+    snapshot before = {.len = 0}, after = {.len = 0};
     LAC_TRY(worker_open(w));
     LAC_TRY(reduce_round(w, 0));
     LAC_TRY(take_snapshot(w, &before));
@@ -305,7 +305,7 @@ static void all_tensors_may_be_raw(gradient_run *run)
 // The last worker leaves a tensor out, so that no worker can finish the round.
 static lac_status fail_one(gradient_worker *w)
 {
-    snapshot before, after;
+    snapshot before = {.len = 0}, after = {.len = 0};
     lac_slice slices[TENSORS];
     LAC_TRY(worker_open(w));
     LAC_TRY(reduce_round(w, 0));

@@ -51,7 +51,7 @@ static lac_status refuse_nonfinite(gradient_worker *w)
     const holder h = holder_of(w->a, &w->run->saved, w->rank);
     uint8_t state[STATE_MAX];
     size_t floats = 0, refused = 0;
-    EXPECT(h.len <= sizeof(state));
+    EXPECT(h.saved != NULL && h.len <= sizeof(state));
     saved_state fields = saved_state_open(h.saved);
     for (saved_field field; saved_state_next(&fields, &field);) {
         floats += field.count;

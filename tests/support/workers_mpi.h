@@ -65,6 +65,7 @@ static inline void run_workers(
         char message[sizeof(workers_out->message)];
     } reports[TEST_PROCESSES] = {0};
     char spec[64];
+    assert_true(world > 0 && world <= TEST_PROCESSES);
     if (test_rank < world) {
         test_worker w = {.rank = test_rank, .world = world, .context = context};
         w.body = body;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Algorithms by name: open, close, cost and queries.
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -443,6 +444,7 @@ static size_t message_bytes(const lac_algorithm *a)
     for (uint32_t k = 0; k < messages_max(a); k++) {
         round += message_to(a, k);
     }
+    assert(a->worker.world > 0);
     if (a->ops->sharded) {
         return round + round / a->worker.world;
     }

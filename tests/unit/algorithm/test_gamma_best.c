@@ -142,7 +142,7 @@ static void assert_low_floor(
         error_left("deepsqueeze", compressor, workers, values, &gamma);
     for (int i = 0; i <= 15; i++) {
         char spec[64];
-        double other;
+        double other = 0;
         (void)snprintf(
             spec, sizeof(spec), "deepsqueeze:gamma=%.6g", pow(10, -i / 5.0));
         const double error =
