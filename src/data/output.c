@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Whole files: written to a temporary file beside the target, then renamed.
 //
-// A temporary file is named after its process, `.laconic-PID-N`, and is locked
-// (flock) while it is written. A killed process leaves it; the next write to
-// that folder removes it. A file is taken for abandoned only if no process here
-// has that PID and no process, on this machine or on another that shares the
-// folder, holds its lock.
+// A temporary file is named after its process, `.laconic-PID-N-HOST`, and is
+// locked (flock) while it is written. A killed process leaves it; the next
+// write on that machine to that folder removes it. A file is taken for
+// abandoned only if it is of this machine, no process here has that PID, and no
+// process holds its lock.
 #include "data/output.h"
 
 #include <dirent.h>
@@ -27,7 +27,8 @@ enum {
     WRITE_MAX = 1 << 30, // bytes in one call
     LINKS_MAX = 40,      // followed one after the other
     LINK_SIZE = 4096,
-    NAME_SIZE = 64,
+    NAME_SIZE = 160,
+    HOST_SIZE = 65,
     NAMES_MAX = 10000, // tried until one is unused
     NEW_FILE_MODE = 0666,
     NEW_FOLDER_MODE = 0777,
@@ -188,7 +189,16 @@ bool data_output_is_temporary(const char *name)
     return strncmp(name, temporary_prefix, sizeof(temporary_prefix) - 1) == 0;
 }
 
-// Whether no process of this machine has the PID in the name of a file.
+static void host_name(char host[HOST_SIZE])
+{
+    if (gethostname(host, HOST_SIZE) != 0) {
+        host[0] = '\0';
+    }
+    host[HOST_SIZE - 1] = '\0';
+}
+
+// Whether a process of this machine made a file, and has ended. Locks alone do
+// not show that: on some file systems other machines do not see them.
 static bool is_of_dead_process(const char *name)
 {
     char *end;
@@ -200,7 +210,10 @@ static bool is_of_dead_process(const char *name)
         return false;
     }
     (void)strtoul(end + 1, &end, 10);
-    return *end == '\0' && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+    char host[HOST_SIZE];
+    host_name(host);
+    return *end == '-' && strcmp(end + 1, host) == 0 &&
+           kill((pid_t)pid, 0) != 0 && errno == ESRCH;
 }
 
 // Whether `name` in this folder still is the open file, and not one that was
@@ -251,7 +264,7 @@ static void sweep_folder_of(const char *path)
 }
 
 // Locks a new file. Returns false if a sweep had taken it for abandoned before
-// it was locked. File systems without locks have no sweeps either.
+// it was locked.
 static bool lock_new_file(int fd)
 {
     struct stat info;
@@ -264,11 +277,13 @@ static bool lock_new_file(int fd)
 // the number of attempts small.
 static int create_temporary(data_output *o, mode_t mode)
 {
+    char host[HOST_SIZE];
+    host_name(host);
     for (unsigned i = 0; i < NAMES_MAX; i++) {
         char name[NAME_SIZE];
         (void)snprintf(
-            name, sizeof(name), "%s%ld-%u", temporary_prefix, (long)getpid(),
-            i);
+            name, sizeof(name), "%s%ld-%u-%s", temporary_prefix, (long)getpid(),
+            i, host);
         o->temporary = name_beside(o->target, name);
         if (o->temporary == NULL) {
             return -1;
@@ -313,10 +328,8 @@ static lac_status begin_temporary(data_output *o, const struct stat *old)
     if (o->fd < 0) {
         return system_failed(o->path, "create a file beside it");
     }
-    // The lock outlives the descriptor that is written to and closed.
-    o->lock = fcntl(o->fd, F_DUPFD_CLOEXEC, 0);
     // open has applied the umask.
-    if (o->lock < 0 || (old != NULL && fchmod(o->fd, mode) != 0)) {
+    if (old != NULL && fchmod(o->fd, mode) != 0) {
         return system_failed(o->path, "write");
     }
     return LAC_OK;
@@ -386,6 +399,11 @@ static lac_status rename_temporary(data_output *o)
 static lac_status commit_temporary(data_output *o)
 {
     if (!flush_file(o->fd)) {
+        return system_failed(o->path, "write");
+    }
+    // Keeps the lock until the rename.
+    o->lock = fcntl(o->fd, F_DUPFD_CLOEXEC, 0);
+    if (o->lock < 0) {
         return system_failed(o->path, "write");
     }
     LAC_TRY(close_file(o));

@@ -12,11 +12,19 @@ enum { HEADROOM_MB = 32 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+// One test at a time: several would need several times the memory.
+static pthread_mutex_t mapping = PTHREAD_MUTEX_INITIALIZER;
+
 lac_status nn_headroom_check(void)
 {
     const size_t len = (size_t)HEADROOM_MB << 20;
+    (void)pthread_mutex_lock(&mapping);
     void *const block = mmap(
         NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (block != MAP_FAILED) {
+        (void)munmap(block, len);
+    }
+    (void)pthread_mutex_unlock(&mapping);
     if (block == MAP_FAILED) {
         return lac_fail(
             LAC_ERR_NOMEM,
@@ -25,7 +33,6 @@ lac_status nn_headroom_check(void)
             "workers or a smaller batch",
             HEADROOM_MB);
     }
-    (void)munmap(block, len);
     return LAC_OK;
 }
 

@@ -226,8 +226,7 @@ lac_status laci_slot_detach(
             return lac_fail(
                 LAC_ERR_NOMEM,
                 "local: no memory for a copy of a message of %zu bytes from "
-                "worker "
-                "%u to worker %u",
+                "worker %u to worker %u",
                 message->len, slot->rank, message->to);
         }
         if (result == DETACHED || result == DROPPED) {

@@ -234,9 +234,14 @@ static lac_status check_deadline(const lac_transport *t, double deadline)
     return LAC_OK;
 }
 
-static lac_status check_health(const lac_transport *t)
+static lac_status check_health(lac_transport *t)
 {
-    return t->failure == LAC_OK ? LAC_OK : lac_fail(t->failure, "%s", t->error);
+    if (t->failure == LAC_OK) {
+        return LAC_OK;
+    }
+    // Announces a failure that another thread could not announce.
+    t->ops->abort(t->state, t->error);
+    return lac_fail(t->failure, "%s", t->error);
 }
 
 lac_status lac_transport_exchange(

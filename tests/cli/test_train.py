@@ -8,6 +8,7 @@ import os
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import time
 import unittest
@@ -197,10 +198,11 @@ class Train(Command):
 
     def test_partial_files_of_a_killed_run_are_removed(self):
         self.train("out")
-        left = ".laconic-999999999-0"  # no process has this number
-        alive = ".laconic-%d-3" % os.getpid()
+        host = socket.gethostname()
+        left = ".laconic-999999999-0-" + host  # no process has this number
+        alive = f".laconic-{os.getpid()}-3-{host}"
         others = (alive, ".laconic-notes", ".laconic-999999999-0x",
-                  ".laconic-999999999")
+                  ".laconic-999999999", ".laconic-999999999-0-elsewhere")
         for name in (left, *others):
             self.write("out/" + name, b"")
         self.train("out", "--epochs", "3", "--resume")

@@ -208,7 +208,7 @@ static inline void run_gossip(gossip_run *run, test_worker *workers_out)
 
 static inline void run_gossip_ok(gossip_run *run, gossip_body *body)
 {
-    test_worker workers[WORLD_MAX];
+    test_worker workers[WORLD_MAX] = {{0}};
     run->body = body;
     run_gossip(run, workers);
     assert_all_ok(workers, run->world);

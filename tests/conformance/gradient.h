@@ -150,7 +150,7 @@ static inline void run_gradient(
 
 static inline void run_gradient_ok(gradient_run *run, gradient_body *body)
 {
-    test_worker workers[WORLD_MAX];
+    test_worker workers[WORLD_MAX] = {{0}};
     run_gradient(run, body, workers);
     assert_all_ok(workers, run->world);
 }

@@ -253,7 +253,7 @@ static void large_sums_of_nans_have_the_same_bits(void **state)
 {
     (void)state;
     for (uint32_t world = 1; world <= WORLD_MAX; world++) {
-        test_worker workers[WORLD_MAX];
+        test_worker workers[WORLD_MAX] = {{0}};
         large_sum sum = {0};
         run_workers(world, sum_nans, &sum, workers);
         share_rows(sum.hashes, sizeof(*sum.hashes), world);

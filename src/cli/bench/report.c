@@ -189,13 +189,12 @@ static void report_compressors(const cli_bench_report *r)
         add_break_even_gbit(&t, entry_break_even(e));
     }
     cli_table_print(&t, stdout);
-    printf(
-        "\nGB/s counts 4 bytes per value. memcpys is the time divided by that "
-        "of "
-        "a memcpy of\nthe same values: 1.00 is as fast, less is faster. With "
-        "memory is encoding with\nerror memory and settling it. On a link "
-        "slower than the break-even, the bytes\nsaved outweigh encode and "
-        "decode-add.\n");
+    printf("\nGB/s counts 4 bytes per value. memcpys is the time divided by "
+           "that of a memcpy of\nthe same values: 1.00 is as fast, less is "
+           "faster. With "
+           "memory is encoding with\nerror memory and settling it. On a link "
+           "slower than the break-even, the bytes\nsaved outweigh encode and "
+           "decode-add.\n");
 }
 
 // "choco with sign"
@@ -230,8 +229,7 @@ static void report_steps(const cli_bench_report *r)
     printf(
         "\nA step is the computation of one worker, without the time that it "
         "waits. A worker\nthat mixes models has one neighbour. On a link "
-        "slower "
-        "than the break-even, the\nbytes saved outweigh the step.\n");
+        "slower than the break-even, the\nbytes saved outweigh the step.\n");
 }
 
 void cli_bench_table(const cli_bench_report *r)

@@ -117,7 +117,7 @@ static int run_process(
     cli_watchdog watchdog;
     cli_watchdog_start(
         &watchdog, p->timeout + JOIN_GRACE,
-        "a process of the MPI job has not come: MPI_Init waits for all");
+        "MPI_Init timed out: a process of the MPI job did not start");
     const lac_status joined = lac_transport_join(
         &t, p->spec, NULL, LAC_RANK_ANY,
         p->world == 0 ? LAC_RANK_ANY : p->world);

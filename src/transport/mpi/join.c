@@ -64,7 +64,8 @@ static lac_status find_parent(laci_mpi_session *s, MPI_Comm *out)
     *out = MPI_Comm_f2c((MPI_Fint)comm.value);
     if (*out == MPI_COMM_NULL) {
         return s->services->fail(
-            LAC_ERR_INVALID, "mpi: comm=%.0f is no communicator", comm.value);
+            LAC_ERR_INVALID, "mpi: comm=%.0f is not a communicator",
+            comm.value);
     }
     return LAC_OK;
 }

@@ -100,6 +100,9 @@ static bool finish(laci_mpi_session *s, double timeout)
         if ((failed && only_suspect_missing(s)) || now >= until) {
             return false;
         }
+        if (!failed && laci_mpi_check_processes(s, now, false) != LAC_OK) {
+            return false; // a worker died: it will announce nothing
+        }
         laci_mpi_backoff(s, now);
     }
 }

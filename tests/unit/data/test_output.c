@@ -110,13 +110,20 @@ static void what_is_abandoned_was_never_there(void **state)
     assert_int_equal(empty_folder(), 1);
 }
 
+// The name of a temporary file of a process on this machine.
+static void temporary_name(char *name, size_t size, long pid, int number)
+{
+    char host[65] = "";
+    assert_int_equal(gethostname(host, sizeof(host)), 0);
+    (void)snprintf(name, size, ".laconic-%ld-%d-%s", pid, number, host);
+}
+
 static void names_that_others_have_are_left_alone(void **state)
 {
     (void)state;
-    char name[64];
+    char name[160];
     for (int i = 0; i < 3; i++) {
-        (void)snprintf(
-            name, sizeof(name), ".laconic-%ld-%d", (long)getpid(), i);
+        temporary_name(name, sizeof(name), (long)getpid(), i);
         FILE *const file = fopen(name, "w");
         assert_non_null(file);
         assert_int_equal(fclose(file), 0);
@@ -157,12 +164,24 @@ static void the_next_write_removes_what_a_killed_program_left(void **state)
     assert_int_equal(empty_folder(), 1);
 }
 
-// A program on another machine that shares the folder: its PID is not known
-// here, its lock is.
-static void a_write_of_another_machine_is_not_disturbed(void **state)
+// Locks of another machine are not seen on every file system.
+static void a_file_of_another_machine_is_left_alone(void **state)
 {
     (void)state;
-    static const char name[] = ".laconic-999999999-0";
+    static const char name[] = ".laconic-999999999-0-elsewhere.invalid";
+    put_text(name, "half");
+    assert_ok(write_text("b", "x"));
+    assert_holds(name, "half");
+    assert_int_equal(empty_folder(), 2);
+}
+
+// A program in another PID namespace of this machine: its PID is not known
+// here, its lock is.
+static void a_write_that_is_locked_is_not_disturbed(void **state)
+{
+    (void)state;
+    char name[160];
+    temporary_name(name, sizeof(name), 999999999, 0);
     put_text(name, "half");
     FILE *const file = fopen(name, "r");
     assert_non_null(file);
@@ -391,7 +410,8 @@ int main(void)
         cmocka_unit_test(what_is_abandoned_was_never_there),
         cmocka_unit_test(names_that_others_have_are_left_alone),
         cmocka_unit_test(the_next_write_removes_what_a_killed_program_left),
-        cmocka_unit_test(a_write_of_another_machine_is_not_disturbed),
+        cmocka_unit_test(a_file_of_another_machine_is_left_alone),
+        cmocka_unit_test(a_write_that_is_locked_is_not_disturbed),
         cmocka_unit_test(a_write_is_locked_until_it_is_renamed),
         cmocka_unit_test(threads_write_at_the_same_time),
         cmocka_unit_test(
