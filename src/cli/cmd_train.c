@@ -16,6 +16,7 @@
 #include "cli/train/manifest.h"
 #include "cli/train/report.h"
 #include "cli/train/settings.h"
+#include "nn/headroom.h"
 #include "nn/network.h"
 #include "train/feed.h"
 #include "train/run.h"
@@ -273,6 +274,7 @@ static int train_run_command(
         .epoch = print_epoch,
         .stop = &stop_requested,
     };
+    nn_headroom_prepare();
     int code = cli_launch("train", &j.s.launch, &workers, &j);
     cli_progress_end(&j.progress);
     if (code == CLI_GOOD && j.run.result.here) {

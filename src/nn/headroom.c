@@ -5,6 +5,7 @@
 #define _DEFAULT_SOURCE // MAP_ANONYMOUS
 #include "nn/headroom.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -14,6 +15,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 // One test at a time: several would need several times the memory.
 static pthread_mutex_t mapping = PTHREAD_MUTEX_INITIALIZER;
+
+void nn_headroom_prepare(void)
+{
+#ifdef M_ARENA_MAX
+    (void)mallopt(M_ARENA_MAX, 1);
+#endif
+}
 
 lac_status nn_headroom_check(void)
 {

@@ -8,6 +8,12 @@
 
 #include <laconic/laconic.h>
 
+// nn_headroom_prepare is called before any other thread exists. Each thread
+// would otherwise reserve 64 MB or more of addresses for its allocations, at
+// any time between a check and the call that it is for. A step allocates
+// nothing, so that sharing one arena costs nothing.
+void nn_headroom_prepare(void);
+
 // nn_headroom_check fails with LAC_ERR_NOMEM unless 32 MB could be allocated
 // now. It detects limits on the address space and on data (ulimit -v, -d) and
 // a system without overcommit.
