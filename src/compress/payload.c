@@ -71,13 +71,10 @@ double laci_payload_growth(const lac_compressor *c, lac_shape shape)
                                   : c->ops->growth(c->state, shape, c->form);
 }
 
-// The values that a sparsifier keeps go through its inner compressor.
 float laci_payload_largest(const lac_compressor *c, lac_shape shape)
 {
     if (c->ops->sparsifier != NULL) {
-        return c->inner == NULL
-                   ? FLT_MAX
-                   : laci_payload_largest(c->inner, laci_sparse_kept(c, shape));
+        return laci_sparse_largest(c, shape);
     }
     return c->ops->largest == NULL ? FLT_MAX : c->ops->largest(c->state, shape);
 }
