@@ -1,5 +1,6 @@
-# The layer transport: the sources of the library, and the MPI modules. The
-# modules are loaded when "mpi" is named; the library itself links no MPI.
+# The layer transport: the sources of the library, and the modules for MPI and
+# tcp. They are loaded when they are named; the library itself links no MPI and
+# no OpenSSL.
 set(LAC_MPI AUTO CACHE STRING
     "Build the MPI modules: ON, OFF, or AUTO for the MPIs that are found")
 set_property(CACHE LAC_MPI PROPERTY STRINGS AUTO ON OFF)
@@ -8,6 +9,23 @@ find_package(Threads REQUIRED)
 file(GLOB transport CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/transport/*.c)
 target_sources(laconic_objects PRIVATE ${transport})
 target_link_libraries(laconic_objects PUBLIC Threads::Threads ${CMAKE_DL_LIBS})
+
+# lac_module(NAME FOLDER LIBRARY...): laconic_NAME.so from
+# src/transport/FOLDER.
+function(lac_module name folder)
+    file(GLOB sources CONFIGURE_DEPENDS
+         ${PROJECT_SOURCE_DIR}/src/transport/${folder}/*.c)
+    set(target laconic_${name})
+    add_library(${target} MODULE ${sources})
+    set_target_properties(${target} PROPERTIES PREFIX ""
+        LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include
+        ${PROJECT_BINARY_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+    target_link_libraries(${target} PRIVATE ${ARGN} Threads::Threads)
+    include(GNUInstallDirs)
+    install(TARGETS ${target} DESTINATION ${CMAKE_INSTALL_LIBDIR}/laconic)
+    set_property(GLOBAL APPEND PROPERTY LAC_MODULES ${name})
+endfunction()
 
 # lac_mpi_module(NAME PACKAGE): laconic_mpi_NAME.so from the pkg-config package.
 function(lac_mpi_module name package)
@@ -26,17 +44,7 @@ function(lac_mpi_module name package)
     target_compile_options(mpi_${name} INTERFACE
         $<$<C_COMPILER_ID:GNU>:-Wno-stringop-overflow>)
     target_link_libraries(mpi_${name} INTERFACE ${MPI_${name}_LINK_LIBRARIES})
-    file(GLOB sources CONFIGURE_DEPENDS
-         ${PROJECT_SOURCE_DIR}/src/transport/mpi/*.c)
-    set(target laconic_mpi_${name})
-    add_library(${target} MODULE ${sources})
-    set_target_properties(${target} PROPERTIES PREFIX ""
-        LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
-    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include
-        ${PROJECT_BINARY_DIR}/include ${PROJECT_SOURCE_DIR}/src)
-    target_link_libraries(${target} PRIVATE mpi_${name} Threads::Threads)
-    include(GNUInstallDirs)
-    install(TARGETS ${target} DESTINATION ${CMAKE_INSTALL_LIBDIR}/laconic)
+    lac_module(mpi_${name} mpi mpi_${name})
     set_property(GLOBAL APPEND PROPERTY LAC_MPI_MODULES ${name})
 endfunction()
 
@@ -44,5 +52,12 @@ if(NOT LAC_MPI STREQUAL "OFF")
     lac_mpi_module(openmpi ompi-c)
     lac_mpi_module(mpich mpich)
 endif()
-get_property(modules GLOBAL PROPERTY LAC_MPI_MODULES)
-message(STATUS "MPI modules: ${modules}")
+
+option(LAC_TCP "Build the tcp module, which needs OpenSSL 3" ON)
+if(LAC_TCP)
+    find_package(OpenSSL 3.0 REQUIRED)
+    lac_module(tcp tcp OpenSSL::SSL m)
+endif()
+
+get_property(modules GLOBAL PROPERTY LAC_MODULES)
+message(STATUS "Modules: ${modules}")

@@ -20,6 +20,8 @@
 
 #include <laconic/transport.h>
 
+#include <laconic/tcp.h>
+
 #include <laconic/algorithm.h>
 
 #endif

@@ -122,7 +122,8 @@ LAC_API bool lac_transport_failed(const lac_transport *t);
 
 /// lac_transport_kill_job ends all processes of the job with `code`, as
 /// MPI_Abort does, and first gives the others two seconds to report their
-/// errors. It returns only for transports without processes ("local").
+/// errors. It returns for transports without a launcher ("local", "tcp"): the
+/// others fail by the abort.
 LAC_API void lac_transport_kill_job(lac_transport *t, int code);
 
 /// lac_transports returns the table of all transports and writes its length to

@@ -9,16 +9,14 @@
 
 #include "transport/transport.h"
 
-// The settings of "mpi:...", the first member of the states of the loader and
-// of a module.
+// The settings of "mpi:...", the first member of the state of a module.
 typedef struct laci_mpi_settings {
     uint32_t library;
     lac_number_or_word comm; // the word: MPI_COMM_WORLD
     double timeout;
 } laci_mpi_settings;
 
-// The only symbol of a module, a function that returns its table.
+// The only symbol of a module, a laci_module_entry.
 #define LACI_MPI_ENTRY "laci_mpi_module"
-typedef const laci_transport_ops *laci_mpi_entry(void);
 
 #endif

@@ -61,16 +61,30 @@ double laci_monotonic_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static const laci_services services = {
+const laci_services laci_transport_services = {
     .fail = lac_fail,
     .zalloc = laci_zalloc_aligned,
     .free = laci_free_aligned,
     .now = laci_monotonic_now,
+    .error = lac_error_message,
 };
 
-lac_status lac_transport_join(
-    lac_transport **out, const char *spec, lac_hub *hub, uint32_t rank,
-    uint32_t world)
+lac_status laci_transport_settings(
+    const laci_transport_ops *ops, const char *spec, void **handle_out,
+    void **state_out)
+{
+    laci_spec found = {0};
+    LAC_TRY(laci_spec_find(&registry, spec, strlen(spec), &found));
+    if (found.plugin != &ops->plugin) {
+        return lac_fail(
+            LAC_ERR_INVALID, "the transport is %s, expected %s",
+            found.plugin->name, ops->plugin.name);
+    }
+    return laci_handle_make(&found, 0, handle_out, state_out);
+}
+
+lac_status laci_transport_join(
+    lac_transport **out, const char *spec, laci_membership *membership)
 {
     *out = NULL;
     laci_spec found = {0};
@@ -78,8 +92,8 @@ lac_status lac_transport_join(
     const laci_transport_ops *const ops = (const void *)found.plugin;
     void *handle, *state;
     LAC_TRY(laci_handle_make(&found, sizeof(lac_transport), &handle, &state));
-    laci_membership membership = {&services, hub, rank, world};
-    const lac_status status = ops->join(state, &membership);
+    membership->services = &laci_transport_services;
+    const lac_status status = ops->join(state, membership);
     if (status != LAC_OK) {
         laci_free_aligned(handle);
         return status;
@@ -87,10 +101,18 @@ lac_status lac_transport_join(
     lac_transport *const t = handle;
     t->ops = ops;
     t->state = state;
-    t->rank = membership.rank;
-    t->world = membership.world;
+    t->rank = membership->rank;
+    t->world = membership->world;
     *out = t;
     return LAC_OK;
+}
+
+lac_status lac_transport_join(
+    lac_transport **out, const char *spec, lac_hub *hub, uint32_t rank,
+    uint32_t world)
+{
+    laci_membership membership = {.hub = hub, .rank = rank, .world = world};
+    return laci_transport_join(out, spec, &membership);
 }
 
 // Memory that is still in use is left to the process.

@@ -14,7 +14,7 @@
 
 // Raised whenever laci_transport_ops, laci_services or laci_membership change:
 // a module of another build is then rejected instead of misread.
-enum { LACI_TRANSPORT_ABI = 2 };
+enum { LACI_TRANSPORT_ABI = 3 };
 
 // The functions of the library that a module uses. A module does not link the
 // library, so that it loads whether the library is shared, linked into a
@@ -25,6 +25,7 @@ typedef struct laci_services {
     void *(*zalloc)(size_t size);
     void (*free)(void *block);
     double (*now)(void);
+    const char *(*error)(void); // lac_error_message
 } laci_services;
 
 // The arguments of join, which sets rank and world where they are LAC_RANK_ANY.
@@ -33,6 +34,7 @@ typedef struct laci_membership {
     lac_hub *hub;
     uint32_t rank;
     uint32_t world;
+    void *prepared; // what lac_tcp_join hands to "tcp"; otherwise NULL
 } laci_membership;
 
 // The table of a transport. `state` begins with its settings.
@@ -73,6 +75,27 @@ typedef struct laci_transport_ops {
     lac_status (*allreduce_sum)(
         void *state, float *x, size_t n, double deadline);
 } laci_transport_ops;
+
+// laci_receive_fits returns whether `receive` takes a message of `len` bytes.
+static inline bool laci_receive_fits(const lac_receive *receive, uint64_t len)
+{
+    return (receive->buffer == NULL && receive->cap == 0) ||
+           len <= receive->cap;
+}
+
+// laci_transport_join is lac_transport_join with a membership that the caller
+// filled in, except for the services.
+lac_status laci_transport_join(
+    lac_transport **out, const char *spec, laci_membership *membership);
+
+// laci_transport_settings parses `spec`, which must name `ops`, for a call that
+// is not a join. laci_free_aligned releases `*handle_out`.
+lac_status laci_transport_settings(
+    const laci_transport_ops *ops, const char *spec, void **handle_out,
+    void **state_out);
+
+// The services of the library for modules.
+extern const laci_services laci_transport_services;
 
 // laci_transport_has_allreduce returns whether the transport has a native sum;
 // laci_transport_allreduce runs it, and fails like an exchange.

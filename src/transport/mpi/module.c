@@ -7,6 +7,7 @@
 // that could wait for a dead worker, and memory of pending requests is left to
 // the process.
 #include "base/fail.h"
+#include "transport/loader.h"
 #include "transport/mpi/session.h"
 
 // After a failure the others get this long to report it as well.
@@ -180,7 +181,7 @@ static const laci_transport_ops ops = {
     .allreduce_sum = module_allreduce,
 };
 
-LAC_API laci_mpi_entry laci_mpi_module;
+LAC_API laci_module_entry laci_mpi_module;
 
 const laci_transport_ops *laci_mpi_module(void)
 {

@@ -30,10 +30,11 @@ static void transports_can_be_listed(void **state)
     (void)state;
     size_t count = 0;
     const lac_plugin *const *const plugins = lac_transports(&count);
-    assert_int_equal(count, 2);
+    assert_int_equal(count, 3);
     assert_string_equal(plugins[0]->name, "local");
     assert_string_equal(plugins[1]->name, "mpi");
     assert_string_equal(plugins[1]->params[0].name, "library");
+    assert_string_equal(plugins[2]->name, "tcp");
 }
 
 static void unknown_names_and_settings_are_rejected(void **state)

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+// Finds and loads modules, and forwards the calls of their transports.
+#define _GNU_SOURCE // dladdr
+#include "transport/loader.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fail.h"
+
+enum { PATH_SIZE = 4096 };
+
+// Writes the folder that this code was loaded from, with a slash at the end.
+static bool find_folder(char *out, size_t cap)
+{
+    static const char here = 0;
+    Dl_info info;
+    if (dladdr(&here, &info) == 0 || info.dli_fname == NULL) {
+        return false;
+    }
+    const char *const slash = strrchr(info.dli_fname, '/');
+    const int length = slash == NULL ? 0 : (int)(slash + 1 - info.dli_fname);
+    const int written = snprintf(out, cap, "%.*s", length, info.dli_fname);
+    return written >= 0 && (size_t)written < cap;
+}
+
+// Writes the path of a module and returns whether it exists.
+static bool find_module(
+    const char *folder, const char *name, char *out, size_t cap)
+{
+    static const char *const places[] = {"", "laconic/"};
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        const int written =
+            snprintf(out, cap, "%s%slaconic_%s.so", folder, places[i], name);
+        if (written >= 0 && (size_t)written < cap && access(out, R_OK) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool laci_module_exists(const char *name)
+{
+    char folder[PATH_SIZE], path[PATH_SIZE + 64];
+    return find_folder(folder, sizeof(folder)) &&
+           find_module(folder, name, path, sizeof(path));
+}
+
+lac_status laci_module_load(
+    const char *transport, const char *name, const char *entry,
+    const laci_transport_ops **out)
+{
+    char folder[PATH_SIZE], path[PATH_SIZE + 64];
+    if (!find_folder(folder, sizeof(folder))) {
+        return lac_fail(
+            LAC_ERR_UNSUPPORTED,
+            "%s: the folder of the library, where its modules are, is unknown",
+            transport);
+    }
+    if (!find_module(folder, name, path, sizeof(path))) {
+        return lac_fail(
+            LAC_ERR_UNSUPPORTED, "%s: there is no laconic_%s.so in %s",
+            transport, name, folder[0] == '\0' ? "." : folder);
+    }
+    void *const handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (handle == NULL) {
+        return lac_fail(LAC_ERR_UNSUPPORTED, "%s: %s", transport, dlerror());
+    }
+    // The conversion from dlsym's pointer to a function that POSIX suggests.
+    laci_module_entry *function = NULL;
+    void *const symbol = dlsym(handle, entry);
+    memcpy(&function, &symbol, sizeof(function));
+    const laci_transport_ops *const ops = function == NULL ? NULL : function();
+    if (ops == NULL || ops->abi != LACI_TRANSPORT_ABI) {
+        return lac_fail(
+            LAC_ERR_UNSUPPORTED, "%s: %s belongs to another build of laconic",
+            transport, path);
+    }
+    *out = ops;
+    return LAC_OK;
+}
+
+lac_status laci_module_join(
+    laci_module_state *m, const laci_transport_ops *ops, const void *settings,
+    size_t settings_size, laci_membership *membership)
+{
+    m->ops = ops;
+    m->services = membership->services;
+    m->state = m->services->zalloc(ops->plugin.state_size);
+    if (m->state == NULL) {
+        return lac_fail(
+            LAC_ERR_NOMEM, "%s: no memory for a session", ops->plugin.name);
+    }
+    memcpy(m->state, settings, settings_size);
+    const lac_status status = ops->join(m->state, membership);
+    if (status != LAC_OK) {
+        m->services->free(m->state);
+    }
+    return status;
+}
+
+bool laci_module_leave(void *state)
+{
+    const laci_module_state *const m = state;
+    const bool idle = m->ops->leave(m->state);
+    m->services->free(m->state);
+    return idle;
+}
+
+lac_status laci_module_exchange(
+    void *state, const lac_send *sends, size_t send_count,
+    lac_receive *receives, size_t receive_count, double deadline)
+{
+    const laci_module_state *const m = state;
+    return m->ops->exchange(
+        m->state, sends, send_count, receives, receive_count, deadline);
+}
+
+void laci_module_abort(void *state, const char *why)
+{
+    const laci_module_state *const m = state;
+    m->ops->abort(m->state, why);
+}
+
+void laci_module_kill_job(void *state, int code)
+{
+    const laci_module_state *const m = state;
+    m->ops->kill_job(m->state, code);
+}
+
+lac_status laci_module_allreduce(
+    void *state, float *x, size_t n, double deadline)
+{
+    const laci_module_state *const m = state;
+    return m->ops->allreduce_sum(m->state, x, n, deadline);
+}
