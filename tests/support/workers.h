@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The worker harness of all tests: runs a function as every worker of a group.
-// Workers are threads that join one local hub. A test that is compiled with
-// LACI_TEST_MPI is run by the processes of an MPI job instead, see
-// workers_mpi.h; it then asserts in all of them, on the same values.
+// Workers are threads that join one local hub, or a group over tcp in a test
+// that is compiled with LACI_TEST_TCP. One that is compiled with LACI_TEST_MPI
+// is run by the processes of an MPI job instead, see workers_mpi.h; it then
+// asserts in all of them, on the same values.
 //
 // cmocka's asserts do not work outside the main thread. A body returns a status
 // and uses LAC_TRY and EXPECT; the caller of run_workers asserts.
@@ -17,6 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef LACI_TEST_TCP
+#include "tcp_group.h"
+#endif
+
 typedef struct test_worker {
     uint32_t rank;
     uint32_t world;
@@ -27,6 +32,7 @@ typedef struct test_worker {
     struct laci_group *group; // in tests that use groups.h
     lac_status (*body)(struct test_worker *w);
     lac_hub *hub;
+    const struct tcp_group *tcp; // in tests over tcp
     pthread_t thread;
 } test_worker;
 
@@ -41,10 +47,9 @@ typedef lac_status worker_body(test_worker *w);
         }                                                                      \
     } while (0)
 
-static inline void join_and_run(test_worker *w, const char *transport)
+static inline void run_joined(test_worker *w, lac_status joined)
 {
-    w->status =
-        lac_transport_join(&w->transport, transport, w->hub, w->rank, w->world);
+    w->status = joined;
     if (w->status == LAC_OK) {
         w->status = w->body(w);
     }
@@ -64,7 +69,14 @@ enum { WORKERS_ARE_THREADS = true };
 
 static inline void *run_test_worker(void *argument)
 {
-    join_and_run(argument, "local");
+    test_worker *const w = argument;
+#ifdef LACI_TEST_TCP
+    run_joined(w, tcp_group_join(w->tcp, w->rank, &w->transport));
+#else
+    run_joined(
+        w,
+        lac_transport_join(&w->transport, "local", w->hub, w->rank, w->world));
+#endif
     return NULL;
 }
 
@@ -75,6 +87,10 @@ static inline void run_workers(
 {
     lac_hub *hub;
     assert_ok(lac_hub_open(&hub, world));
+#ifdef LACI_TEST_TCP
+    tcp_group group;
+    assert_ok(tcp_group_open(&group, world, ""));
+#endif
     for (uint32_t rank = 0; rank < world; rank++) {
         workers_out[rank] = (test_worker){
             .rank = rank,
@@ -82,6 +98,9 @@ static inline void run_workers(
             .context = context,
             .body = body,
             .hub = hub,
+#ifdef LACI_TEST_TCP
+            .tcp = &group,
+#endif
         };
         assert_int_equal(
             pthread_create(

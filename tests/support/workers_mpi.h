@@ -72,7 +72,8 @@ static inline void run_workers(
         (void)snprintf(
             spec, sizeof(spec), "mpi:comm=%d",
             (int)MPI_Comm_c2f(test_comms[world]));
-        join_and_run(&w, spec);
+        run_joined(
+            &w, lac_transport_join(&w.transport, spec, NULL, w.rank, w.world));
         reports[test_rank].status = w.status;
         memcpy(reports[test_rank].message, w.message, sizeof(w.message));
     }

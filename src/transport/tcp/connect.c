@@ -74,11 +74,12 @@ static bool check_hello(
 static void adopt(joining *j, laci_tcp_attempt *a, uint32_t peer)
 {
     laci_tcp_peer *const p = &j->s->peers[peer];
-    if (p->connection == NULL) {
-        j->missing--;
-    } else {
+    if (p->came) {
         laci_tcp_drop(j->s, p); // it dialled again: the old one is dead
+    } else {
+        j->missing--;
     }
+    p->came = true;
     p->connection = a->connection;
     a->connection = NULL;
     if (!j->s->settings.encryption) {
@@ -155,7 +156,7 @@ static lac_status advance_dial(joining *j, uint32_t peer, double now)
     laci_tcp_attempt *const a = &d->attempt;
     bool fatal = false;
     if (a->stage == LACI_TCP_NONE) {
-        if (j->s->peers[peer].connection == NULL && now >= d->retry_at) {
+        if (!j->s->peers[peer].came && now >= d->retry_at) {
             start_dial(j, peer, now);
         }
         return LAC_OK;
@@ -221,7 +222,7 @@ static void advance_peer(joining *j, uint32_t peer)
     }
     laci_tcp_pull(s, p);
     if (p->lost && !p->spoke) {
-        p->lost = false;
+        p->lost = p->came = false;
         s->first_loss = 0;
         j->missing++;
         (void)snprintf(
@@ -248,6 +249,19 @@ static void wait_for_sockets(joining *j)
     (void)poll(j->polled, count, WAIT_MS);
 }
 
+// A worker that could not join ends its connections without a LEFT. One that
+// joined and then failed does not keep the others from joining: they learn of
+// it in their next exchange.
+static lac_status check_causes(laci_tcp_session *s)
+{
+    bool ended = s->problem != LAC_OK || s->first_loss != 0;
+    for (uint32_t peer = 0; !ended && peer < s->world; peer++) {
+        const laci_tcp_peer *const p = &s->peers[peer];
+        ended = p->aborted && !p->left && p->connection == NULL;
+    }
+    return ended ? laci_tcp_check_causes(s) : LAC_OK;
+}
+
 static lac_status advance_all(joining *j)
 {
     laci_tcp_session *const s = j->s;
@@ -266,13 +280,13 @@ static lac_status advance_all(joining *j)
             advance_peer(j, peer);
         }
     }
-    return s->partial ? LAC_OK : laci_tcp_check_causes(s);
+    return s->partial ? LAC_OK : check_causes(s);
 }
 
 static lac_status fail_first_missing(const joining *j)
 {
     for (uint32_t peer = 0; peer < j->s->world; peer++) {
-        if (peer != j->s->rank && j->s->peers[peer].connection == NULL) {
+        if (peer != j->s->rank && !j->s->peers[peer].came) {
             return fail_missing(j, peer);
         }
     }

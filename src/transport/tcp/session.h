@@ -76,6 +76,7 @@ typedef struct laci_tcp_peer {
     laci_tcp_message *arriving;
     laci_tcp_message *first; // arrived before a receive asked for them
     laci_tcp_message *last;
+    bool came;  // was connected when the group formed
     bool spoke; // a message has arrived
     bool left;
     bool aborted;

@@ -183,35 +183,6 @@ static void be_aborted_by_any_thread(worker *w)
     REQUIRE(w, lac_transport_now(w->t) - begun < LONG_SECONDS);
 }
 
-// One of two messages arrives. The exchange fails, and the buffer of the one
-// that arrived keeps its contents.
-static void write_nothing_on_failure(worker *w)
-{
-    enum { LEN = 200000 };
-    static _Thread_local uint8_t bytes[LEN];
-    if (w->world == 1) {
-        return;
-    }
-    const lac_send send = {.tag = 6, .data = bytes, .len = LEN};
-    lac_receive receives[] = {
-        {.peer = w->world - 1, .tag = 6, .buffer = bytes, .cap = LEN},
-        {.peer = w->world - 1, .tag = 7},
-    };
-    memset(bytes, w->rank == 0 ? 1 : 2, LEN);
-    const lac_status status = lac_transport_exchange(
-        w->t, &send, is_last(w), receives, w->rank == 0 ? 2 : 0,
-        soon(w, w->rank == 0 ? SHORT_SECONDS : LONG_SECONDS));
-    bool untouched = true;
-    for (size_t i = 0; w->rank == 0 && i < LEN; i++) {
-        untouched = untouched && bytes[i] == 1;
-    }
-    if (is_last(w)) {
-        (void)await_from(w, 0, 1, LONG_SECONDS);
-    }
-    REQUIRE(w, w->rank != 0 || status == LAC_ERR_PEER);
-    REQUIRE(w, untouched);
-}
-
 // Runs a native sum that the last worker does not take part in, and returns
 // its status. The memory is never released: MPI may still write to it.
 static lac_status sum_without_last(const worker *w, double seconds)
@@ -254,7 +225,6 @@ const duty fatal_duties[] = {
     {"report_who_left", report_who_left},
     {"report_an_abort", report_an_abort},
     {"be_aborted_by_any_thread", be_aborted_by_any_thread},
-    {"write_nothing_on_failure", write_nothing_on_failure},
     {"end_a_sum_at_its_deadline", end_a_sum_at_its_deadline},
     {"end_a_sum_by_an_abort", end_a_sum_by_an_abort},
     {NULL, NULL},

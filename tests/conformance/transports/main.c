@@ -2,6 +2,8 @@
 // Runs the duties of transports:
 //
 //     test_conformance_transports              threads, worlds of 1 to 8
+//     test_conformance_transports tcp SETTINGS the same over tcp; SETTINGS is
+//                                              empty or begins with a comma
 //     test_conformance_transports SPEC         this process is a worker: the
 //                                              duties that end well
 //     test_conformance_transports SPEC DUTY    one duty that ends the group
@@ -10,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tcp_group.h"
 #include "worker.h"
 
 static _Atomic size_t allocation_count;
@@ -31,6 +34,7 @@ size_t allocations(void)
 typedef struct job {
     worker w;
     lac_hub *hub;
+    const tcp_group *tcp; // NULL: local
     const duty *duty;
 } job;
 
@@ -38,8 +42,11 @@ static void *run_thread(void *raw)
 {
     job *const j = raw;
     worker *const w = &j->w;
-    if (lac_transport_join(&w->t, "local", j->hub, w->rank, w->world) !=
-        LAC_OK) {
+    const lac_status joined =
+        j->tcp == NULL
+            ? lac_transport_join(&w->t, "local", j->hub, w->rank, w->world)
+            : tcp_group_join(j->tcp, w->rank, &w->t);
+    if (joined != LAC_OK) {
         (void)snprintf(
             w->failure, sizeof(w->failure), "join: %s", lac_error_message());
         return NULL;
@@ -63,14 +70,18 @@ static int report(const duty *d, const worker *w)
     return good ? 0 : 1;
 }
 
-static int run_threads(const duty *d, uint32_t world)
+// `tcp` is NULL for local, or settings of tcp.
+static int run_threads(const duty *d, uint32_t world, const char *tcp)
 {
     static job jobs[WORLD_MAX];
     pthread_t threads[WORLD_MAX];
     pthread_barrier_t barrier;
     lac_hub *hub = NULL;
+    tcp_group group;
     int failures = 0;
-    if (lac_hub_open(&hub, world) != LAC_OK) {
+    if (lac_hub_open(&hub, world) != LAC_OK ||
+        (tcp != NULL && tcp_group_open(&group, world, tcp) != LAC_OK)) {
+        (void)fprintf(stderr, "FAILED: %s\n", lac_error_message());
         return 1;
     }
     (void)pthread_barrier_init(&barrier, NULL, world);
@@ -78,6 +89,7 @@ static int run_threads(const duty *d, uint32_t world)
         jobs[i] = (job){
             .w = {.rank = i, .world = world, .barrier = &barrier},
             .hub = hub,
+            .tcp = tcp == NULL ? NULL : &group,
             .duty = d,
         };
         if (pthread_create(&threads[i], NULL, run_thread, &jobs[i]) != 0) {
@@ -93,16 +105,16 @@ static int run_threads(const duty *d, uint32_t world)
     return failures;
 }
 
-static int run_local(void)
+static int run_all(const char *tcp)
 {
     static const uint32_t worlds[] = {1, 2, 3, 5, 8};
     int failures = 0;
     for (size_t i = 0; i < sizeof(worlds) / sizeof(worlds[0]); i++) {
         for (const duty *d = steady_duties; d->name != NULL; d++) {
-            failures += run_threads(d, worlds[i]);
+            failures += run_threads(d, worlds[i], tcp);
         }
         for (const duty *d = fatal_duties; d->name != NULL; d++) {
-            failures += run_threads(d, worlds[i]);
+            failures += run_threads(d, worlds[i], tcp);
         }
     }
     return failures;
@@ -137,8 +149,13 @@ static int run_process(const char *spec, const char *name)
 
 int main(int argc, char **argv)
 {
-    const int failures = argc < 2
-                             ? run_local()
-                             : run_process(argv[1], argc < 3 ? NULL : argv[2]);
+    int failures = 0;
+    if (argc < 2) {
+        failures = run_all(NULL);
+    } else if (argc == 3 && strcmp(argv[1], "tcp") == 0) {
+        failures = run_all(argv[2]);
+    } else {
+        failures = run_process(argv[1], argc < 3 ? NULL : argv[2]);
+    }
     return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
