@@ -50,7 +50,8 @@ typedef struct lac_send {
 
 /// One message expected from `peer`. With a buffer, the message is written
 /// there and must fit; with NULL, `data` points at the transport's or the
-/// sender's memory until the next exchange or leave. Messages of one peer and
+/// sender's memory until the next exchange or leave, and a message longer than
+/// `cap` is refused unless `cap` is 0. Messages of one peer and
 /// tag arrive in the order in which they were sent. After a failure the buffer
 /// is undefined and stays borrowed until leave. Use designated initialisers:
 /// all other members must be 0.
@@ -58,7 +59,7 @@ typedef struct lac_receive {
     uint32_t peer;
     uint32_t tag;
     void *buffer;
-    size_t cap;           ///< Room in `buffer`.
+    size_t cap;           ///< Most bytes of the message.
     const void *data;     ///< Set by the exchange.
     size_t len;           ///< Set by the exchange.
     uint64_t reserved[2]; ///< Must be 0.

@@ -112,8 +112,7 @@ static lac_status claim_arrived(
         const bool left = atomic_load(&state->hub->slots[receive->peer].left);
         laci_local_message *const message =
             laci_slot_find(&slot->queues[receive->peer], receive->tag);
-        if (message != NULL && receive->buffer != NULL &&
-            message->len > receive->cap) {
+        if (message != NULL && !laci_receive_fits(receive, message->len)) {
             return lac_fail(
                 LAC_ERR_SPACE,
                 "local: a message of worker %u has %zu bytes, the buffer of "

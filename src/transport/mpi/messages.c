@@ -169,7 +169,7 @@ static lac_status assign(
     laci_mpi_session *s, laci_mpi_message *message, size_t i)
 {
     const lac_receive *const receive = &s->receives[i];
-    if (receive->buffer != NULL && message->len > receive->cap) {
+    if (!laci_receive_fits(receive, message->len)) {
         return s->services->fail(
             LAC_ERR_SPACE,
             "mpi: a message of worker %u has %zu bytes, the buffer of worker "

@@ -77,6 +77,30 @@ static void overfill(worker *w, size_t len)
     }
 }
 
+// The same for a receive without a buffer, which limits what it accepts.
+static void refuse_a_message_above_the_limit(worker *w)
+{
+    static const uint8_t zeros[8000];
+    if (w->world == 1) {
+        return;
+    }
+    if (is_last(w)) {
+        const lac_send send = {
+            .peer = 0, .tag = 5, .data = zeros, .len = sizeof(zeros)};
+        REQUIRE(
+            w, lac_transport_exchange(
+                   w->t, &send, 1, NULL, 0, soon(w, LONG_SECONDS)) == LAC_OK);
+    } else if (w->rank == 0) {
+        lac_receive receive = {
+            .peer = w->world - 1, .tag = 5, .cap = sizeof(zeros) - 1};
+        REQUIRE(
+            w, lac_transport_exchange(
+                   w->t, NULL, 0, &receive, 1, soon(w, LONG_SECONDS)) ==
+                   LAC_ERR_SPACE);
+        REQUIRE(w, error_contains("has 8000 bytes"));
+    }
+}
+
 static void report_a_buffer_too_small(worker *w)
 {
     overfill(w, 10);
@@ -221,6 +245,7 @@ const duty fatal_duties[] = {
     {"reject_unknown_workers", reject_unknown_workers},
     {"report_a_buffer_too_small", report_a_buffer_too_small},
     {"report_a_large_buffer_too_small", report_a_large_buffer_too_small},
+    {"refuse_a_message_above_the_limit", refuse_a_message_above_the_limit},
     {"name_the_silent_worker", name_the_silent_worker},
     {"report_who_left", report_who_left},
     {"report_an_abort", report_an_abort},
