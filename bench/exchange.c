@@ -11,9 +11,9 @@
 // Prints "ready" and its version. A request is a line "ALGORITHM TENSOR COUNT":
 // the index of an algorithm, the index of a tensor or "all", and a number of
 // rounds. It copies the gradient of this worker into place, waits for the other
-// workers, makes the rounds, and prints the seconds of one round, the error of
-// the last result relative to the exact mean, and the bytes that this worker
-// sent in one round. It exits at the end of its input.
+// workers, makes the rounds, waits again, and prints the seconds of one round,
+// the error of the last result relative to the exact mean, and the bytes that
+// this worker sent in one round. It exits at the end of its input.
 #include <laconic/laconic.h>
 
 #include <errno.h>
@@ -309,6 +309,9 @@ static lac_status serve_request(bench *b, const request *r)
     const double start = lac_transport_now(b->transport);
     LAC_TRY(make_rounds(b, r));
     const double seconds = lac_transport_now(b->transport) - start;
+    // MPI delivers the last messages only while the sender calls it, and the
+    // next request may come after all workers have answered this one.
+    LAC_TRY(barrier(b));
     (void)printf(
         "%.9f %.9g %.0f\n", seconds / (double)r->rounds,
         relative_error(b, first->offset, n),
