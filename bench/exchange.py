@@ -180,11 +180,11 @@ def open_jobs(stack, tools, wanted, layout, host, folder):
 
 # --- taking turns ------------------------------------------------------------
 
-def take_turns(jobs, requests, turns, seconds, missing):
+def take_turns(jobs, requests, turns, link, missing):
     """{(job, contender, tensor): list of (seconds, error, bytes)}.
 
-    `requests` are (tensor, rounds). The order of the contenders alternates. A
-    job that fails takes no further turns.
+    `requests` are (tensor, rounds); `link` is an entry of LINKS. The order of
+    the contenders alternates. A job that fails ends and gets no more turns.
     """
     figures = {}
     entries = [(job, i) for job in jobs for i in range(len(job.contenders))]
@@ -194,23 +194,36 @@ def take_turns(jobs, requests, turns, seconds, missing):
                 if job.name in missing:
                     continue
                 try:
-                    figure = job.turn(i, tensor, rounds, seconds)
-                    check(job, i, figure[1])
+                    figure = job.turn(i, tensor, rounds, link[2])
+                    check(job, i, figure, link[0])
                     key = (job.name, job.contenders[i], tensor)
                     figures.setdefault(key, []).append(figure)
                 except Failure as failure:
                     missing[job.name] = str(failure)
                     print(f"no more turns of {failure}", file=sys.stderr)
+                    job.close()
     return figures
 
 
-def check(job, i, error):
-    """An exchange that did not happen must not count as a fast one."""
+def check(job, i, figure, bits):
+    """An exchange that did not happen, or not over the link, must not count as
+    a fast one."""
+    seconds, error, sent = figure
     contender = job.contenders[i]
     limit = 1e-6 if contender in EXACT else 1e3
     if not error <= limit:
         raise Failure(f"{job.name}: {contender}: the result has the relative "
                       f"error {error}, expected at most {limit}")
+    if isinstance(job.host, Namespaces):
+        needed = SIZES[-1] if contender in EXACT else 1
+        if sent < needed:
+            raise Failure(f"{job.name}: {contender}: {sent:.0f} bytes passed "
+                          f"the link, expected at least {needed}")
+        # Less what the filter may hold.
+        fastest = 8 * sent / bits - 0.02 if bits else 0
+        if seconds < 0.95 * fastest:
+            raise Failure(f"{job.name}: {contender}: took {seconds} s, "
+                          f"expected at least {fastest} on this link")
 
 
 def summary(figures, **more):
@@ -228,7 +241,12 @@ def summary(figures, **more):
 def measure_links(options, tools, folder, stack):
     host = Namespaces()
     stack.callback(host.close)
-    host.open()
+    try:
+        host.open()
+    except Failure as failure:
+        print(f"exchange.py: skipped: no network namespaces here: {failure}",
+              file=sys.stderr)
+        sys.exit(SKIPPED)
     contenders = {"tcp": OURS, "mpi": OURS, "openmpi": ["MPI_Allreduce"],
                   "torch": TORCH}
     wanted = {name: contenders.get(name, OURS)
@@ -236,14 +254,13 @@ def measure_links(options, tools, folder, stack):
     layout = write_layout(folder / "layout", resnet50())
     jobs, missing = open_jobs(stack, tools, wanted, layout, host, str(folder))
     results = []
-    take_turns(jobs, [("all", 1)], WARM_UP, LINKS["unshaped"][2], missing)
+    take_turns(jobs, [("all", 1)], WARM_UP, LINKS["unshaped"], missing)
     for link in options.links or LINKS:
-        bits, turns, seconds = LINKS[link]
-        host.shape(bits)
-        print(f"{link}: {options.turns or turns} turns", file=sys.stderr)
-        results += summary(
-            take_turns(jobs, [("all", 1)], options.turns or turns, seconds,
-                       missing), link=link)
+        host.shape(LINKS[link][0])
+        turns = options.turns or LINKS[link][1]
+        print(f"{link}: {turns} turns", file=sys.stderr)
+        results += summary(take_turns(
+            jobs, [("all", 1)], turns, LINKS[link], missing), link=link)
     return jobs, missing, results
 
 
@@ -257,9 +274,10 @@ def measure_small(options, tools, folder, stack):
                               str(folder))
     requests = [(i, max(1, min(500, (4 << 20) // size)))
                 for i, size in enumerate(SIZES)]
-    take_turns(jobs, requests, WARM_UP, 60, missing)
+    link = LINKS["unshaped"]
+    take_turns(jobs, requests, WARM_UP, link, missing)
     results = summary(take_turns(
-        jobs, requests, options.turns or SMALL_TURNS, 60, missing))
+        jobs, requests, options.turns or SMALL_TURNS, link, missing))
     return jobs, missing, results
 
 
@@ -273,15 +291,22 @@ def measure(options):
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(
             tempfile.TemporaryDirectory(prefix="laconic-exchange-")))
-        jobs, missing, results = (
-            measure_small if options.small else measure_links)(
-                options, tools, folder, stack)
-        run = report.describe(mode, machine(), jobs, missing, results)
+        try:
+            jobs, missing, results = (
+                measure_small if options.small else measure_links)(
+                    options, tools, folder, stack)
+        finally:
+            # A second Ctrl-C must not interrupt the clean-up.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    run = report.describe(mode, machine(), jobs, missing, results)
     if not results:
         sys.exit("exchange.py: nothing was measured")
     pathlib.Path(options.json or f"{mode}.json").write_text(
         json.dumps(run, indent=1) + "\n")
     print(report.table(run))
+    for name, why in missing.items():
+        print(f"not measured, or not to the end: {name}: {why}")
     if options.write:
         report.write_page(run)
     return 0
@@ -290,8 +315,8 @@ def measure(options):
 # --- the tests ---------------------------------------------------------------
 
 def smoke(options):
-    """Rounds of tiny tensors, alone and, with Open MPI, between two workers
-    over loopback; and the report of figures that are made up."""
+    """Rounds of tiny tensors, alone and between two workers over loopback;
+    and the report of figures that are made up."""
     tools = Tools(options.folder)
     report.selftest(LINKS, SIZES, OURS)
     with contextlib.ExitStack() as stack:
@@ -307,13 +332,22 @@ def smoke(options):
         layout = write_layout(folder / "layout",
                               [("weight", 40, 90), ("bias", 40, 1)])
         smoke_alone(tools, layout)
-        jobs, _ = open_jobs(stack, tools, {"mpi": OURS}, layout, Loopback(),
-                            str(folder))
-        missing = {}
-        figures = take_turns(jobs, [("all", 2)], 2, 60, missing)
-        assert not missing, missing
-        assert len(figures) == len(jobs) * len(OURS), figures
+        for name in ("tcp", "tcp-plain", "mpi"):
+            smoke_job(stack, tools, name, layout, str(folder))
     return 0
+
+
+def smoke_job(stack, tools, name, layout, folder):
+    job, why = tools.job(name, layout, OURS, Loopback(), folder)
+    if job is None:
+        print(f"{name} is skipped: {why}")
+        return
+    stack.callback(job.close)
+    job.open()
+    missing = {}
+    figures = take_turns([job], [("all", 2)], 2, LINKS["unshaped"], missing)
+    assert not missing, missing
+    assert len(figures) == len(OURS), figures
 
 
 def smoke_alone(tools, layout):
@@ -362,9 +396,16 @@ def main():
                         help="some of tcp,tcp-plain,mpi,openmpi,torch")
     parser.add_argument("folder", metavar="BUILD_DIR")
     options = parser.parse_args()
-    # So that everything is removed after SIGTERM too.
+    # So that everything is removed after SIGTERM too, and after SIGINT also
+    # where a shell made a job in the background ignore it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    return smoke(options) if options.smoke else measure(options)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return smoke(options) if options.smoke else measure(options)
+    except Failure as failure:
+        return f"exchange.py: {failure}"
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
 
 
 if __name__ == "__main__":

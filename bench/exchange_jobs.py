@@ -33,7 +33,10 @@ class Failure(Exception):
 
 
 def run(*command):
-    done = subprocess.run(command, capture_output=True, text=True)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True)
+    except OSError as error:
+        raise Failure(f"{command[0]}: {error.strerror}") from error
     if done.returncode:
         raise Failure(f"{' '.join(command)}: {done.stderr.strip()}")
     return done.stdout
@@ -65,7 +68,7 @@ class Loopback:
                     pass
 
     def mpirun(self, folder):
-        return ["mpirun", "-np", str(WORLD)]
+        return ["mpirun", "-np", str(WORLD), "--oversubscribe"]
 
     def sent(self):
         return [0] * WORLD
@@ -224,9 +227,10 @@ class Job:
             for fd in ready:
                 lines[self.outputs.index(fd)] += os.read(fd, 4096)
             ended = [p.poll() for p in self.processes]
-            if not ready and any(code is not None for code in ended):
-                raise Failure(f"{self.name}: a worker ended, expected an "
-                              f"answer: {self.messages()}")
+            codes = [code for code in ended if code is not None]
+            if not ready and codes:
+                raise Failure(f"{self.name}: a worker ended with {codes[0]}, "
+                              f"expected an answer: {self.messages()}")
             if time.monotonic() > deadline:
                 raise Failure(f"{self.name}: no answer for {seconds} s: "
                               f"{self.messages()}")
@@ -257,6 +261,6 @@ class Job:
                         os.killpg(process.pid, end)
                     process.wait(STOP_SECONDS)
                     break
-                except subprocess.TimeoutExpired:
+                except (subprocess.TimeoutExpired, ProcessLookupError):
                     pass
         self.processes = []
