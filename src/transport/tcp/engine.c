@@ -20,7 +20,7 @@
 // The thread takes over when the worker has been away so long.
 #define AWAY_SECONDS 2e-3
 
-enum { THREAD_WAIT_MS = 1000 };
+enum { THREAD_WAIT_MS = 1000, AHEAD_BYTES = 256 << 20 };
 
 static lac_status engine_fail(const laci_tcp_session *s, const char *what)
 {
@@ -38,21 +38,56 @@ void laci_tcp_kick(laci_tcp_session *s)
 bool laci_tcp_watch(laci_tcp_session *s, laci_tcp_peer *p)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = p};
+    p->watched_events = EPOLLIN;
     p->watched =
         epoll_ctl(s->epoll, EPOLL_CTL_ADD, p->connection->socket, &event) == 0;
     return p->watched;
 }
 
-void laci_tcp_watch_output(laci_tcp_session *s, laci_tcp_peer *p, bool on)
+void laci_tcp_rewatch(laci_tcp_session *s, laci_tcp_peer *p)
 {
-    if (!p->watched || on == p->watched_out) {
-        return;
-    }
+    const laci_tcp_connection *const c = p->connection;
+    const bool sends = p->first_out != NULL || c->out_start < c->out_end;
+    const bool reads = !p->paused && !p->unusable;
     struct epoll_event event = {
-        .events = on ? EPOLLIN | EPOLLOUT : EPOLLIN, .data.ptr = p};
-    if (epoll_ctl(s->epoll, EPOLL_CTL_MOD, p->connection->socket, &event) ==
-        0) {
-        p->watched_out = on;
+        .events =
+            (reads ? (uint32_t)EPOLLIN : 0) | (sends ? (uint32_t)EPOLLOUT : 0),
+        .data.ptr = p,
+    };
+    if (p->watched && event.events != p->watched_events &&
+        epoll_ctl(s->epoll, EPOLL_CTL_MOD, c->socket, &event) == 0) {
+        p->watched_events = event.events;
+    }
+}
+
+// While the worker is away, a peer can run ahead of it only so far: TCP then
+// makes it wait. Inside an exchange everything is read, because the message
+// that this worker waits for may come from a worker that waits for a third one
+// to send.
+static void pause_those_ahead(laci_tcp_session *s)
+{
+    for (uint32_t peer = 0; peer < s->world; peer++) {
+        laci_tcp_peer *const p = &s->peers[peer];
+        if (p->connection != NULL && !p->paused &&
+            p->queued_bytes > AHEAD_BYTES) {
+            p->paused = true;
+            s->paused++;
+            laci_tcp_rewatch(s, p);
+        }
+    }
+}
+
+static void resume_all(laci_tcp_session *s)
+{
+    for (uint32_t peer = 0; s->paused > 0 && peer < s->world; peer++) {
+        laci_tcp_peer *const p = &s->peers[peer];
+        if (p->paused) {
+            p->paused = false;
+            s->paused--;
+            if (p->connection != NULL) {
+                laci_tcp_rewatch(s, p);
+            }
+        }
     }
 }
 
@@ -70,6 +105,7 @@ static void handle(
         if (p->connection != NULL && (events[i].events & EPOLLOUT) != 0) {
             laci_tcp_push(s, p);
         }
+        // Of a peer that is not read, only an end is reported.
         if (p->connection != NULL &&
             (events[i].events & ~(uint32_t)EPOLLOUT) != 0) {
             laci_tcp_pull(s, p);
@@ -117,6 +153,7 @@ static void *thread_main(void *raw)
             continue; // the worker sees the same events
         }
         handle(s, events, count);
+        pause_those_ahead(s);
         if (atomic_load(&s->aborted)) {
             laci_tcp_announce_abort(s);
         }
@@ -132,6 +169,7 @@ void laci_tcp_take(laci_tcp_session *s)
         laci_tcp_kick(s);
     }
     (void)pthread_mutex_lock(&s->engine);
+    resume_all(s);
 }
 
 void laci_tcp_give(laci_tcp_session *s)

@@ -9,7 +9,9 @@
 
 // A peer that sends without end must not keep this worker from its other
 // connections: after so many bytes they have their turn.
-enum { PULL_BYTES = 1 << 20 };
+enum { PULL_BYTES = 1 << 20, FLOOD_MESSAGES = 1 << 20 };
+
+#define FLOOD_BYTES ((uint64_t)16 << 30)
 
 static void head_write(const laci_tcp_head *head, uint8_t out[LACI_TCP_HEAD])
 {
@@ -112,12 +114,19 @@ void laci_tcp_recycle(laci_tcp_session *s, laci_tcp_message *message)
     s->free = message;
 }
 
+static void count_dequeued(laci_tcp_peer *p, const laci_tcp_message *message)
+{
+    p->queued--;
+    p->queued_bytes -= message->head.len;
+}
+
 laci_tcp_message *laci_tcp_next(laci_tcp_peer *p)
 {
     laci_tcp_message *const message = p->first;
     if (message != NULL) {
         p->first = message->next;
         p->last = p->first == NULL ? NULL : p->last;
+        count_dequeued(p, message);
     }
     return message;
 }
@@ -131,6 +140,8 @@ static void tcp_enqueue(laci_tcp_peer *p, laci_tcp_message *message)
         p->last->next = message;
     }
     p->last = message;
+    p->queued++;
+    p->queued_bytes += message->head.len;
 }
 
 // Gives receive i the message, which has arrived or is arriving.
@@ -184,6 +195,7 @@ void laci_tcp_claim(laci_tcp_session *s, size_t i)
         before->next = message->next;
     }
     p->last = p->last == message ? before : p->last;
+    count_dequeued(p, message);
     claim_message(s, message, i);
 }
 
@@ -241,6 +253,20 @@ static void begin_message(laci_tcp_session *s, laci_tcp_peer *p)
     }
 }
 
+// A worker sends what the others receive. One that sends without end would fill
+// their memory.
+static void check_flood(laci_tcp_session *s, const laci_tcp_peer *p)
+{
+    if (p->queued > FLOOD_MESSAGES || p->queued_bytes > FLOOD_BYTES) {
+        laci_tcp_problem(
+            s, LAC_ERR_PEER,
+            "worker %u sent %llu messages with %llu bytes that worker %u does "
+            "not receive",
+            (uint32_t)(p - s->peers), (unsigned long long)p->queued,
+            (unsigned long long)p->queued_bytes, s->rank);
+    }
+}
+
 static void end_message(laci_tcp_session *s, laci_tcp_peer *p)
 {
     laci_tcp_message *const message = p->arriving;
@@ -250,6 +276,7 @@ static void end_message(laci_tcp_session *s, laci_tcp_peer *p)
             s->missing--;
         } else {
             tcp_enqueue(p, message);
+            check_flood(s, p);
         }
         return;
     }
@@ -288,8 +315,11 @@ static size_t pull_once(laci_tcp_session *s, laci_tcp_peer *p)
 void laci_tcp_pull(laci_tcp_session *s, laci_tcp_peer *p)
 {
     size_t total = 0;
-    while (s->problem == LAC_OK) {
+    const lac_status before = s->problem;
+    while (!p->unusable) {
         const size_t got = pull_once(s, p);
+        // What follows a message that cannot be taken has no meaning.
+        p->unusable = s->problem != before;
         total += got;
         if (got == 0 ||
             (total >= PULL_BYTES && !laci_tcp_has_input(p->connection))) {
@@ -297,8 +327,10 @@ void laci_tcp_pull(laci_tcp_session *s, laci_tcp_peer *p)
         }
     }
     s->moved += total > 0;
-    if (p->connection->input_ended) {
+    if (p->connection->input_ended || (p->unusable && total == 0)) {
         laci_tcp_on_end(s, p);
+    } else if (p->unusable) {
+        laci_tcp_rewatch(s, p);
     }
 }
 
@@ -387,20 +419,20 @@ void laci_tcp_push(laci_tcp_session *s, laci_tcp_peer *p)
     laci_tcp_connection *const c = p->connection;
     while (p->first_out != NULL && push_once(s, p)) {
     }
-    const bool flushed = laci_tcp_flush(c);
+    (void)laci_tcp_flush(c);
     if (c->output_ended) {
         while (p->first_out != NULL) {
             outgoing_done(s, p);
         }
     }
-    laci_tcp_watch_output(s, p, !flushed || p->first_out != NULL);
+    laci_tcp_rewatch(s, p);
 }
 
 void laci_tcp_drop(laci_tcp_session *s, laci_tcp_peer *p)
 {
     laci_tcp_connection_close(p->connection); // epoll drops a closed socket
     p->connection = NULL;
-    p->watched = p->watched_out = false;
+    p->watched = false;
     while (p->first_out != NULL) {
         outgoing_done(s, p);
     }

@@ -68,7 +68,9 @@ typedef struct laci_tcp_outgoing {
 typedef struct laci_tcp_peer {
     laci_tcp_connection *connection; // NULL: not yet, or not any more
     bool watched;                    // by epoll
-    bool watched_out;                // epoll reports when it can be written
+    uint32_t watched_events;         // what epoll reports of it
+    bool paused;                     // nothing is read while the worker is away
+    bool unusable;                   // nothing is read any more: a problem
     laci_tcp_outgoing *first_out;
     laci_tcp_outgoing *last_out;
     uint8_t head[LACI_TCP_HEAD];
@@ -76,6 +78,8 @@ typedef struct laci_tcp_peer {
     laci_tcp_message *arriving;
     laci_tcp_message *first; // arrived before a receive asked for them
     laci_tcp_message *last;
+    uint64_t queued; // these messages, and their bytes
+    uint64_t queued_bytes;
     bool came;  // was connected when the group formed
     bool spoke; // a message has arrived
     bool left;
@@ -131,6 +135,7 @@ typedef struct laci_tcp_session {
     unsigned parity;
     size_t pending[2]; // borrowed messages to send, by parity of the exchange
     uint64_t moved;    // grows with every progress
+    uint32_t paused;   // number of peers
 
     // The running exchange:
     lac_receive *receives;
@@ -189,7 +194,9 @@ void laci_tcp_drop(laci_tcp_session *s, laci_tcp_peer *p);
 // `wait_ms`; laci_tcp_watch adds a peer's connection to those that are watched.
 void laci_tcp_progress(laci_tcp_session *s, int wait_ms);
 bool laci_tcp_watch(laci_tcp_session *s, laci_tcp_peer *p);
-void laci_tcp_watch_output(laci_tcp_session *s, laci_tcp_peer *p, bool on);
+
+// laci_tcp_rewatch adapts what is watched to what the peer waits for.
+void laci_tcp_rewatch(laci_tcp_session *s, laci_tcp_peer *p);
 
 // laci_tcp_engine_open, _start and _stop: the session's thread. laci_tcp_take
 // and laci_tcp_give pass the engine between it and the worker.
