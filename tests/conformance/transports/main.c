@@ -4,13 +4,16 @@
 //     test_conformance_transports              threads, worlds of 1 to 8
 //     test_conformance_transports tcp SETTINGS the same over tcp; SETTINGS is
 //                                              empty or begins with a comma
+//     test_conformance_transports tcp SETTINGS long
+//                                              a message of 5 GiB
 //     test_conformance_transports SPEC         this process is a worker: the
 //                                              duties that end well
 //     test_conformance_transports SPEC DUTY    one duty that ends the group
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE // _SC_AVPHYS_PAGES
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tcp_group.h"
 #include "worker.h"
@@ -154,6 +157,13 @@ int main(int argc, char **argv)
         failures = run_all(NULL);
     } else if (argc == 3 && strcmp(argv[1], "tcp") == 0) {
         failures = run_all(argv[2]);
+    } else if (argc == 4 && strcmp(argv[3], "long") == 0) {
+        const double pages = (double)sysconf(_SC_AVPHYS_PAGES);
+        if (pages * (double)sysconf(_SC_PAGESIZE) < 6e9) {
+            (void)printf("skipped: less than 6 GB of memory are free\n");
+            return 77;
+        }
+        failures = run_threads(&long_message, 2, argv[2]);
     } else {
         failures = run_process(argv[1], argc < 3 ? NULL : argv[2]);
     }

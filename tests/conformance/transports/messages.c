@@ -377,6 +377,38 @@ static void sum_to_the_same_bits(worker *w)
     free(x);
 }
 
+// Longer than 32 bits can count. The sender's bytes are mostly pages that
+// nobody has written, which take no memory.
+static void carry_a_long_message(worker *w)
+{
+    const size_t len = ((size_t)5 << 30) + 3;
+    lac_receive receive = {.peer = 0, .tag = 1};
+    lac_send send = {.peer = 1, .tag = 1, .len = len};
+    uint8_t *const bytes = w->rank == 0 ? calloc(len, 1) : NULL;
+    REQUIRE(w, w->rank != 0 || bytes != NULL);
+    if (w->rank == 0) {
+        bytes[0] = 1;
+        bytes[(size_t)1 << 32] = 2;
+        bytes[len - 1] = 3;
+    }
+    send.data = bytes;
+    const lac_status status = lac_transport_exchange(
+        w->t, &send, w->rank == 0, &receive, w->rank == 1,
+        soon(w, LONG_SECONDS));
+    const uint8_t *const got = receive.data;
+    REQUIRE(w, status == LAC_OK);
+    REQUIRE(
+        w, w->rank != 1 || (receive.len == len && got[0] == 1 &&
+                            got[(size_t)1 << 32] == 2 && got[len - 1] == 3));
+    // The bytes are lent until the next exchange returns.
+    REQUIRE(
+        w, lac_transport_exchange(
+               w->t, NULL, 0, NULL, 0, soon(w, LONG_SECONDS)) == LAC_OK);
+    free(bytes);
+}
+
+const duty long_message = {"carry_a_long_message", carry_a_long_message};
+
 const duty steady_duties[] = {
     {"carry_every_length", carry_every_length},
     {"keep_tags_apart", keep_tags_apart},

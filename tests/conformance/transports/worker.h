@@ -38,6 +38,9 @@ typedef struct duty {
 extern const duty steady_duties[];
 extern const duty fatal_duties[];
 
+// A duty that needs 5 GiB of memory.
+extern const duty long_message;
+
 // Returns the number of allocations of the whole process.
 size_t allocations(void);
 
