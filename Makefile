@@ -25,7 +25,8 @@ sources = $(shell find src include tests fuzz examples bench \
             -name '*.[ch]' -o -name '*.def' -o -name '*.cpp')
 
 .PHONY: all build train test check bench install deps format clean help \
-        check-format check-lint check-clang check-asan check-portable check-fuzz
+        check-format check-lint check-clang check-asan check-tsan check-portable \
+        check-fuzz
 
 all: build
 
@@ -51,6 +52,7 @@ check: ## test, then format, lint, sanitizers, other builds and fuzzing
 	$(MAKE) --no-print-directory check-clang
 	$(MAKE) --no-print-directory check-lint
 	$(MAKE) --no-print-directory check-asan
+	$(MAKE) --no-print-directory check-tsan
 	$(MAKE) --no-print-directory check-portable
 	$(MAKE) --no-print-directory check-fuzz
 	@echo "make check: everything passed"
@@ -70,6 +72,11 @@ check-lint: # clang-tidy, with the commands of the clang build
 check-asan: # all tests under the address and undefined-behaviour sanitizers
 	$(call preset,asan)
 	ctest --preset asan
+
+check-tsan: # transports and groups under the thread sanitizer
+	cmake --preset tsan $(quiet)
+	cmake --build --preset tsan --target sharing
+	ctest --preset tsan
 
 check-portable: # all tests without the AVX2 kernels
 	$(call preset,portable)
