@@ -287,6 +287,11 @@ bool laci_transport_has_allreduce(const lac_transport *t)
     return t->ops->allreduce_sum != NULL;
 }
 
+size_t laci_transport_sum_piece(const lac_transport *t)
+{
+    return t->ops->sum_piece;
+}
+
 lac_status laci_transport_allreduce(
     lac_transport *t, float *x, size_t n, double deadline)
 {

@@ -74,6 +74,12 @@ typedef struct laci_transport_ops {
     // until leave has returned true.
     lac_status (*allreduce_sum)(
         void *state, float *x, size_t n, double deadline);
+
+    // The bytes of a piece of a large sum, if exchange returns before its
+    // messages are transmitted: pieces are then sent one exchange before they
+    // are received. The latency is hidden if a piece takes longer to transmit.
+    // 0 for one piece after the other.
+    size_t sum_piece;
 } laci_transport_ops;
 
 // laci_receive_fits returns whether `receive` takes a message of `len` bytes.
@@ -102,6 +108,9 @@ extern const laci_services laci_transport_services;
 bool laci_transport_has_allreduce(const lac_transport *t);
 lac_status laci_transport_allreduce(
     lac_transport *t, float *x, size_t n, double deadline);
+
+// laci_transport_sum_piece returns sum_piece of the transport's table.
+size_t laci_transport_sum_piece(const lac_transport *t);
 
 // A block of laci_zalloc_aligned that peers may still read, or a failed native
 // sum may still write, when its owner is closed. It begins with this struct.
