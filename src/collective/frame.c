@@ -45,6 +45,18 @@ enum {
 
 static const uint8_t magic[4] = {'L', 'A', 'C', 'F'};
 
+// The same function for the best instructions of this processor, three times as
+// fast with AVX2. libxxhash has it on x86 only, and where it was built so.
+extern XXH64_hash_t XXH3_64bits_dispatch(const void *bytes, size_t len)
+    __attribute__((weak));
+
+static uint64_t body_hash(const uint8_t *message, size_t len)
+{
+    const uint8_t *const body = message + LACI_FRAME_SIZE;
+    return XXH3_64bits_dispatch == NULL ? XXH3_64bits(body, len)
+                                        : XXH3_64bits_dispatch(body, len);
+}
+
 static uint32_t header_hash(const uint8_t *message)
 {
     return (uint32_t)XXH3_64bits(message, HEADER_HASH_AT);
@@ -62,8 +74,7 @@ void laci_frame_write(const laci_frame *frame, uint8_t *message, size_t len)
     laci_put_u32(message + SENDER_AT, frame->sender);
     laci_put_u32(message + RECEIVER_AT, frame->receiver);
     laci_put_u64(message + LENGTH_AT, len);
-    laci_put_u64(
-        message + BODY_HASH_AT, XXH3_64bits(message + LACI_FRAME_SIZE, len));
+    laci_put_u64(message + BODY_HASH_AT, body_hash(message, len));
     laci_put_u32(message + HEADER_HASH_AT, header_hash(message));
 }
 
@@ -176,7 +187,7 @@ lac_status laci_frame_check(
     LAC_TRY(check_exchange(expected, message));
     const uint8_t *const body = message + LACI_FRAME_SIZE;
     const size_t body_len = len - LACI_FRAME_SIZE;
-    if (laci_get_u64(message + BODY_HASH_AT) != XXH3_64bits(body, body_len)) {
+    if (laci_get_u64(message + BODY_HASH_AT) != body_hash(message, body_len)) {
         return lac_fail(
             LAC_ERR_CORRUPT,
             "frame from worker %" PRIu32 ": the body was altered on the way",

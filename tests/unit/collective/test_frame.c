@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <xxhash.h>
+
 #include <laconic/transport.h>
 
+#include "base/bytes.h"
 #include "collective/frame.h"
 
 enum { BODY = 37, MESSAGE = LACI_FRAME_SIZE + BODY };
@@ -201,10 +204,28 @@ static void another_moment_is_named(void **state)
     assert_astray(&other, "frame from worker 3: step is 8, expected 9");
 }
 
+// Whichever implementation of the hash this processor runs.
+static void bodies_have_the_hash_of_the_format(void **state)
+{
+    (void)state;
+    enum { HASH_AT = 52 };
+    static const size_t lengths[] = {0, 1, 16, 240, 241, 1024, 1025, 100003};
+    static uint8_t message[LACI_FRAME_SIZE + 100003];
+    uint8_t *const body = message + LACI_FRAME_SIZE;
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        memset(body, (int)i + 1, lengths[i]);
+        laci_frame_write(&frame, message, lengths[i]);
+        assert_true(
+            laci_get_u64(message + HASH_AT) == XXH3_64bits(body, lengths[i]));
+        assert_ok(check_bytes(message, LACI_FRAME_SIZE + lengths[i]));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(headers_have_these_bytes),
+        cmocka_unit_test(bodies_have_the_hash_of_the_format),
         cmocka_unit_test(a_frame_is_read_as_it_was_written),
         cmocka_unit_test(a_frame_for_anyone_is_good_for_all),
         cmocka_unit_test(every_altered_byte_is_refused),
