@@ -51,6 +51,21 @@ static size_t piece_size(const laci_group_options *options)
     return size < LACI_SUM_SMALL ? LACI_SUM_SMALL : size;
 }
 
+// The blocks of partial sums that wait for their other half, and the next one.
+static size_t stack_depth(uint32_t world)
+{
+    size_t depth = 1;
+    for (; world > 1; world /= 2) {
+        depth++;
+    }
+    return depth;
+}
+
+static size_t stack_size(uint32_t world)
+{
+    return stack_depth(world) * LACI_SUM_BLOCK_FLOATS * sizeof(float);
+}
+
 // A whole piece in one message, or its shares in as many as there can be.
 static size_t scratch_size(size_t piece)
 {
@@ -83,7 +98,7 @@ static bool make_plan(
                 p->body <= SIZE_MAX - LACI_FRAME_SIZE &&
                 take(p, p->fan, sizeof(lac_send), &p->sends_at) &&
                 take(p, p->fan, sizeof(lac_receive), &p->receives_at) &&
-                take(p, 1, p->piece, &p->partial_at) &&
+                take(p, 1, stack_size(world), &p->partial_at) &&
                 take(p, 1, inbox_size(p, world), &p->inbox_at) &&
                 laci_mul(options->floats, sizeof(float), &floats) &&
                 take(p, 1, floats, &p->floats_at);
@@ -107,7 +122,7 @@ static void lay_out(laci_group *g, const plan *p)
     g->piece = p->piece;
     g->sends = (void *)(block + p->sends_at);
     g->receives = (void *)(block + p->receives_at);
-    g->partial = block + p->partial_at;
+    g->partial = (void *)(block + p->partial_at);
     g->inbox = needs_inbox(g->world) ? block + p->inbox_at : NULL;
     g->floats = (void *)(block + p->floats_at);
     for (int i = 0; i < LACI_SET_COUNT; i++) {
@@ -186,12 +201,14 @@ float *laci_group_floats(laci_group *g)
     return g->floats;
 }
 
-// The scratch of two sets and the partial sums.
+// The scratch of two sets, and the stack of large sums.
 size_t laci_group_sum_bytes(const laci_group_options *options, uint32_t world)
 {
     const size_t most = LACI_SUM_PIECE / sizeof(float);
     const size_t n = options->sum_max < most ? options->sum_max : most;
-    return world == 1 ? 0 : 3 * n * sizeof(float);
+    const size_t size = n * sizeof(float);
+    const size_t stack = size <= LACI_SUM_SMALL ? 0 : stack_size(world);
+    return world == 1 ? 0 : 2 * size + stack;
 }
 
 double laci_group_waited(const laci_group *g)

@@ -6,42 +6,29 @@
 // numbers, so they stay equal. Workers beyond the largest power of two first
 // send their values to a worker below it, and receive the result at the end.
 //
-// In large sums every worker adds one share and sends the result to all: each
-// value crosses the network twice, whatever the number of workers. It adds in
-// the order of recursive doubling, so that a sum does not depend on the values
-// that are summed with it. Where that does not matter, the transport's own
-// all-reduce does large sums, after a barrier in which all workers show that
-// they are about to sum the same.
+// Large sums are cut in shares, one for each worker (shares.c). Where the order
+// of additions does not matter, the transport's own all-reduce does large sums,
+// after a barrier in which all workers show that they are about to sum the
+// same.
 #include <inttypes.h>
 #include <stdint.h>
-#include <string.h>
 
-#include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "collective/number.h"
+#include "collective/shares.h"
 #include "collective/wire.h"
-#include "kernels/vector.h"
 #include "transport/transport.h"
-
-// Frames n values as the message at `message` and returns the room it takes.
-static size_t send_values(
-    laci_group *g, const laci_number *type, uint32_t peer, uint8_t *message,
-    const void *x, size_t n)
-{
-    const size_t len = n * type->size;
-    type->put(message + LACI_FRAME_SIZE, x, n);
-    laci_wire_frame(g, message, len, peer);
-    laci_wire_send(g, peer, message, len);
-    return laci_aligned(LACI_FRAME_SIZE + len);
-}
 
 // Appends the partial sum to the next run's messages.
 static void send_partial(
     laci_group *g, const laci_number *type, uint32_t peer, size_t n)
 {
     uint8_t *const message = g->sets[g->current].scratch;
-    (void)send_values(g, type, peer, message, g->sum, n);
+    const size_t len = n * type->size;
+    type->put(message + LACI_FRAME_SIZE, g->sum, n);
+    laci_wire_frame(g, message, len, peer);
+    laci_wire_send(g, peer, message, len);
 }
 
 // A lent message is returned in the next exchange, and its sender waits for
@@ -65,8 +52,7 @@ static lac_status add_partial(laci_group *g, const laci_number *type, size_t n)
     return LAC_OK;
 }
 
-// The workers that double: the largest power of two not above the world.
-static uint32_t core_of(const laci_group *g)
+uint32_t laci_sum_core(const laci_group *g)
 {
     uint32_t core = 1;
     while (core <= g->world / 2) {
@@ -122,7 +108,7 @@ static lac_status sum_as_extra(
 static lac_status sum_doubling(
     laci_group *g, const laci_number *type, void *x, size_t n)
 {
-    const uint32_t core = core_of(g);
+    const uint32_t core = laci_sum_core(g);
     uint16_t last = (uint16_t)(g->frame.step + 1);
     for (uint32_t bit = 1; bit < core; bit <<= 1) {
         last++;
@@ -134,117 +120,6 @@ static lac_status sum_doubling(
         LAC_TRY(sum_as_extra(g, type, g->rank - core, last, n));
     }
     g->frame.step = (uint16_t)(last + 1);
-    return LAC_OK;
-}
-
-// Where the share of worker k begins.
-static size_t share_start(const laci_group *g, uint32_t k, size_t n)
-{
-    return (size_t)((uint64_t)n * k / g->world);
-}
-
-static void receive_from_all(laci_group *g)
-{
-    for (uint32_t peer = 0; peer < g->world; peer++) {
-        if (peer != g->rank) {
-            laci_wire_receive(g, peer);
-        }
-    }
-}
-
-// Copies worker k's part of the own share to `y`, or adds it.
-static lac_status take_part(
-    laci_group *g, uint32_t k, const float *x, float *y, size_t n, bool add)
-{
-    const uint8_t *body;
-    if (k == g->rank && add) {
-        g->kernels->vector->add(x, y, n);
-    } else if (k == g->rank) {
-        memcpy(y, x, n * sizeof(*x));
-    } else {
-        LAC_TRY(laci_wire_expect(g, k - (k > g->rank), n * sizeof(*x), &body));
-        if (add) {
-            laci_number_f32.add(g->kernels, body, y, n);
-        } else {
-            laci_number_f32.get(body, y, n);
-        }
-    }
-    return LAC_OK;
-}
-
-// Adds the parts of the own share, `n` values at `x` and those that arrived, in
-// the order of doubling: neighbours first, then pairs of neighbours. Partial
-// sums that wait for their other half are a stack in g->partial; there are
-// fewer than workers, so a piece is room enough.
-static lac_status add_parts(laci_group *g, const float *x, size_t n)
-{
-    const uint32_t core = core_of(g);
-    float *top = g->partial;
-    for (uint32_t k = 0; k < core; k++) {
-        LAC_TRY(take_part(g, k, x, top, n, false));
-        if (k < g->world - core) {
-            LAC_TRY(take_part(g, k + core, x, top, n, true));
-        }
-        for (uint32_t bit = 1; (k & bit) != 0; bit <<= 1) {
-            g->kernels->vector->add(top, top - n, n);
-            top -= n;
-        }
-        top += n;
-    }
-    laci_number_f32.unify_nan(g->partial, n);
-    return LAC_OK;
-}
-
-// Every worker sends every other its part of that one's share, and adds its
-// own share.
-static lac_status reduce_shares(laci_group *g, const float *x, size_t n)
-{
-    uint8_t *message = g->sets[g->current].scratch;
-    for (uint32_t distance = 1; distance < g->world; distance++) {
-        const uint32_t to = (g->rank + distance) % g->world;
-        const size_t start = share_start(g, to, n);
-        message += send_values(
-            g, &laci_number_f32, to, message, x + start,
-            share_start(g, to + 1, n) - start);
-    }
-    receive_from_all(g);
-    LAC_TRY(laci_wire_run(g));
-    const size_t start = share_start(g, g->rank, n);
-    return add_parts(g, x + start, share_start(g, g->rank + 1, n) - start);
-}
-
-// Copies the share of worker k, which has arrived, to its place.
-static lac_status take_share(laci_group *g, uint32_t k, float *x, size_t n)
-{
-    const size_t start = share_start(g, k, n);
-    const size_t count = share_start(g, k + 1, n) - start;
-    const uint8_t *body;
-    LAC_TRY(laci_wire_expect(g, k - (k > g->rank), count * sizeof(*x), &body));
-    laci_get_floats(body, x + start, count);
-    return LAC_OK;
-}
-
-// Every worker sends its share to all.
-static lac_status gather_shares(laci_group *g, float *x, size_t n)
-{
-    const size_t start = share_start(g, g->rank, n);
-    const size_t own = share_start(g, g->rank + 1, n) - start;
-    uint8_t *const message = g->sets[g->current].scratch;
-    laci_put_floats(message + LACI_FRAME_SIZE, g->partial, own);
-    laci_wire_frame(g, message, own * sizeof(*x), LAC_RANK_ANY);
-    for (uint32_t distance = 1; distance < g->world; distance++) {
-        const uint32_t to = (g->rank + distance) % g->world;
-        laci_wire_send(g, to, message, own * sizeof(*x));
-    }
-    receive_from_all(g);
-    LAC_TRY(laci_wire_run(g));
-    memcpy(x + start, g->partial, own * sizeof(*x));
-    for (uint32_t k = 0; k < g->rank; k++) {
-        LAC_TRY(take_share(g, k, x, n));
-    }
-    for (uint32_t k = g->rank + 1; k < g->world; k++) {
-        LAC_TRY(take_share(g, k, x, n));
-    }
     return LAC_OK;
 }
 
@@ -287,19 +162,23 @@ static lac_status sum_native(laci_group *g, float *x, size_t n)
     return laci_group_abort_on_failure(g, status);
 }
 
+// Whether shares of a piece of this size are large enough for messages.
+static bool has_shares(const laci_group *g, size_t size)
+{
+    return size > LACI_SUM_SMALL && size / g->world >= LACI_SUM_SHARE;
+}
+
 static lac_status sum_in_pieces(laci_group *g, float *x, size_t n)
 {
     const size_t most = g->piece / sizeof(*x);
     size_t done = 0;
     do {
         const size_t now = n - done < most ? n - done : most;
-        const size_t size = now * sizeof(*x);
         float *const piece = n == 0 ? x : x + done;
-        if (size <= LACI_SUM_SMALL || size / g->world < LACI_SUM_SHARE) {
-            LAC_TRY(sum_doubling(g, &laci_number_f32, piece, now));
+        if (has_shares(g, now * sizeof(*x))) {
+            LAC_TRY(laci_sum_shares(g, piece, now));
         } else {
-            LAC_TRY(reduce_shares(g, piece, now));
-            LAC_TRY(gather_shares(g, piece, now));
+            LAC_TRY(sum_doubling(g, &laci_number_f32, piece, now));
         }
         done += now;
     } while (done < n);

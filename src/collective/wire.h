@@ -22,6 +22,10 @@ enum {
     LACI_SUM_PIECE = 1024 * 1024,
     LACI_SUM_SHARE = 2 * 1024,
 
+    // Parts of a share are added in blocks of so many floats, which stay in the
+    // first cache from the first addition to the copy in the message.
+    LACI_SUM_BLOCK_FLOATS = 2 * 1024,
+
     // After a failure peers may read what was sent until this worker leaves.
     // A third set takes whatever is written then.
     LACI_SET_AFTER_FAILURE = 2,
@@ -71,7 +75,7 @@ struct laci_group {
     uint32_t receive_count;
     void *sum;      // the partial sum of recursive doubling
     size_t piece;   // bytes of a sum or broadcast at once
-    void *partial;  // sums of shares, up to a piece in all
+    float *partial; // a stack of blocks, for sums of shares
     uint8_t *inbox; // room for a message with a piece; NULL in worlds of 2^k
     float *floats;
 };

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// Large sums, in shares of the workers.
+#ifndef LACONIC_COLLECTIVE_SHARES_H
+#define LACONIC_COLLECTIVE_SHARES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collective/group.h"
+
+// laci_sum_shares sums one piece of a sum, at most g->piece bytes, in two
+// exchanges. A share must have at least LACI_SUM_SHARE bytes. Fails like an
+// exchange; x is then lost.
+LACI_CHECKED lac_status laci_sum_shares(laci_group *g, float *x, size_t n);
+
+// laci_sum_core returns the number of workers that take part in recursive
+// doubling: the largest power of two that is not above the world.
+uint32_t laci_sum_core(const laci_group *g);
+
+#endif
