@@ -21,8 +21,10 @@ typedef struct plan {
     uint32_t slots;
     size_t body; // room in a message
     size_t piece;
+    bool ahead;
     size_t sends_at;
     size_t receives_at;
+    size_t steps_at;
     size_t partial_at;
     size_t inbox_at;
     size_t floats_at;
@@ -43,9 +45,19 @@ static bool take(plan *p, size_t count, size_t size, size_t *at_out)
            laci_add(p->total, bytes, &p->total);
 }
 
+// The bytes of a piece of sums without sum_max. Pieces of whole cache lines
+// leave every piece as aligned as the first.
+static size_t largest_piece(const laci_group_options *options)
+{
+    const size_t ahead = options->transport == NULL
+                             ? 0
+                             : laci_transport_sum_piece(options->transport);
+    return ahead == 0 ? LACI_SUM_PIECE : ahead - ahead % LACI_ALIGNMENT;
+}
+
 static size_t piece_size(const laci_group_options *options)
 {
-    const size_t most = LACI_SUM_PIECE / sizeof(float);
+    const size_t most = largest_piece(options) / sizeof(float);
     const size_t n = options->sum_max < most ? options->sum_max : most;
     const size_t size = n * sizeof(float);
     return size < LACI_SUM_SMALL ? LACI_SUM_SMALL : size;
@@ -66,7 +78,9 @@ static size_t stack_size(uint32_t world)
     return stack_depth(world) * LACI_SUM_BLOCK_FLOATS * sizeof(float);
 }
 
-// A whole piece in one message, or its shares in as many as there can be.
+// A whole piece in one message, or its shares in as many as there can be: with
+// pieces sent ahead these are the shares of the others, and the sum of the own
+// share of an earlier piece.
 static size_t scratch_size(size_t piece)
 {
     const size_t shares = piece / LACI_SUM_SHARE;
@@ -88,7 +102,9 @@ static bool make_plan(
 {
     size_t lengths, floats;
     *p = (plan){.total = laci_aligned(sizeof(laci_group))};
-    p->fan = options->peers_max < world ? world : options->peers_max;
+    p->ahead = laci_transport_sum_piece(options->transport) > 0;
+    p->fan = p->ahead ? 2 * world : world;
+    p->fan = options->peers_max < p->fan ? p->fan : options->peers_max;
     p->slots =
         options->messages_max > 0 ? options->messages_max : options->peers_max;
     p->slots += p->slots == 0; // a gather needs one
@@ -98,6 +114,7 @@ static bool make_plan(
                 p->body <= SIZE_MAX - LACI_FRAME_SIZE &&
                 take(p, p->fan, sizeof(lac_send), &p->sends_at) &&
                 take(p, p->fan, sizeof(lac_receive), &p->receives_at) &&
+                take(p, 1, p->fan * sizeof(uint16_t), &p->steps_at) &&
                 take(p, 1, stack_size(world), &p->partial_at) &&
                 take(p, 1, inbox_size(p, world), &p->inbox_at) &&
                 laci_mul(options->floats, sizeof(float), &floats) &&
@@ -120,8 +137,10 @@ static void lay_out(laci_group *g, const plan *p)
     g->fan = p->fan;
     g->slots = p->slots;
     g->piece = p->piece;
+    g->ahead = p->ahead;
     g->sends = (void *)(block + p->sends_at);
     g->receives = (void *)(block + p->receives_at);
+    g->steps = (void *)(block + p->steps_at);
     g->partial = (void *)(block + p->partial_at);
     g->inbox = needs_inbox(g->world) ? block + p->inbox_at : NULL;
     g->floats = (void *)(block + p->floats_at);
@@ -204,7 +223,7 @@ float *laci_group_floats(laci_group *g)
 // The scratch of two sets, and the stack of large sums.
 size_t laci_group_sum_bytes(const laci_group_options *options, uint32_t world)
 {
-    const size_t most = LACI_SUM_PIECE / sizeof(float);
+    const size_t most = largest_piece(options) / sizeof(float);
     const size_t n = options->sum_max < most ? options->sum_max : most;
     const size_t size = n * sizeof(float);
     const size_t stack = size <= LACI_SUM_SMALL ? 0 : stack_size(world);

@@ -68,7 +68,8 @@ void laci_group_close(laci_group *g);
 float *laci_group_floats(laci_group *g);
 
 // laci_group_sum_bytes returns the bytes of a group that its sums touch, for a
-// world of this size, beside laci_group_floats. It needs no transport.
+// world of this size, beside laci_group_floats. Without a transport it assumes
+// one that does not ask for pieces of sums of its own size.
 size_t laci_group_sum_bytes(const laci_group_options *options, uint32_t world);
 
 const laci_counts *laci_group_counts(const laci_group *g);

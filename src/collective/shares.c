@@ -4,6 +4,21 @@
 // Each value crosses the network twice, whatever the number of workers.
 // Additions have the order of recursive doubling, so that a sum does not depend
 // on the values that are summed with it.
+//
+// One piece after the other waits for the network twice a piece. Over a
+// transport that queues its messages, pieces are sent ahead instead. Exchange t
+//
+//     sends      the scatter of piece t      and the gather of piece t - 2
+//     receives   the scatter of piece t - 1  and the gather of piece t - 3
+//
+// so all that it waits for was sent one exchange earlier, and the messages of
+// one exchange are on their way while the next one is prepared. Two sets of
+// scratch are enough: when exchange t returns, the bytes of t - 1 are free, and
+// the messages of t + 1 take their place. A last exchange without messages
+// returns those of the one before it: a transport that lends the sender's bytes
+// would otherwise wait for the next round.
+//
+// The step of a message is twice its piece, and one more in a gather.
 #include "collective/shares.h"
 
 #include <math.h>
@@ -182,4 +197,74 @@ lac_status laci_sum_shares(laci_group *g, float *x, size_t n)
     receive_from_all(g);
     LAC_TRY(laci_wire_run(g));
     return take_sums(g, 0, x, n);
+}
+
+// A sum and its pieces.
+typedef struct pieces {
+    float *x;
+    size_t n;
+    size_t most; // values of a piece, except the last
+    size_t count;
+} pieces;
+
+static float *piece_at(const pieces *p, size_t k)
+{
+    return p->x + k * p->most;
+}
+
+static size_t piece_count(const pieces *p, size_t k)
+{
+    const size_t left = p->n - k * p->most;
+    return left < p->most ? left : p->most;
+}
+
+static void set_step(laci_group *g, size_t piece, bool gather)
+{
+    g->frame.step = (uint16_t)(2 * piece + gather);
+}
+
+// Lists the messages of exchange t. A piece before the first is a large number,
+// because the numbers are unsigned, and thus not below count either.
+static void list_ahead(laci_group *g, const pieces *p, size_t t)
+{
+    if (t < p->count) {
+        // The message of a gather is before those of a scatter.
+        const size_t sum = (p->most / g->world + 1) * sizeof(float);
+        uint8_t *const message =
+            g->sets[g->current].scratch + laci_aligned(LACI_FRAME_SIZE + sum);
+        set_step(g, t, false);
+        send_shares(g, message, piece_at(p, t), piece_count(p, t));
+    }
+    if (t - 2 < p->count) {
+        set_step(g, t - 2, true);
+        send_sum(g, piece_count(p, t - 2));
+    }
+    if (t - 1 < p->count) {
+        set_step(g, t - 1, false);
+        receive_from_all(g);
+    }
+    if (t - 3 < p->count) {
+        set_step(g, t - 3, true);
+        receive_from_all(g);
+    }
+}
+
+lac_status laci_sum_ahead(laci_group *g, float *x, size_t n)
+{
+    const size_t most = g->piece / sizeof(*x);
+    const pieces p = {x, n, most, (n - 1) / most + 1};
+    for (size_t t = 0; t < p.count + 4; t++) {
+        list_ahead(g, &p, t);
+        LAC_TRY(laci_wire_run(g));
+        const bool scattered = t - 1 < p.count;
+        if (scattered) {
+            LAC_TRY(add_shares(g, piece_at(&p, t - 1), piece_count(&p, t - 1)));
+        }
+        if (t - 3 < p.count) {
+            LAC_TRY(take_sums(
+                g, scattered ? g->world - 1 : 0, piece_at(&p, t - 3),
+                piece_count(&p, t - 3)));
+        }
+    }
+    return LAC_OK;
 }

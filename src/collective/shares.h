@@ -9,9 +9,11 @@
 #include "collective/group.h"
 
 // laci_sum_shares sums one piece of a sum, at most g->piece bytes, in two
-// exchanges. A share must have at least LACI_SUM_SHARE bytes. Fails like an
-// exchange; x is then lost.
+// exchanges. laci_sum_ahead sums all pieces of a sum, n > 0, and sends each
+// before the last one has arrived. A share of a whole piece must have at least
+// LACI_SUM_SHARE bytes. Both fail like an exchange; x is then lost.
 LACI_CHECKED lac_status laci_sum_shares(laci_group *g, float *x, size_t n);
+LACI_CHECKED lac_status laci_sum_ahead(laci_group *g, float *x, size_t n);
 
 // laci_sum_core returns the number of workers that take part in recursive
 // doubling: the largest power of two that is not above the world.

@@ -171,6 +171,9 @@ static bool has_shares(const laci_group *g, size_t size)
 static lac_status sum_in_pieces(laci_group *g, float *x, size_t n)
 {
     const size_t most = g->piece / sizeof(*x);
+    if (g->ahead && n > most && has_shares(g, g->piece)) {
+        return laci_sum_ahead(g, x, n);
+    }
     size_t done = 0;
     do {
         const size_t now = n - done < most ? n - done : most;

@@ -47,6 +47,7 @@ void laci_wire_send(
 void laci_wire_receive(laci_group *g, uint32_t peer)
 {
     assert(g->receive_count < g->fan);
+    g->steps[g->receive_count] = g->frame.step;
     g->receives[g->receive_count++] = (lac_receive){.peer = peer, .tag = TAG};
 }
 
@@ -59,6 +60,7 @@ static lac_status check_frames(const laci_group *g)
         const uint8_t *body;
         size_t len;
         expected.sender = r->peer;
+        expected.step = g->steps[i];
         LAC_TRY(laci_frame_check(&expected, r->data, r->len, &body, &len));
     }
     return LAC_OK;

@@ -2,7 +2,8 @@
 // The part that all patterns of a group share: its memory, and one exchange of
 // frames. laci_wire_start begins a call; laci_wire_send and laci_wire_receive
 // list the messages of an exchange; laci_wire_run performs it and checks the
-// frames, whose bodies can then be read until the next one.
+// frames, whose bodies can then be read until the next one. Messages carry the
+// step that the group has when they are framed or listed.
 #ifndef LACONIC_COLLECTIVE_WIRE_H
 #define LACONIC_COLLECTIVE_WIRE_H
 
@@ -71,10 +72,12 @@ struct laci_group {
     uint32_t fan;     // room in sends and receives
     lac_send *sends;
     lac_receive *receives;
+    uint16_t *steps; // of the receives
     uint32_t send_count;
     uint32_t receive_count;
     void *sum;      // the partial sum of recursive doubling
     size_t piece;   // bytes of a sum or broadcast at once
+    bool ahead;     // pieces of sums are sent before the last ones arrive
     float *partial; // a stack of blocks, for sums of shares
     uint8_t *inbox; // room for a message with a piece; NULL in worlds of 2^k
     float *floats;
