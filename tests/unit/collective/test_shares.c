@@ -65,6 +65,9 @@ static _Thread_local size_t transport_allocations;
 // Worker 1 aborts in this exchange.
 static size_t abort_at;
 
+// Worker 2 sends one value less in its first gather.
+static bool shorten;
+
 lac_status __real_lac_transport_exchange(
     lac_transport *t, const lac_send *sends, size_t send_count,
     lac_receive *receives, size_t receive_count, double deadline);
@@ -105,10 +108,39 @@ static void record_receives(entry *e, const lac_receive *receives, size_t count)
     }
 }
 
+// Replaces the messages of step 1 by a shorter one with a right frame.
+static void shorten_gather(lac_send *sends, size_t count)
+{
+    static _Thread_local uint8_t message[LACI_FRAME_SIZE + 4 * PIECE];
+    const laci_frame frame = {
+        .session = default_options.session,
+        .identity = default_options.identity,
+        .round = 4,
+        .phase = 1,
+        .sender = 2,
+        .receiver = LAC_RANK_ANY,
+        .step = 1,
+    };
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *const data = sends[i].data;
+        if (laci_get_u16(data + STEP_AT) == 1) {
+            sends[i].len -= sizeof(float);
+            laci_frame_write(&frame, message, sends[i].len - LACI_FRAME_SIZE);
+            sends[i].data = message;
+        }
+    }
+}
+
 lac_status __wrap_lac_transport_exchange(
     lac_transport *t, const lac_send *sends, size_t send_count,
     lac_receive *receives, size_t receive_count, double deadline)
 {
+    lac_send shortened[SENDS_MAX];
+    if (shorten && lac_transport_rank(t) == 2) {
+        memcpy(shortened, sends, send_count * sizeof(*sends));
+        shorten_gather(shortened, send_count);
+        sends = shortened;
+    }
     entry *const e = &entries[entry_count++ % EXCHANGES_MAX];
     if (entry_count == abort_at && lac_transport_rank(t) == 1) {
         lac_transport_abort(t, "test: no more");
@@ -131,6 +163,7 @@ typedef struct rows {
     float expected[VALUES_MAX];
     size_t n;
     size_t more; // values that worker 2 sums beyond n
+    size_t exchanges[WORKERS_MAX];
 } rows;
 
 static rows table;
@@ -366,16 +399,20 @@ static void sums_allocate_nothing(void **state)
 // reaches it in the next call.
 static lac_status sum_until_it_fails(test_worker *w)
 {
-    const rows *const r = w->context;
+    rows *const r = w->context;
     laci_reader readers[WORKERS_MAX];
     const size_t n = r->n + (w->rank == 2 ? r->more : 0);
-    LAC_TRY(laci_group_sum(w->group, 4, 1, table.sums[w->rank], n, 0));
+    const lac_status status =
+        laci_group_sum(w->group, 4, 1, r->sums[w->rank], n, 0);
+    r->exchanges[w->rank] = entry_count;
+    LAC_TRY(status);
     return laci_group_gather(w->group, 5, 0, readers);
 }
 
+enum { WORLD = 5 };
+
 static void expect_failure(const char *message)
 {
-    enum { WORLD = 5 };
     test_worker workers[WORLD];
     group_run run = {
         .world = WORLD,
@@ -410,6 +447,35 @@ static void a_worker_with_other_values_is_named(void **state)
     table.n = 100; // the others use recursive doubling
     table.more = 2 * PIECE;
     expect_failure("frame from worker ");
+}
+
+// The receiver of a share that is too short or too long does not add it: it
+// fails in the exchange that brings the last piece, and not at the gather.
+static void a_share_of_another_length_is_not_added(void **state)
+{
+    (void)state;
+    asked = 4 * PIECE;
+    table.n = 4 * PIECE - 10;
+    table.more = 1;
+    expect_failure(": body has ");
+    size_t least = SIZE_MAX;
+    for (uint32_t i = 0; i < WORLD; i++) {
+        const size_t exchanges = table.exchanges[i];
+        least = exchanges < least ? exchanges : least;
+    }
+    assert_int_equal(least, 5);
+}
+
+static void a_sum_of_another_length_is_refused(void **state)
+{
+    (void)state;
+    asked = 4 * PIECE;
+    table.more = 0;
+    shorten = true;
+    for (table.n = PIECE; table.n <= 3 * PIECE; table.n += 2 * PIECE) {
+        expect_failure("frame from worker 2: body has 6552 bytes, worker ");
+    }
+    shorten = false;
 }
 
 static void a_failure_between_pieces_reaches_all(void **state)
@@ -449,6 +515,8 @@ int main(void)
         cmocka_unit_test(a_sum_ends_without_further_exchanges),
         cmocka_unit_test(sums_allocate_nothing),
         cmocka_unit_test(a_worker_with_other_values_is_named),
+        cmocka_unit_test(a_share_of_another_length_is_not_added),
+        cmocka_unit_test(a_sum_of_another_length_is_refused),
         cmocka_unit_test(a_failure_between_pieces_reaches_all),
         cmocka_unit_test(reported_memory_is_that_of_the_pieces),
     };
