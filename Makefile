@@ -25,8 +25,8 @@ sources = $(shell find src include tests fuzz examples bench \
             -name '*.[ch]' -o -name '*.def' -o -name '*.cpp')
 
 .PHONY: all build train test check bench install deps format clean help \
-        check-format check-lint check-clang check-asan check-tsan check-portable \
-        check-fuzz
+        check-format check-lint check-clang check-asan check-tsan \
+        check-portable check-fuzz
 
 all: build
 

@@ -130,6 +130,16 @@ static bool make_plan(
     return fits;
 }
 
+// No worker of the group sends more than this one would. The reserve lets in
+// the message of a worker that runs something else, so that its frame is
+// checked and the worker is named with what differs.
+static size_t longest_message(const plan *p)
+{
+    const size_t reserve = (size_t)64 << 20;
+    const size_t larger = p->body > p->piece ? p->body : p->piece;
+    return larger > SIZE_MAX / 8 ? 0 : 4 * larger + reserve;
+}
+
 static void lay_out(laci_group *g, const plan *p)
 {
     uint8_t *const block = (uint8_t *)g;
@@ -137,6 +147,7 @@ static void lay_out(laci_group *g, const plan *p)
     g->fan = p->fan;
     g->slots = p->slots;
     g->piece = p->piece;
+    g->longest = longest_message(p);
     g->ahead = p->ahead;
     g->sends = (void *)(block + p->sends_at);
     g->receives = (void *)(block + p->receives_at);

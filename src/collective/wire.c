@@ -48,7 +48,8 @@ void laci_wire_receive(laci_group *g, uint32_t peer)
 {
     assert(g->receive_count < g->fan);
     g->steps[g->receive_count] = g->frame.step;
-    g->receives[g->receive_count++] = (lac_receive){.peer = peer, .tag = TAG};
+    g->receives[g->receive_count++] =
+        (lac_receive){.peer = peer, .tag = TAG, .cap = g->longest};
 }
 
 static lac_status check_frames(const laci_group *g)

@@ -77,6 +77,7 @@ struct laci_group {
     uint32_t receive_count;
     void *sum;      // the partial sum of recursive doubling
     size_t piece;   // bytes of a sum or broadcast at once
+    size_t longest; // longer messages are refused before they are read
     bool ahead;     // pieces of sums are sent before the last ones arrive
     float *partial; // a stack of blocks, for sums of shares
     uint8_t *inbox; // room for a message with a piece; NULL in worlds of 2^k
