@@ -19,6 +19,7 @@
 #include "nn/headroom.h"
 #include "nn/network.h"
 #include "train/feed.h"
+#include "train/mark.h"
 #include "train/run.h"
 
 enum {
@@ -38,6 +39,7 @@ typedef struct job {
     lac_layout *layout;
     lac_topology *topology;
     cJSON *settings;
+    train_setting *shared; // its settings, equal on all workers
     int folder_lock;
     cli_progress progress;
 } job;
@@ -112,7 +114,11 @@ static lac_status prepare_folder(job *j)
     if (j->settings == NULL) {
         return lac_fail(LAC_ERR_NOMEM, "no memory for the manifest");
     }
-    return cli_train_folder_check(j->s.out, j->settings, j->s.resume);
+    LAC_TRY(
+        cli_train_shared(j->settings, &j->shared, &j->run.plan.setting_count));
+    j->run.plan.settings = j->shared;
+    return cli_train_folder_check(
+        j->s.out, j->settings, j->s.resume, &j->run.plan.run_id);
 }
 
 // Checks everything that the user typed before any worker starts.
@@ -120,6 +126,7 @@ static int train_prepare(void *context, uint32_t world)
 {
     job *const j = context;
     j->run.world = world;
+    j->run.process = train_random_number();
     j->s.launch.workers = world;
     lac_status status =
         lac_topology_open(&j->topology, j->s.topology, world, j->s.seed);
@@ -169,7 +176,18 @@ static lac_status take_folder(void *context)
 {
     job *const j = context;
     return cli_train_folder_lock(
-        j->s.out, j->settings, j->s.resume, &j->folder_lock);
+        j->s.out, j->settings, j->s.resume, &j->folder_lock,
+        &j->run.plan.run_id);
+}
+
+static lac_status record_run(void *context, const train_facts *facts)
+{
+    job *const j = context;
+    cJSON *const object = cli_train_facts(facts);
+    const lac_status status =
+        cli_manifest_write(j->s.out, facts->run_id, j->settings, object);
+    cJSON_Delete(object);
+    return status;
 }
 
 static lac_status begin_run(void *context, const train_facts *facts)
@@ -178,17 +196,19 @@ static lac_status begin_run(void *context, const train_facts *facts)
     if (facts->warning != NULL) {
         (void)fprintf(stderr, "laconic: %s\n", facts->warning);
     }
+    if (facts->lacking != UINT32_MAX) {
+        (void)fprintf(
+            stderr, "laconic: worker %u has no checkpoint of step %llu\n",
+            facts->lacking, (unsigned long long)facts->newest_step);
+    }
     if (facts->first_step > 0) {
         (void)fprintf(
             stderr, "laconic: resuming after step %llu\n",
             (unsigned long long)facts->first_step);
     }
-    cJSON *const object = cli_train_facts(facts);
-    const lac_status status = cli_manifest_write(j->s.out, j->settings, object);
-    cJSON_Delete(object);
     j->progress =
         cli_progress_begin((size_t)(j->s.epochs * facts->epoch_steps));
-    return status;
+    return LAC_OK;
 }
 
 static void show_progress(void *context, const train_progress *p)
@@ -229,16 +249,27 @@ static void print_epoch(void *context, const train_metrics *m)
         cli_bytes((double)m->usage.traffic.payload_bytes, bytes));
 }
 
-static int train_report(const job *j)
+// The owner of each folder names it.
+static int report_stop(const job *j)
 {
-    const train_result *const r = &j->run.result;
-    if (r->interrupted) {
+    if (j->run.result.owner) {
         (void)fprintf(
             stderr,
             "laconic: stopped after a checkpoint in %s; continue with the same "
             "command and --resume\n",
             j->s.out);
-        return CLI_FAILED;
+    }
+    return CLI_FAILED;
+}
+
+static int train_report(const job *j)
+{
+    const train_result *const r = &j->run.result;
+    if (r->interrupted) {
+        return report_stop(j);
+    }
+    if (!r->here) {
+        return CLI_GOOD;
     }
     if (j->s.json) {
         return cli_json_print(cli_train_json(&j->run), stdout);
@@ -250,6 +281,7 @@ static int train_report(const job *j)
 static void train_clear(job *j)
 {
     cli_train_folder_unlock(j->folder_lock);
+    free(j->shared);
     free(j->run.workers);
     cJSON_Delete(j->settings);
     lac_topology_close(j->topology);
@@ -269,6 +301,7 @@ static int train_run_command(
     j.run.hooks = (train_hooks){
         .context = &j,
         .lock = take_folder,
+        .record = record_run,
         .ready = begin_run,
         .progress = show_progress,
         .epoch = print_epoch,
@@ -277,7 +310,7 @@ static int train_run_command(
     nn_headroom_prepare();
     int code = cli_launch("train", &j.s.launch, &workers, &j);
     cli_progress_end(&j.progress);
-    if (code == CLI_GOOD && j.run.result.here) {
+    if (code == CLI_GOOD) {
         code = train_report(&j);
     }
     train_clear(&j);
@@ -297,7 +330,8 @@ const cli_command cmd_train = {
         "Ctrl-C ends the run after a checkpoint. The same command with\n"
         "--resume continues it, with the same bits as without the stop.\n"
         "--epochs may then be larger; other settings that affect the result\n"
-        "must be the same.",
+        "must be the same.\n"
+        "Processes may share DIR or have a folder each, on different disks.",
     .options = cli_train_options,
     .settings_size = sizeof(cli_train_settings),
     .run = train_run_command,

@@ -87,7 +87,7 @@ static lac_status check_folder(const char *folder)
                : lac_fail(
                      LAC_ERR_INVALID,
                      "%s: the folder of the run is missing, expected one that "
-                     "exists until the run ends and that all machines share",
+                     "exists until the run ends",
                      folder);
 }
 
@@ -150,24 +150,6 @@ lac_status train_checkpoint_write(
     const lac_status status = train_safetensors_write(path, &m.record);
     free(m.numbers);
     return status;
-}
-
-lac_status train_checkpoint_check_files(
-    const char *folder, uint64_t step, uint32_t world)
-{
-    char path[DATA_PATH_SIZE];
-    for (uint32_t rank = 0; rank < world; rank++) {
-        const train_place place = {folder, step, rank, world};
-        LAC_TRY(worker_path(&place, path));
-        if (!data_is_file(path)) {
-            return lac_fail(
-                LAC_ERR_INVALID,
-                "%s: worker %" PRIu32 " has written it, but worker 0 cannot "
-                "see it, expected a folder that all machines share",
-                path, rank);
-        }
-    }
-    return LAC_OK;
 }
 
 static lac_status not_a_set(const char *path)
@@ -253,26 +235,19 @@ static uint64_t newest_below(const char *folder, uint64_t step)
     return newest;
 }
 
-static void remove_others(const char *folder, uint64_t step, uint64_t before)
-{
-    uint64_t found;
-    DIR *const list = opendir(folder);
-    if (list == NULL) {
-        return;
-    }
-    for (struct dirent *d = readdir(list); d != NULL; d = readdir(list)) {
-        if (parse_set_name(d->d_name, &found) && found != step &&
-            found != before) {
-            remove_set(folder, found);
-        }
-    }
-    (void)closedir(list);
-}
-
-lac_status train_checkpoint_commit(const char *folder, uint64_t step)
+static lac_status write_latest(const char *folder, uint64_t step)
 {
     char path[DATA_PATH_SIZE], name[SET_NAME_SIZE];
-    uint64_t before = 0;
+    LAC_TRY(data_path_join(path, folder, latest_name));
+    name_set(step, name);
+    return data_file_write(path, (const uint8_t *)name, strlen(name));
+}
+
+lac_status train_checkpoint_commit(
+    const char *folder, uint64_t step, uint64_t *previous_out)
+{
+    char path[DATA_PATH_SIZE];
+    uint64_t previous = 0;
     LAC_TRY(set_path(folder, step, path));
     if (!data_is_folder(path)) {
         return lac_fail(
@@ -280,14 +255,65 @@ lac_status train_checkpoint_commit(const char *folder, uint64_t step)
     }
     // Only the latest set is known to be complete. If it is not older than this
     // one, the newest older set is the best guess.
-    if (train_checkpoint_latest(folder, &before) != LAC_OK || before >= step) {
-        before = newest_below(folder, step);
+    if (train_checkpoint_latest(folder, &previous) != LAC_OK ||
+        previous >= step) {
+        previous = newest_below(folder, step);
     }
-    LAC_TRY(data_path_join(path, folder, latest_name));
-    name_set(step, name);
-    LAC_TRY(data_file_write(path, (const uint8_t *)name, strlen(name)));
-    remove_others(folder, step, before);
+    LAC_TRY(write_latest(folder, step));
+    *previous_out = previous;
     return LAC_OK;
+}
+
+static bool is_listed(uint64_t step, const uint64_t *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (list[i] == step) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Removes all sets except those in spared[0..count).
+static void remove_sets(
+    const char *folder, const uint64_t *spared, size_t count)
+{
+    uint64_t found;
+    DIR *const list = opendir(folder);
+    if (list == NULL) {
+        return;
+    }
+    for (struct dirent *d = readdir(list); d != NULL; d = readdir(list)) {
+        if (parse_set_name(d->d_name, &found) &&
+            !is_listed(found, spared, count)) {
+            remove_set(folder, found);
+        }
+    }
+    (void)closedir(list);
+}
+
+void train_checkpoint_prune(
+    const char *folder, uint64_t step, uint64_t previous)
+{
+    remove_sets(folder, (uint64_t[]){step, previous}, 2);
+}
+
+lac_status train_checkpoint_rewind(const char *folder, uint64_t step)
+{
+    uint64_t latest = 0;
+    if (train_checkpoint_latest(folder, &latest) != LAC_OK || latest != step) {
+        LAC_TRY(write_latest(folder, step));
+    }
+    train_checkpoint_prune(folder, step, newest_below(folder, step));
+    return LAC_OK;
+}
+
+void train_checkpoint_clear(const char *folder)
+{
+    uint64_t latest = 0;
+    if (train_checkpoint_latest(folder, &latest) == LAC_ERR_NOTFOUND) {
+        remove_sets(folder, NULL, 0);
+    }
 }
 
 void train_checkpoint_discard(const char *folder, uint64_t step)
@@ -296,6 +322,42 @@ void train_checkpoint_discard(const char *folder, uint64_t step)
     if (train_checkpoint_latest(folder, &latest) != LAC_OK || latest != step) {
         remove_set(folder, step);
     }
+}
+
+// Adds a step to a list in descending order, which drops its last if it is
+// full.
+static uint32_t insert_step(uint64_t *steps, uint32_t count, uint64_t step)
+{
+    uint32_t at = count;
+    while (at > 0 && steps[at - 1] < step) {
+        at--;
+    }
+    if (at == TRAIN_SETS_MAX) {
+        return count;
+    }
+    const uint32_t kept = count < TRAIN_SETS_MAX ? count : count - 1;
+    memmove(steps + at + 1, steps + at, (kept - at) * sizeof(*steps));
+    steps[at] = step;
+    return kept + 1;
+}
+
+uint32_t train_checkpoint_list(const train_place *place, uint64_t *steps_out)
+{
+    char path[DATA_PATH_SIZE];
+    uint32_t count = 0;
+    train_place at = *place;
+    DIR *const list = opendir(place->folder);
+    if (list == NULL) {
+        return 0;
+    }
+    for (struct dirent *d = readdir(list); d != NULL; d = readdir(list)) {
+        if (parse_set_name(d->d_name, &at.step) &&
+            worker_path(&at, path) == LAC_OK && data_is_file(path)) {
+            count = insert_step(steps_out, count, at.step);
+        }
+    }
+    (void)closedir(list);
+    return count;
 }
 
 static lac_status checkpoint_check_place(

@@ -196,110 +196,12 @@ static lac_status run_steps(train_worker *w)
     return LAC_OK;
 }
 
-static void gather_facts(train_worker *w, train_facts *out)
-{
-    lac_algorithm_options options = w->run->plan.algorithm;
-    lac_cost cost = {0};
-    const train_optimiser_state state = train_optimiser_get_state(w->optimiser);
-    options.layout = nn_network_layout(train_compute_learner(w->compute));
-    const lac_status status = lac_algorithm_cost(&options, &cost);
-    const size_t model = w->n * sizeof(float);
-    *out = (train_facts){
-        .parameters = w->n,
-        .epoch_steps = w->epoch_steps,
-        .first_step = w->step,
-        .family = lac_algorithm_family(w->algorithm),
-        .gamma = lac_algorithm_gamma(w->algorithm),
-        .warning = lac_algorithm_warning(w->algorithm),
-        .memory =
-            {
-                .parameters = model,
-                .gradient = model,
-                .optimiser = state.count * model,
-                .activations = train_compute_memory(w->compute),
-                .algorithm = status == LAC_OK ? cost.memory_bytes : 0,
-            },
-    };
-}
-
-// Locks the folder against other runs. One may have written to it after this
-// run loaded its checkpoint.
-static lac_status loop_lock_folder(const train_worker *w)
-{
-    const train_hooks *const hooks = &w->run->hooks;
-    const char *const folder = w->run->plan.folder;
-    uint64_t step = 0;
-    if (hooks->lock != NULL) {
-        LAC_TRY(hooks->lock(hooks->context));
-    }
-    if (!w->run->plan.resume) {
-        return LAC_OK;
-    }
-    const lac_status status = train_checkpoint_latest(folder, &step);
-    if (status != LAC_OK && status != LAC_ERR_NOTFOUND) {
-        return status;
-    }
-    return step == w->step ? LAC_OK
-                           : lac_fail(
-                                 LAC_ERR_INVALID,
-                                 "%s: another run has written step %" PRIu64
-                                 " there since this one loaded step %" PRIu64
-                                 "; resume again",
-                                 folder, step, w->step);
-}
-
-static lac_status check_start(
-    const train_worker *w, const train_report *reports)
-{
-    for (uint32_t k = 1; k < w->world; k++) {
-        if (reports[k].step != w->step) {
-            return lac_fail(
-                LAC_ERR_INVALID,
-                "%s: worker 0 found a checkpoint of step %" PRIu64
-                " there and worker %" PRIu32 " of step %" PRIu64
-                ", expected a folder that all machines share",
-                w->run->plan.folder, w->step, k, reports[k].step);
-        }
-    }
-    return LAC_OK;
-}
-
-// Called by worker 0 when all workers are open.
-static lac_status start_run(train_worker *w, const train_report *reports)
-{
-    const train_plan *const plan = &w->run->plan;
-    const train_hooks *const hooks = &w->run->hooks;
-    LAC_TRY(loop_lock_folder(w));
-    LAC_TRY(check_start(w, reports));
-    gather_facts(w, &w->run->result.facts);
-    w->started = w->last_time = loop_now(w);
-    w->last_step = w->step;
-    if (plan->resume) {
-        LAC_TRY(train_metrics_cut(plan->folder, w->step));
-    }
-    return hooks->ready == NULL
-               ? LAC_OK
-               : hooks->ready(hooks->context, &w->run->result.facts);
-}
-
-// The folder does not change before all workers are open: until then another
-// process may read it, and a worker that cannot load its part of a checkpoint
-// leaves everything as it was.
-static lac_status wait_until_ready(train_worker *w)
-{
-    train_report report = {0};
-    const train_report *reports = NULL;
-    LAC_TRY(train_worker_gather(w, &report, &reports));
-    if (reports != NULL) {
-        LAC_TRY(start_run(w, reports));
-    }
-    return train_worker_broadcast(w);
-}
-
 static lac_status run_all(train_worker *w)
 {
     LAC_TRY(train_worker_open(w));
-    LAC_TRY(wait_until_ready(w));
+    LAC_TRY(train_worker_start(w));
+    w->started = w->last_time = loop_now(w);
+    w->last_step = w->step;
     const bool was_complete = w->step >= w->total_steps;
     LAC_TRY(run_steps(w));
     if (was_complete) {
@@ -321,9 +223,14 @@ lac_status train_work(train_run *run, lac_transport *transport)
     w->rank = rank;
     w->world = lac_transport_world(transport);
     const lac_status status = run_all(w);
-    if (rank == 0) {
-        run->result.here = true;
+    train_mark_remove(&w->mark); // after a failure
+    // Only processes write their own result: threads have that of worker 0.
+    if (rank == 0 || w->origin.apart != 0) {
+        run->result.here = rank == 0;
+        run->result.owner = w->owner;
         run->result.interrupted = status == LAC_OK && w->step < w->total_steps;
+    }
+    if (rank == 0) {
         run->result.seconds = loop_now(w) - w->started;
         if (w->algorithm != NULL) {
             run->result.uncompressed_bytes = train_uncompressed_bytes(

@@ -24,6 +24,12 @@
 #include "train/optimiser.h"
 #include "train/schedule.h"
 
+// An option of the command that all workers must pass with the same value.
+typedef struct train_setting {
+    const char *name; // without dashes
+    const char *value;
+} train_setting;
+
 // The settings of a run. Strings and pointers must outlive the run.
 typedef struct train_plan {
     const char *model;
@@ -42,6 +48,9 @@ typedef struct train_plan {
     const char *folder;        // of metrics and checkpoints
     uint64_t checkpoint_every; // steps; 0: only at the end of an epoch
     bool resume;
+    uint64_t run_id; // of the run in the folder; 0: none, or unknown
+    const train_setting *settings; // compared between processes
+    size_t setting_count;
 } train_plan;
 
 // Bytes that a worker needs, by purpose.
@@ -58,6 +67,11 @@ typedef struct train_facts {
     size_t parameters;
     uint64_t epoch_steps;
     uint64_t first_step; // steps done before a resume; else 0
+    uint64_t run_id;     // the same in all folders of a run, and not 0
+    // The newest checkpoint of a resumed run, and a worker that has no file of
+    // it: `first_step` is then smaller. Without one, UINT32_MAX.
+    uint64_t newest_step;
+    uint32_t lacking;
     lac_family family;
     double gamma;        // NaN if the algorithm has none
     const char *warning; // or NULL
@@ -74,13 +88,19 @@ typedef struct train_progress {
     bool testing; // the models are being evaluated
 } train_progress;
 
-// Callbacks of worker 0, made in its own thread. Any may be NULL.
+// Callbacks, made in a worker's own thread. Any may be NULL. Workers that share
+// a folder have one *owner*, the lowest of their ranks; so worker 0 owns its
+// folder.
 typedef struct train_hooks {
     void *context;
-    // Called once, after all workers were opened and before the folder changes,
-    // to lock the folder against other runs. A failure ends the run.
+    // Called once by the owner of a folder, after all workers were opened and
+    // before the folder is read, to lock it against other runs. A failure ends
+    // the run.
     lac_status (*lock)(void *context);
-    // Called once, after that and before the first step. A failure ends the
+    // Called once by the owner of a folder, before the first step, to record
+    // the run there. A failure ends the run.
+    lac_status (*record)(void *context, const train_facts *facts);
+    // Called by worker 0 only. `ready` follows its `record`; a failure ends the
     // run.
     lac_status (*ready)(void *context, const train_facts *facts);
     void (*progress)(void *context, const train_progress *progress);
@@ -88,9 +108,10 @@ typedef struct train_hooks {
     const atomic_int *stop; // nonzero: write a checkpoint and end
 } train_hooks;
 
-// The result, valid in the process of worker 0.
+// The result. Except for the first three, valid in the process of worker 0.
 typedef struct train_result {
     bool here;        // worker 0 runs in this process
+    bool owner;       // a worker of this process owns its folder
     bool interrupted; // ended before the last step
     bool tested;      // `metrics` are those of the last epoch
     train_metrics metrics;
@@ -106,6 +127,7 @@ typedef struct train_run {
     train_plan plan;
     train_hooks hooks;
     uint32_t world;
+    uint64_t process;       // random, different in all processes
     train_worker **workers; // `world` entries, NULL at first
     train_result result;
 } train_run;

@@ -228,6 +228,11 @@ lac_status train_sync_broadcast(
     return LAC_OK;
 }
 
+lac_status train_sync_share(train_sync *s, void *bytes, size_t len)
+{
+    return broadcast(s, bytes, len, NULL, 0);
+}
+
 // Writes the mean of the rows and returns the mean over workers of their
 // squared distance to it.
 static double mean_of_rows(

@@ -46,10 +46,16 @@ lac_status train_sync_gather(
     const void **reports_out, const float *const **rows_out);
 
 // train_sync_broadcast replaces the decision of every worker by that of worker
-// 0, and values[0..n) too unless `values` is NULL.
+// 0, and values[0..n) too unless `values` is NULL. Between two calls there must
+// be another exchange, such as a gather: until then others may be reading.
 // Fails with LAC_ERR_PEER or LAC_ERR_CORRUPT.
 lac_status train_sync_broadcast(
     train_sync *s, void *decision_inout, float *values, size_t n);
+
+// train_sync_share replaces bytes[0..len) by those of worker 0. All workers
+// pass the same length. The bytes must not change before the next call returns.
+// Fails with LAC_ERR_PEER or LAC_ERR_CORRUPT.
+lac_status train_sync_share(train_sync *s, void *bytes, size_t len);
 
 // train_sync_mean writes the mean of x[0..n) over all workers to `mean_out`,
 // with the same bits everywhere, and the mean over workers of the squared

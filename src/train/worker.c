@@ -116,58 +116,49 @@ static lac_status open_algorithm(train_worker *w)
                      w->rank);
 }
 
-static lac_status open_rest(train_worker *w)
+static lac_status open_optimiser(train_worker *w)
 {
     train_optimiser_options optimiser = w->run->plan.optimiser;
     optimiser.layout = nn_network_layout(train_compute_learner(w->compute));
-    const train_sync_options sync = {
+    return train_optimiser_open(&w->optimiser, &optimiser);
+}
+
+static lac_status open_syncs(train_worker *w)
+{
+    train_sync_options options = {
         .transport = w->transport,
         .report_size = sizeof(train_report),
         .decision_size = sizeof(train_decision),
         .timeout = w->run->plan.algorithm.timeout,
     };
-    LAC_TRY(train_optimiser_open(&w->optimiser, &optimiser));
-    return train_sync_open(&w->sync, &sync);
-}
-
-// All workers start from the same model.
-static lac_status start_model(train_worker *w)
-{
-    nn_network_initialise(
-        train_compute_learner(w->compute), w->run->plan.seed, w->x, w->running);
-    return lac_algorithm_family(w->algorithm) == LAC_FAMILY_MODEL
-               ? lac_algorithm_start(w->algorithm, w->model_slices, w->tensors)
-               : LAC_OK;
+    LAC_TRY(train_sync_open(&w->sync, &options));
+    options.report_size = sizeof(train_claim);
+    options.decision_size = sizeof(train_origin);
+    return train_sync_open(&w->start_sync, &options);
 }
 
 lac_status train_worker_open(train_worker *w)
 {
-    bool found = false;
+    LAC_TRY(open_syncs(w));
+    LAC_TRY(train_worker_compare(w));
     LAC_TRY(open_compute(w));
     LAC_TRY(worker_allocate(w));
     LAC_TRY(open_algorithm(w));
-    LAC_TRY(open_rest(w));
+    LAC_TRY(open_optimiser(w));
     w->epoch_steps = train_feed_steps(w->feed);
     w->total_steps = w->run->plan.epochs * w->epoch_steps;
-    if (w->run->plan.resume) {
-        LAC_TRY(train_worker_load(w, &found));
-    }
-    if (!found) {
-        LAC_TRY(start_model(w));
-    }
-    // Neither the search for a step size nor the exchange of models that some
-    // algorithms start with counts as waiting.
-    w->waited_before = lac_algorithm_waited(w->algorithm);
     return LAC_OK;
 }
 
 void train_worker_close(train_worker *w)
 {
+    train_sync_close(w->start_sync);
     train_sync_close(w->sync);
     lac_algorithm_close(w->algorithm);
     train_optimiser_close(w->optimiser);
     train_compute_close(w->compute);
     train_feed_close(w->feed);
+    free(w->settings);
     free(w->state);
     free(w->updates);
     free(w->gradient_slices);

@@ -3,8 +3,10 @@
 #ifndef LACONIC_TRAIN_WORKER_H
 #define LACONIC_TRAIN_WORKER_H
 
+#include "train/checkpoint.h"
 #include "train/compute.h"
 #include "train/feed.h"
+#include "train/mark.h"
 #include "train/run.h"
 #include "train/sync.h"
 
@@ -28,6 +30,29 @@ typedef struct train_decision {
     uint32_t diverged; // a model has no finite loss on the test set
 } train_decision;
 
+// What a worker sends to worker 0 before the first step.
+typedef struct train_claim {
+    uint64_t process;
+    uint64_t run_id;                // of the run in its folder; 0: none
+    uint64_t latest;                // step of the latest set there
+    uint64_t steps[TRAIN_SETS_MAX]; // that it has files of, the newest first
+    uint32_t step_count;
+    uint32_t has_latest;
+} train_claim;
+
+// What worker 0 broadcasts then.
+typedef struct train_origin {
+    uint64_t start;        // random, of this start of the run
+    uint64_t settings_len; // bytes of its settings
+    uint64_t run_id;
+    uint64_t step;    // to continue from
+    uint64_t newest;  // step that some workers have files of
+    uint32_t lacking; // a worker that has no file of it, or UINT32_MAX
+    uint32_t resumed; // there is a checkpoint to continue from
+    uint32_t apart;   // the workers are different processes
+    uint32_t reserved;
+} train_origin;
+
 struct train_worker {
     train_run *run;
     lac_transport *transport;
@@ -38,6 +63,12 @@ struct train_worker {
     train_optimiser *optimiser;
     lac_algorithm *algorithm;
     train_sync *sync;
+
+    train_sync *start_sync; // before the first step
+    train_origin origin;
+    char *settings; // of worker 0
+    train_mark mark;
+    bool owner; // of the folder; see train_hooks
 
     size_t n;          // parameters
     size_t statistics; // values of batch norms
@@ -71,11 +102,32 @@ struct train_worker {
     uint64_t last_step;   // likewise
 };
 
-// train_worker_open allocates and opens all parts of a worker and loads the
-// model of the first step: the initial one, or that of the latest checkpoint.
-// Fails like the parts it opens.
+// train_worker_open allocates and opens all parts of a worker. Workers in
+// different processes first compare their settings and their data.
+// Fails like the parts it opens, or with LAC_ERR_INVALID if settings differ.
 lac_status train_worker_open(train_worker *w);
 void train_worker_close(train_worker *w);
+
+// train_worker_compare compares the settings and the data of this worker with
+// those of worker 0 if the workers are different processes.
+// Fails with LAC_ERR_INVALID; the message names the worker and the setting.
+lac_status train_worker_compare(train_worker *w);
+
+// train_worker_start locks the folder of the run and loads the model of the
+// first step: the initial one, or that of the newest checkpoint that all
+// workers have.
+// Fails with LAC_ERR_INVALID if only some workers have one, or like the parts
+// that it uses.
+lac_status train_worker_start(train_worker *w);
+
+// train_worker_claim sends a claim to worker 0, which gets all of them; the
+// others get NULL. train_worker_origin then sets w->origin to that of worker 0.
+lac_status train_worker_claim(
+    train_worker *w, const train_claim *claim, const train_claim **claims_out);
+lac_status train_worker_origin(train_worker *w);
+
+// train_worker_facts writes what is known before the first step.
+void train_worker_facts(const train_worker *w, train_facts *out);
 
 // train_worker_usage returns the traffic and the seconds of the worker so far.
 train_usage train_worker_usage(const train_worker *w);
@@ -96,9 +148,9 @@ lac_status train_worker_broadcast(train_worker *w);
 lac_status train_worker_test(train_worker *w, train_metrics *out);
 
 // train_worker_save writes a checkpoint of all workers. train_worker_load loads
-// the latest one and writes to `*found_out` whether there was one.
+// that of step w->origin.step.
 lac_status train_worker_save(train_worker *w);
-lac_status train_worker_load(train_worker *w, bool *found_out);
+lac_status train_worker_load(train_worker *w);
 
 // train_worker_export writes the averaged model, which is in w->gradient.
 lac_status train_worker_export(train_worker *w);

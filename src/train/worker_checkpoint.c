@@ -168,26 +168,36 @@ static lac_status write_worker(train_worker *w)
     return status;
 }
 
-// Worker 0 makes the set the latest if all workers could write their files.
-static lac_status complete_set(train_worker *w, const train_report *reports)
+// The state of a checkpoint that is being written. A failure of this worker
+// does not end it at once: the others must know, so that all end alike.
+typedef struct saving {
+    lac_status status;
+    char message[MESSAGE_SIZE];
+} saving;
+
+static void note_failure(saving *s, lac_status status)
 {
-    const char *const folder = w->run->plan.folder;
-    w->decision.failed = 0;
-    for (uint32_t k = w->world; k > 0; k--) {
-        if (reports[k - 1].failed != 0) {
-            w->decision.failed = k;
+    s->status = status;
+    (void)snprintf(s->message, sizeof(s->message), "%s", lac_error_message());
+}
+
+// Waits for all workers and sets w->decision.failed if one has failed. The
+// others may leave as soon as they know that, and worker 0 knows it first.
+static lac_status share_failures(train_worker *w, const saving *s)
+{
+    train_report report = {.failed = s->status != LAC_OK};
+    const train_report *reports = NULL;
+    LAC_TRY(train_worker_gather(w, &report, &reports));
+    if (reports != NULL) {
+        w->decision.failed = 0;
+        for (uint32_t k = w->world; k > 0; k--) {
+            if (reports[k - 1].failed != 0) {
+                w->decision.failed = k;
+            }
         }
     }
-    if (w->decision.failed != 0) {
-        train_checkpoint_discard(folder, w->step);
-        return LAC_OK;
-    }
-    lac_status status = train_checkpoint_check_files(folder, w->step, w->world);
-    if (status == LAC_OK) {
-        status = train_checkpoint_commit(folder, w->step);
-    }
-    w->decision.failed = status != LAC_OK;
-    return train_checkpoint_explain(folder, status);
+    const lac_status status = train_worker_broadcast(w);
+    return w->decision.failed != 0 ? LAC_OK : status;
 }
 
 // Ends the run with the message of the failure and the checkpoint that is left.
@@ -206,25 +216,10 @@ static lac_status checkpoint_failed(
         message, step);
 }
 
-lac_status train_worker_save(train_worker *w)
+static lac_status end_saving(const train_worker *w, const saving *s)
 {
-    char message[MESSAGE_SIZE];
-    train_report report = {0};
-    const train_report *reports = NULL;
-    lac_status failure = write_worker(w);
-    (void)snprintf(message, sizeof(message), "%s", lac_error_message());
-    report.failed = failure != LAC_OK;
-    LAC_TRY(train_worker_gather(w, &report, &reports));
-    if (reports != NULL) {
-        const lac_status status = complete_set(w, reports);
-        if (status != LAC_OK) {
-            failure = status;
-            (void)snprintf(message, sizeof(message), "%s", lac_error_message());
-        }
-    }
-    LAC_TRY(train_worker_broadcast(w));
-    if (failure != LAC_OK) {
-        return checkpoint_failed(w, failure, message);
+    if (s->status != LAC_OK) {
+        return checkpoint_failed(w, s->status, s->message);
     }
     return w->decision.failed == 0
                ? LAC_OK
@@ -232,6 +227,36 @@ lac_status train_worker_save(train_worker *w)
                      LAC_ERR_PEER,
                      "worker %" PRIu32 " could not write its checkpoint",
                      w->decision.failed - 1);
+}
+
+// All workers write their files; then the set is committed in every folder;
+// then older ones are removed. Each part begins when all workers have done the
+// one before, so that after a kill at any time all workers have files of the
+// newest committed set.
+lac_status train_worker_save(train_worker *w)
+{
+    const char *const folder = w->run->plan.folder;
+    uint64_t previous = w->step;
+    saving s = {.status = LAC_OK};
+    note_failure(&s, write_worker(w));
+    LAC_TRY(share_failures(w, &s));
+    if (w->decision.failed != 0) {
+        if (w->owner) {
+            train_checkpoint_discard(folder, w->step);
+        }
+        return end_saving(w, &s);
+    }
+    if (w->owner) {
+        note_failure(
+            &s,
+            train_checkpoint_explain(
+                folder, train_checkpoint_commit(folder, w->step, &previous)));
+    }
+    LAC_TRY(share_failures(w, &s));
+    if (w->decision.failed == 0 && w->owner) {
+        train_checkpoint_prune(folder, w->step, previous);
+    }
+    return end_saving(w, &s);
 }
 
 static lac_status restore_numbers(train_worker *w, const numbers *v)
@@ -258,19 +283,13 @@ static lac_status restore_numbers(train_worker *w, const numbers *v)
     return lac_algorithm_load(w->algorithm, w->state, w->state_len);
 }
 
-lac_status train_worker_load(train_worker *w, bool *found_out)
+lac_status train_worker_load(train_worker *w)
 {
-    uint64_t step = 0;
     contents c;
-    lac_status status = train_checkpoint_latest(w->run->plan.folder, &step);
-    *found_out = status == LAC_OK;
-    if (status != LAC_OK) {
-        return status == LAC_ERR_NOTFOUND ? LAC_OK : status;
-    }
     LAC_TRY(contents_init(&c, w));
-    const train_place place = worker_place(w, step);
+    const train_place place = worker_place(w, w->origin.step);
     const train_record record = record_of(&c);
-    status = train_checkpoint_read(&place, &record);
+    lac_status status = train_checkpoint_read(&place, &record);
     if (status == LAC_OK) {
         status = restore_numbers(w, &c.values);
     }

@@ -273,9 +273,24 @@ class Train(Command):
         self.write(path, bytes(data))
         self.rejected(FAILED, "worker-1.safetensors",
                      *self.words("out", "--epochs", "3"), "--resume")
-        os.remove(self.path(path))
-        self.rejected(FAILED, "worker-1.safetensors",
-                     *self.words("out", "--epochs", "3"), "--resume")
+
+    def test_a_missing_file_makes_all_workers_resume_from_the_set_before(self):
+        self.train("straight", "--epochs", "3")
+        self.train("out")
+        os.remove(self.path("out/step-32/worker-1.safetensors"))
+        done = self.train("out", "--epochs", "3", "--resume")
+        self.assertIn("worker 1 has no checkpoint of step 32", done.stderr)
+        self.assertIn("resuming after step 16", done.stderr)
+        self.assertEqual(
+            training.checkpoint(self.path("out"), 48, WORKERS),
+            training.checkpoint(self.path("straight"), 48, WORKERS))
+        self.assertEqual(
+            [r["epoch"] for r in training.metrics(self.path("out"))],
+            [1, 2, 3])
+        for step in (32, 48):
+            os.remove(self.path(f"out/step-{step}/worker-2.safetensors"))
+        self.rejected(FAILED, "worker 2 has no checkpoint of step 48 in out",
+                     *self.words("out", "--epochs", "4"), "--resume")
 
     def test_a_diverging_run_is_reported_and_keeps_its_metrics(self):
         self.rejected(FAILED, "diverges", *self.words(

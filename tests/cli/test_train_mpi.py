@@ -98,32 +98,6 @@ class Processes(unittest.TestCase):
         self.assertEqual(training.checkpoint(self.path("parts"), 32, 3),
                          training.checkpoint(self.path("whole"), 32, 3))
 
-    def train_apart(self, *more):
-        """Worker 1 has a folder of its own, as on a machine that does not
-        share the folder of the others."""
-        script = ('rank=' + launch.RANK + '; '
-                  'test "$rank" != 1 || set -- "$@" --out "$0"; exec "$@"')
-        return subprocess.run(
-            [*launch.launcher(LIBRARY, 3), "sh", "-c", script,
-             self.path("elsewhere"), LACONIC, "train", "--data", "mnist",
-             "--data-dir", self.path("images"), "--batch", "5", "--lr",
-             "0.02", "--epochs", "2", "--out", self.path("out"), *more],
-            env=launch.environment(), text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, timeout=launch.HANG, check=False)
-
-    def test_a_folder_that_is_not_shared_is_noticed(self):
-        training.images(self.path("images"))
-        done = self.train_apart()
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn("all machines share", done.stderr)
-        self.assertFalse(os.path.exists(self.path("out", "latest")))
-        words = ("--data", "mnist", "--data-dir", self.path("images"),
-                 "--batch", "5", "--lr", "0.02", "--resume")
-        self.train("out", 3, *words, "--epochs", "1")
-        done = self.train_apart("--resume")
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn("all machines share", done.stderr)
-
 
 if __name__ == "__main__":
     unittest.main(verbosity=1)

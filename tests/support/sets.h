@@ -26,7 +26,14 @@ static inline lac_status write_set(uint64_t step)
     for (uint32_t rank = 0; status == LAC_OK && rank < WORLD; rank++) {
         status = write_worker(step, rank);
     }
-    return status == LAC_OK ? train_checkpoint_commit("out", step) : status;
+    uint64_t previous = step;
+    if (status == LAC_OK) {
+        status = train_checkpoint_commit("out", step, &previous);
+    }
+    if (status == LAC_OK) {
+        train_checkpoint_prune("out", step, previous);
+    }
+    return status;
 }
 
 // Asserts that the latest set has an intact file for every worker. Returns its

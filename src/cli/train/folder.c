@@ -43,9 +43,10 @@ static lac_status check_foreign_files(const char *folder)
 }
 
 lac_status cli_train_folder_check(
-    const char *folder, const cJSON *settings, bool resume)
+    const char *folder, const cJSON *settings, bool resume,
+    uint64_t *run_id_out)
 {
-    bool found = false;
+    cli_manifest_found manifest = {0};
     const size_t len = strlen(folder);
     if (len == 0 || len >= DATA_PATH_SIZE) {
         return lac_fail(
@@ -53,15 +54,17 @@ lac_status cli_train_folder_check(
             DATA_PATH_SIZE - 1);
     }
     const lac_status status =
-        cli_manifest_check(folder, settings, free_settings, &found);
-    if (found && !resume) {
+        cli_manifest_check(folder, settings, free_settings, &manifest);
+    if (manifest.found && !resume) {
         return lac_fail(
             LAC_ERR_INVALID,
             "%s: already holds a run; continue it with --resume, or name "
             "another folder with --out",
             folder);
     }
-    return status == LAC_OK && !found ? check_foreign_files(folder) : status;
+    *run_id_out = manifest.run_id;
+    return status == LAC_OK && !manifest.found ? check_foreign_files(folder)
+                                               : status;
 }
 
 static lac_status lock_folder(const char *folder, int *lock_out)
@@ -87,13 +90,14 @@ static lac_status lock_folder(const char *folder, int *lock_out)
 }
 
 lac_status cli_train_folder_lock(
-    const char *folder, const cJSON *settings, bool resume, int *lock_out)
+    const char *folder, const cJSON *settings, bool resume, int *lock_out,
+    uint64_t *run_id_out)
 {
     *lock_out = CLI_NO_LOCK;
     LAC_TRY(data_folder_make(folder));
     LAC_TRY(lock_folder(folder, lock_out));
     // Another run may have started, and ended, since the first check.
-    LAC_TRY(cli_train_folder_check(folder, settings, resume));
+    LAC_TRY(cli_train_folder_check(folder, settings, resume, run_id_out));
     data_output_sweep(folder);
     return LAC_OK;
 }

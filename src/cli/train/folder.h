@@ -5,6 +5,7 @@
 #define LACONIC_CLI_TRAIN_FOLDER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <cjson/cJSON.h>
 
@@ -14,9 +15,11 @@ enum { CLI_NO_LOCK = -1 };
 
 // cli_train_folder_check checks that a run with these settings may start or,
 // with `resume`, continue in a folder, which need not exist. It changes
-// nothing. Fails with LAC_ERR_INVALID or LAC_ERR_CORRUPT.
+// nothing. It writes the id of the run in the folder to `*run_id_out`; 0: none.
+// Fails with LAC_ERR_INVALID or LAC_ERR_CORRUPT.
 lac_status cli_train_folder_check(
-    const char *folder, const cJSON *settings, bool resume);
+    const char *folder, const cJSON *settings, bool resume,
+    uint64_t *run_id_out);
 
 // cli_train_folder_lock creates the folder if needed, locks it until
 // cli_train_folder_unlock or the end of the program, checks it again, and
@@ -24,7 +27,8 @@ lac_status cli_train_folder_check(
 // other runs are not excluded, and `*lock_out` is CLI_NO_LOCK.
 // Fails like the check, or if another run has the lock.
 lac_status cli_train_folder_lock(
-    const char *folder, const cJSON *settings, bool resume, int *lock_out);
+    const char *folder, const cJSON *settings, bool resume, int *lock_out,
+    uint64_t *run_id_out);
 
 // cli_train_folder_unlock releases the lock. CLI_NO_LOCK is allowed.
 void cli_train_folder_unlock(int lock);

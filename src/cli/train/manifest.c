@@ -2,7 +2,9 @@
 // Manifests, as JSON files.
 #include "cli/train/manifest.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -15,7 +17,7 @@
 #include "data/file.h"
 #include "data/output.h"
 
-enum { LINE_SIZE = 256 };
+enum { LINE_SIZE = 256, ID_SIZE = 17, HEXADECIMAL = 16 };
 
 cJSON *cli_manifest_settings(const cli_option *options, const void *settings)
 {
@@ -71,11 +73,14 @@ static void add_date(cJSON *o)
 }
 
 lac_status cli_manifest_write(
-    const char *folder, const cJSON *settings, const cJSON *facts)
+    const char *folder, uint64_t run_id, const cJSON *settings,
+    const cJSON *facts)
 {
-    char path[DATA_PATH_SIZE];
+    char path[DATA_PATH_SIZE], id[ID_SIZE];
     LAC_TRY(data_path_join(path, folder, "manifest.json"));
     cJSON *const o = cJSON_CreateObject();
+    (void)snprintf(id, sizeof(id), "%016" PRIx64, run_id);
+    cJSON_AddStringToObject(o, "run", id);
     cJSON_AddItemToObject(o, "settings", cJSON_Duplicate(settings, true));
     cJSON_AddItemToObject(o, "facts", cJSON_Duplicate(facts, true));
     cJSON_AddItemToObject(o, "versions", versions());
@@ -129,18 +134,26 @@ static lac_status compare_settings(
     return LAC_OK;
 }
 
+// Manifests of older versions have no id.
+static uint64_t run_id_of(const cJSON *manifest)
+{
+    const cJSON *const id = cJSON_GetObjectItemCaseSensitive(manifest, "run");
+    return cJSON_IsString(id) ? strtoull(id->valuestring, NULL, HEXADECIMAL)
+                              : 0;
+}
+
 lac_status cli_manifest_check(
     const char *folder, const cJSON *settings, const char *const *free,
-    bool *found_out)
+    cli_manifest_found *out)
 {
     char path[DATA_PATH_SIZE];
     data_bytes bytes = {0};
-    *found_out = false;
+    *out = (cli_manifest_found){0};
     LAC_TRY(data_path_join(path, folder, "manifest.json"));
     if (!data_is_file(path)) {
         return LAC_OK;
     }
-    *found_out = true;
+    out->found = true;
     LAC_TRY(data_file_read(path, &bytes));
     cJSON *const manifest =
         cJSON_ParseWithLength((const char *)bytes.data, bytes.len);
@@ -154,6 +167,7 @@ lac_status cli_manifest_check(
                   "%s: is not the manifest of a run, expected a JSON "
                   "object with settings",
                   path);
+    out->run_id = run_id_of(manifest);
     cJSON_Delete(manifest);
     data_bytes_free(&bytes);
     return status;

@@ -5,6 +5,7 @@
 #define LACONIC_CLI_TRAIN_MANIFEST_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <cjson/cJSON.h>
 
@@ -14,18 +15,25 @@
 // user would write them; NULL if there is no memory.
 cJSON *cli_manifest_settings(const cli_option *options, const void *settings);
 
-// cli_manifest_write writes folder/manifest.json: `settings` and `facts`, which
-// the caller still owns, the versions and the machine.
+// cli_manifest_write writes folder/manifest.json: the id of the run, `settings`
+// and `facts`, which the caller still owns, the versions and the machine.
 // Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM.
 lac_status cli_manifest_write(
-    const char *folder, const cJSON *settings, const cJSON *facts);
+    const char *folder, uint64_t run_id, const cJSON *settings,
+    const cJSON *facts);
 
-// cli_manifest_check writes to `*found_out` whether `folder` has a manifest,
-// and compares its settings with `settings`, except those named in `free`,
-// which ends with NULL. Fails with LAC_ERR_INVALID if a setting differs, or
+// A manifest that was found, and the id of its run; 0 if it has none.
+typedef struct cli_manifest_found {
+    bool found;
+    uint64_t run_id;
+} cli_manifest_found;
+
+// cli_manifest_check writes to `*out` whether `folder` has a manifest, and
+// compares its settings with `settings`, except those named in `free`, which
+// ends with NULL. Fails with LAC_ERR_INVALID if a setting differs, or
 // with LAC_ERR_CORRUPT.
 lac_status cli_manifest_check(
     const char *folder, const cJSON *settings, const char *const *free,
-    bool *found_out);
+    cli_manifest_found *out);
 
 #endif

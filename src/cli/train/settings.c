@@ -3,6 +3,8 @@
 #include "cli/train/settings.h"
 
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "train/feed.h"
 
@@ -81,6 +83,38 @@ const cli_option cli_train_options[] = {
     {0},
 };
 // clang-format on
+
+// Whether workers may have different values: where one runs, and its output.
+static bool is_local(const char *name)
+{
+    static const char *const names[] = {
+        "data-dir", "transport", "timeout", "out", "json"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(name, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+lac_status cli_train_shared(
+    const cJSON *all, train_setting **out, size_t *count_out)
+{
+    const int most = cJSON_GetArraySize(all);
+    size_t count = 0;
+    train_setting *const list = calloc((size_t)most + 1, sizeof(*list));
+    if (list == NULL) {
+        return lac_fail(LAC_ERR_NOMEM, "no memory for the settings");
+    }
+    for (const cJSON *o = all->child; o != NULL; o = o->next) {
+        if (!is_local(o->string)) {
+            list[count++] = (train_setting){o->string, o->valuestring};
+        }
+    }
+    *out = list;
+    *count_out = count;
+    return LAC_OK;
+}
 
 // Rejects settings that contradict each other.
 static lac_status check_plan(const cli_train_settings *s, const train_plan *p)

@@ -3,6 +3,8 @@
 #ifndef LACONIC_CLI_TRAIN_SETTINGS_H
 #define LACONIC_CLI_TRAIN_SETTINGS_H
 
+#include <cjson/cJSON.h>
+
 #include "cli/launch/launch.h"
 #include "cli/options/option.h"
 #include "train/run.h"
@@ -40,6 +42,13 @@ typedef struct cli_train_settings {
 
 // The options that fill the settings.
 extern const cli_option cli_train_options[];
+
+// cli_train_shared writes the settings that all workers must have in common to
+// `*out`, and their number to `*count_out`. The caller frees the array; the
+// strings are those of `all`, an object of cli_manifest_settings.
+// Fails with LAC_ERR_NOMEM.
+lac_status cli_train_shared(
+    const cJSON *all, train_setting **out, size_t *count_out);
 
 // cli_train_plan writes the plan of a run on `set`, by workers that `topology`
 // connects, of a model with the layout `layout`.

@@ -32,7 +32,7 @@ static void the_latest_set_is_read(void **state)
 static void a_set_counts_when_it_is_committed(void **state)
 {
     (void)state;
-    uint64_t step = 77;
+    uint64_t step = 77, previous = 0;
     for (uint32_t rank = 0; rank < WORLD; rank++) {
         assert_ok(write_worker(5, rank));
     }
@@ -40,7 +40,8 @@ static void a_set_counts_when_it_is_committed(void **state)
         train_checkpoint_latest("out", &step), LAC_ERR_NOTFOUND,
         "out/latest: does not exist, expected a checkpoint");
     assert_int_equal(step, 77);
-    assert_ok(train_checkpoint_commit("out", 5));
+    assert_ok(train_checkpoint_commit("out", 5, &previous));
+    assert_int_equal(previous, 5);
     assert_latest_is(5);
 }
 
@@ -133,6 +134,62 @@ static void a_set_is_discarded_unless_it_is_the_latest(void **state)
     assert_int_equal(assert_latest_is_complete(), 1);
 }
 
+static uint32_t list_of(uint32_t rank, uint64_t steps[TRAIN_SETS_MAX])
+{
+    return train_checkpoint_list(&(train_place){"out", 0, rank, WORLD}, steps);
+}
+
+static void the_sets_of_a_worker_are_listed_newest_first(void **state)
+{
+    (void)state;
+    uint64_t steps[TRAIN_SETS_MAX];
+    assert_int_equal(list_of(0, steps), 0);
+    assert_ok(write_worker(100, 0));
+    assert_ok(write_worker(9, 0));
+    assert_ok(write_worker(0, 0));
+    assert_ok(write_worker(20, 1));
+    assert_int_equal(mkdir("out/step-30", 0777), 0);
+    assert_int_equal(list_of(0, steps), 3);
+    assert_int_equal(steps[0], 100);
+    assert_int_equal(steps[1], 9);
+    assert_int_equal(steps[2], 0);
+    assert_int_equal(list_of(1, steps), 1);
+    assert_int_equal(steps[0], 20);
+    for (uint64_t step = 200; step < 200 + TRAIN_SETS_MAX; step++) {
+        assert_ok(write_worker(step, 0));
+    }
+    assert_int_equal(list_of(0, steps), TRAIN_SETS_MAX);
+    for (uint64_t i = 0; i < TRAIN_SETS_MAX; i++) {
+        assert_int_equal(steps[i], 199 + TRAIN_SETS_MAX - i);
+    }
+}
+
+static void a_rewind_removes_later_sets_only(void **state)
+{
+    (void)state;
+    assert_ok(write_set(10));
+    assert_ok(write_set(20));
+    assert_ok(write_worker(30, 1));
+    assert_ok(train_checkpoint_rewind("out", 20));
+    assert_int_equal(assert_latest_is_complete(), 20);
+    assert_false(data_is_folder("out/step-30"));
+    assert_ok(train_checkpoint_rewind("out", 10));
+    assert_int_equal(assert_latest_is_complete(), 10);
+    assert_int_equal(remove_all("out"), 1 + 1 + (1 + WORLD));
+}
+
+static void only_sets_that_were_never_committed_are_cleared(void **state)
+{
+    (void)state;
+    assert_ok(write_set(10));
+    train_checkpoint_clear("out");
+    assert_int_equal(assert_latest_is_complete(), 10);
+    assert_int_equal(unlink("out/latest"), 0);
+    put_text("out/notes", "mine");
+    train_checkpoint_clear("out");
+    assert_int_equal(remove_all("out"), 1 + 1);
+}
+
 static void a_latest_that_names_no_set_is_refused(void **state)
 {
     (void)state;
@@ -209,18 +266,19 @@ static void what_cannot_be_made_is_named(void **state)
 {
     (void)state;
     sample in;
+    uint64_t previous = 77;
     sample_fill(&in, 1);
     assert_int_equal(symlink("nothing", "dangling"), 0);
     assert_fails(
         train_checkpoint_write(&(train_place){"dangling", 5, 0, 1}, &in.record),
         LAC_ERR_INVALID,
         "dangling: the folder of the run is missing, expected one that exists "
-        "until the run ends and that all machines share");
+        "until the run ends");
     assert_fails(
         train_checkpoint_write(&(train_place){"", 5, 0, 1}, &in.record),
         LAC_ERR_INVALID, "a path is empty, expected the name of a file");
     assert_fails(
-        train_checkpoint_commit("out", 5), LAC_ERR_INVALID,
+        train_checkpoint_commit("out", 5, &previous), LAC_ERR_INVALID,
         "out/step-5: does not exist, expected a set");
 }
 
@@ -234,7 +292,7 @@ static void a_folder_that_was_removed_is_not_made_again(void **state)
         train_checkpoint_write(&(train_place){"out", 5, 0, 1}, &in.record),
         LAC_ERR_INVALID,
         "out: the folder of the run is missing, expected one that exists "
-        "until the run ends and that all machines share");
+        "until the run ends");
     assert_false(data_is_folder("out"));
     assert_int_equal(mkdir("out", 0777), 0);
 }
@@ -250,6 +308,9 @@ int main(void)
         test(a_set_may_be_committed_again),
         test(what_is_not_ours_stays),
         test(a_set_is_discarded_unless_it_is_the_latest),
+        test(the_sets_of_a_worker_are_listed_newest_first),
+        test(a_rewind_removes_later_sets_only),
+        test(only_sets_that_were_never_committed_are_cleared),
         test(a_latest_that_names_no_set_is_refused),
         test(a_file_of_another_place_is_refused),
         test(what_cannot_be_made_is_named),

@@ -87,8 +87,10 @@ static int end_of_full_disk(rlim_t limit, const char *message)
     if (child == 0) {
         (void)signal(SIGXFSZ, SIG_IGN);
         (void)setrlimit(RLIMIT_FSIZE, &(struct rlimit){limit, RLIM_INFINITY});
+        uint64_t previous = 0;
         const lac_status status =
-            limit > 100 ? write_set(2) : train_checkpoint_commit("out", 2);
+            limit > 100 ? write_set(2)
+                        : train_checkpoint_commit("out", 2, &previous);
         _exit(
             status != LAC_ERR_INVALID ||
             strcmp(lac_error_message(), message) != 0);
