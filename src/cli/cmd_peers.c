@@ -66,7 +66,7 @@ static void add_row(findings *f, const lac_peer_report *peer)
     }
 }
 
-static void add_item(findings *f, const lac_peer_report *peer)
+static void peers_add_item(findings *f, const lac_peer_report *peer)
 {
     cJSON *const o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "name", peer->name);
@@ -87,7 +87,7 @@ static void add_peer(void *context, const lac_peer_report *peer)
 {
     findings *const f = context;
     add_row(f, peer);
-    add_item(f, peer);
+    peers_add_item(f, peer);
     if (!peer->answered) {
         f->missing++;
         (void)fprintf(
