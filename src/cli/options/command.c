@@ -178,25 +178,27 @@ lac_status cli_parse(
     return LAC_OK;
 }
 
-// The brief form takes ", -n".
-static size_t left_width(const cli_option *o)
+// Writes the left side of an option's help, "name VALUE, -n VALUE".
+static size_t write_left(const cli_option *o, char out[COLUMNS])
 {
-    return o->help == NULL ? 0
-                           : strlen(o->name) + (o->brief == 0 ? 0 : 4) +
-                                 (o->value == NULL ? 0 : 1 + strlen(o->value));
+    const char *const space = o->value == NULL ? "" : " ";
+    const char *const value = o->value == NULL ? "" : o->value;
+    int len = 0;
+    if (o->brief == 0) {
+        len = snprintf(out, COLUMNS, "%s%s%s", o->name, space, value);
+    } else {
+        len = snprintf(
+            out, COLUMNS, "%s%s%s, -%c%s%s", o->name, space, value, o->brief,
+            space, value);
+    }
+    return len < 0 ? 0 : (size_t)len;
 }
 
 static void print_option(const cli_option *o, size_t width)
 {
-    const int gap = (int)(width - left_width(o));
-    const char brief[] = {',', ' ', '-', o->brief, '\0'};
-    if (o->help == NULL) {
-        return;
-    }
-    printf(
-        "  --%s%s%s%s%*s  %s", o->name, o->brief == 0 ? "" : brief,
-        o->value == NULL ? "" : " ", o->value == NULL ? "" : o->value, gap, "",
-        o->help);
+    char left[COLUMNS];
+    (void)write_left(o, left);
+    printf("  --%-*s  %s", (int)width, left, o->help);
     if (o->choices != NULL) {
         printf(": %s", o->choices);
     }
@@ -244,14 +246,18 @@ static void print_usage(const cli_command *command)
 
 void cli_help(const cli_command *command)
 {
+    char left[COLUMNS];
     size_t width = strlen("help");
     print_usage(command);
     printf("%s\n\n", command->details);
     for (const cli_option *o = command->options; o->name != NULL; o++) {
-        width = left_width(o) > width ? left_width(o) : width;
+        const size_t left_width = o->help == NULL ? 0 : write_left(o, left);
+        width = left_width > width ? left_width : width;
     }
     for (const cli_option *o = command->options; o->name != NULL; o++) {
-        print_option(o, width);
+        if (o->help != NULL) {
+            print_option(o, width);
+        }
     }
     printf("  --help%*s  print this text\n", (int)(width - strlen("help")), "");
 }
