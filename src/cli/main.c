@@ -6,26 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/options/command.h"
-
-#define LAC_COMMAND(name) extern const cli_command cmd_##name;
-#include "cli/commands.def"
-#undef LAC_COMMAND
-
-static const cli_command *const commands[] = {
-#define LAC_COMMAND(name) &cmd_##name,
-#include "cli/commands.def"
-#undef LAC_COMMAND
-};
-
-enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
+#include "cli/options/commands.h"
 
 static void usage(FILE *stream)
 {
     (void)fprintf(
         stream, "usage: laconic COMMAND [--option VALUE]... [ARGUMENT]...\n\n"
                 "Compressed communication for distributed training.\n\n");
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+    size_t count;
+    const cli_command *const *const commands = cli_commands(&count);
+    for (size_t i = 0; i < count; i++) {
         (void)fprintf(
             stream, "  %-8s  %s\n", commands[i]->name, commands[i]->summary);
     }
@@ -34,21 +24,12 @@ static void usage(FILE *stream)
                 "`laconic --version` prints\nthe version.\n");
 }
 
-static const cli_command *find_command(const char *name)
-{
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        if (strcmp(name, commands[i]->name) == 0) {
-            return commands[i];
-        }
-    }
-    return NULL;
-}
-
 static int unknown_command(const char *word)
 {
     const char *closest = NULL;
-    size_t distance = CLI_CLOSE + 1;
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+    size_t distance = CLI_CLOSE + 1, count;
+    const cli_command *const *const commands = cli_commands(&count);
+    for (size_t i = 0; i < count; i++) {
         if (cli_closer(word, commands[i]->name, &distance)) {
             closest = commands[i]->name;
         }
@@ -111,7 +92,7 @@ static int run_program(int argc, char **argv)
         return CLI_GOOD;
     }
     const char *const name = argv[help ? 2 : 1];
-    const cli_command *const command = find_command(name);
+    const cli_command *const command = cli_command_find(name);
     if (command == NULL) {
         return unknown_command(name);
     }

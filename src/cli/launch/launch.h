@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Launches the workers of a command. Under an MPI launcher this process is one
-// worker; otherwise all workers are threads of this process.
+// Launches the workers of a command. Under an MPI launcher, or with tcp, this
+// process is one worker; otherwise all workers are threads of this process.
 #ifndef LACONIC_CLI_LAUNCH_LAUNCH_H
 #define LACONIC_CLI_LAUNCH_LAUNCH_H
 
@@ -10,6 +10,10 @@
 #include <laconic/laconic.h>
 
 #include "cli/options/option.h"
+
+// The environment variable with the default of --transport. `laconic launch`
+// sets it for the processes that it starts.
+#define CLI_TRANSPORT_VARIABLE "LACONIC_TRANSPORT"
 
 // The options that concern the workers; part of a command's settings.
 typedef struct cli_launch_options {
@@ -29,13 +33,13 @@ typedef struct cli_launch_options {
      .default_value = "",                                                      \
      .min = 1,                                                                 \
      .max = CLI_WORKERS_MAX,                                                   \
-     .help = "number of workers (8, or the size of the MPI job)"},             \
+     .help = "number of workers (8, or the size of the job)"},                 \
     {.name = "transport",                                                      \
      .type = CLI_OPTION_TEXT,                                                  \
      .offset = offsetof(settings, launch.transport),                           \
      .value = "SPEC",                                                          \
      .default_value = "auto",                                                  \
-     .help = "auto: the MPI of the launcher, or threads"},                     \
+     .help = "auto: LACONIC_TRANSPORT, MPI or threads"},                       \
     {.name = "timeout",                                                        \
      .type = CLI_OPTION_F64,                                                   \
      .offset = offsetof(settings, launch.timeout),                             \

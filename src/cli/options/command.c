@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The command line of a subcommand: options as "--name value" or "--name=value"
 // in any order, with arguments between them. Everything after a lone "--" is an
-// argument.
+// argument. An option may have a brief form, "-n value".
 #include "cli/options/command.h"
 
 #include <stdio.h>
@@ -34,7 +34,7 @@ static lac_status unknown_option(
     const char *closest = NULL;
     size_t distance = CLI_CLOSE + 1;
     for (const cli_option *o = command->options; o->name != NULL; o++) {
-        if (cli_closer(word, o->name, &distance)) {
+        if (o->help != NULL && cli_closer(word, o->name, &distance)) {
             closest = o->name;
         }
     }
@@ -44,6 +44,24 @@ static lac_status unknown_option(
         closest == NULL ? "" : closest, closest == NULL ? "" : "?");
 }
 
+// Finds the option whose brief form is `word`.
+static const cli_option *find_brief(const cli_option *options, const char *word)
+{
+    const bool brief = word[0] == '-' && word[1] != '\0' && word[2] == '\0';
+    for (const cli_option *o = options; brief && o->name != NULL; o++) {
+        if (o->brief == word[1]) {
+            return o;
+        }
+    }
+    return NULL;
+}
+
+static bool is_option(const cli_command *command, const char *word)
+{
+    return strncmp(word, "--", 2) == 0 ||
+           find_brief(command->options, word) != NULL;
+}
+
 // Reads the option at argv[*i_inout] and moves past its value.
 static lac_status read_option(
     const cli_command *command, int argc, char **argv, int *i_inout,
@@ -51,7 +69,10 @@ static lac_status read_option(
 {
     const char *const text = argv[*i_inout] + 2;
     const size_t len = strcspn(text, "=");
-    const cli_option *const o = find_option(command->options, text, len);
+    const cli_option *const brief =
+        find_brief(command->options, argv[*i_inout]);
+    const cli_option *const o =
+        brief != NULL ? brief : find_option(command->options, text, len);
     if (o == NULL) {
         return unknown_option(command, text, len);
     }
@@ -123,7 +144,7 @@ static lac_status check_complete(
             command->name, count, count == 1 ? " is" : "s are",
             command->arguments);
     }
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && !command->command_line; i++) {
         if (*argv[i] == '\0') {
             return lac_fail(
                 LAC_ERR_INVALID, "%s: argument %zu is empty, expected %s",
@@ -145,10 +166,11 @@ lac_status cli_parse(
     for (int i = 0; i < argc; i++) {
         if (options && strcmp(argv[i], "--") == 0) {
             options = false;
-        } else if (options && strncmp(argv[i], "--", 2) == 0) {
+        } else if (options && is_option(command, argv[i])) {
             LAC_TRY(read_option(command, argc, argv, &i, settings, &given));
         } else {
             argv[count++] = argv[i];
+            options = options && !command->command_line;
         }
     }
     LAC_TRY(check_complete(command, required & ~given, count, argv));
@@ -156,17 +178,27 @@ lac_status cli_parse(
     return LAC_OK;
 }
 
-static size_t left_width(const cli_option *o)
+// Writes the left side of an option's help, "name VALUE, -n VALUE".
+static size_t write_left(const cli_option *o, char out[COLUMNS])
 {
-    return strlen(o->name) + (o->value == NULL ? 0 : 1 + strlen(o->value));
+    const char *const space = o->value == NULL ? "" : " ";
+    const char *const value = o->value == NULL ? "" : o->value;
+    int len = 0;
+    if (o->brief == 0) {
+        len = snprintf(out, COLUMNS, "%s%s%s", o->name, space, value);
+    } else {
+        len = snprintf(
+            out, COLUMNS, "%s%s%s, -%c%s%s", o->name, space, value, o->brief,
+            space, value);
+    }
+    return len < 0 ? 0 : (size_t)len;
 }
 
 static void print_option(const cli_option *o, size_t width)
 {
-    const int gap = (int)(width - left_width(o));
-    printf(
-        "  --%s%s%s%*s  %s", o->name, o->value == NULL ? "" : " ",
-        o->value == NULL ? "" : o->value, gap, "", o->help);
+    char left[COLUMNS];
+    (void)write_left(o, left);
+    printf("  --%-*s  %s", (int)width, left, o->help);
     if (o->choices != NULL) {
         printf(": %s", o->choices);
     }
@@ -197,6 +229,9 @@ static void print_usage(const cli_command *command)
     printf("usage: laconic %s", command->name);
     for (const cli_option *o = command->options; o->name != NULL; o++) {
         const bool required = o->default_value == NULL && o->value != NULL;
+        if (o->help == NULL) {
+            continue;
+        }
         (void)snprintf(
             word, sizeof(word), "%s--%s%s%s%s", required ? "" : "[", o->name,
             o->value == NULL ? "" : " ", o->value == NULL ? "" : o->value,
@@ -211,14 +246,18 @@ static void print_usage(const cli_command *command)
 
 void cli_help(const cli_command *command)
 {
+    char left[COLUMNS];
     size_t width = strlen("help");
     print_usage(command);
     printf("%s\n\n", command->details);
     for (const cli_option *o = command->options; o->name != NULL; o++) {
-        width = left_width(o) > width ? left_width(o) : width;
+        const size_t left_width = o->help == NULL ? 0 : write_left(o, left);
+        width = left_width > width ? left_width : width;
     }
     for (const cli_option *o = command->options; o->name != NULL; o++) {
-        print_option(o, width);
+        if (o->help != NULL) {
+            print_option(o, width);
+        }
     }
     printf("  --help%*s  print this text\n", (int)(width - strlen("help")), "");
 }

@@ -20,6 +20,8 @@ typedef struct cli_command {
     size_t arguments_min;
     size_t arguments_max;
     const char *details; // paragraphs for --help, or NULL
+    bool command_line;   // the arguments are another command line: it begins
+                         // with the first, and words of it may be empty
     const cli_option *options;
     size_t settings_size;
     int (*run)(const void *settings, size_t count, char *const *arguments);

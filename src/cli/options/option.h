@@ -30,7 +30,8 @@ typedef struct cli_option {
     uint64_t min, max;         // of CLI_OPTION_U64
     double low, high;          // of CLI_OPTION_F64
     const char *choices;       // of CLI_OPTION_CHOICE, separated by '|'
-    const char *help;          // lower case, no full stop
+    const char *help;          // lower case, no full stop; NULL: not shown
+    char brief;                // 'n' if "-n" is the option too; else 0
 } cli_option;
 
 // Options that several commands have; `settings` is the type they fill.

@@ -48,6 +48,7 @@ static const cli_option options[] = {
      .choices = "a|b|see",
      .help = "a word"},
     {.name = "count",
+     .brief = 'n',
      .type = CLI_OPTION_U64,
      .offset = offsetof(settings, count),
      .value = "N",
@@ -78,7 +79,7 @@ typedef struct outcome {
 static char line[256];
 
 // Splits a line at spaces and parses it.
-static lac_status parse(const char *text, outcome *o)
+static lac_status parse_as(const cli_command *as, const char *text, outcome *o)
 {
     int argc = 0;
     memset(o, 0, sizeof(*o));
@@ -90,7 +91,12 @@ static lac_status parse(const char *text, outcome *o)
             *at++ = '\0';
         }
     }
-    return cli_parse(&command, argc, o->words, &o->settings, &o->count);
+    return cli_parse(as, argc, o->words, &o->settings, &o->count);
+}
+
+static lac_status parse(const char *text, outcome *o)
+{
+    return parse_as(&command, text, o);
 }
 
 static void missing_options_have_their_defaults(void **state)
@@ -143,6 +149,35 @@ static void two_dashes_end_the_options(void **state)
     assert_string_equal(o.words[0], "--flag");
 }
 
+static void an_option_may_have_a_brief_form(void **state)
+{
+    (void)state;
+    outcome o;
+    assert_ok(parse("--text t -n 4 in -x", &o));
+    assert_int_equal(o.settings.count, 4);
+    assert_int_equal(o.count, 2);
+    assert_string_equal(o.words[1], "-x");
+    assert_ok(parse("--text t -- -n 4", &o));
+    assert_int_equal(o.settings.count, 0);
+    assert_string_equal(o.words[0], "-n");
+}
+
+static void a_command_line_is_left_as_it_is(void **state)
+{
+    (void)state;
+    outcome o;
+    cli_command launcher = command;
+    launcher.command_line = true;
+    launcher.arguments_max = WORDS_MAX;
+    assert_ok(parse_as(&launcher, "--text t run --flag  -n --", &o));
+    assert_false(o.settings.flag);
+    assert_int_equal(o.count, 5);
+    assert_string_equal(o.words[0], "run");
+    assert_string_equal(o.words[1], "--flag");
+    assert_string_equal(o.words[2], "");
+    assert_string_equal(o.words[4], "--");
+}
+
 static void assert_rejected(const char *text, const char *message)
 {
     outcome o;
@@ -164,6 +199,9 @@ static void mistakes_are_named(void **state)
     assert_rejected(
         "--nmber 3", "try: unknown option --nmber; did you mean --number?");
     assert_rejected("--elsewhere", "try: unknown option --elsewhere");
+    assert_rejected("-n", "try: --count has no value, expected --count N");
+    assert_rejected(
+        "-n 10", "--count is \"10\", expected a whole number from 1 to 9");
 }
 
 static void values_must_be_of_their_type(void **state)
@@ -211,6 +249,8 @@ int main(void)
         cmocka_unit_test(options_and_arguments_come_in_any_order),
         cmocka_unit_test(the_last_of_repeated_options_wins),
         cmocka_unit_test(two_dashes_end_the_options),
+        cmocka_unit_test(an_option_may_have_a_brief_form),
+        cmocka_unit_test(a_command_line_is_left_as_it_is),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(values_must_be_of_their_type),
         cmocka_unit_test(close_names_are_found),

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Where the workers of a command run: threads of this process, or this process
+// as one worker of a job.
+#ifndef LACONIC_CLI_LAUNCH_PLACE_H
+#define LACONIC_CLI_LAUNCH_PLACE_H
+
+#include "cli/launch/launch.h"
+
+// Where the workers run.
+typedef struct cli_place {
+    bool threads;
+    uint32_t world; // 0: known only to the transport
+    const char *spec;
+    char *text; // the spec if it was made here, else NULL
+    double timeout;
+} cli_place;
+
+// cli_place_choose applies the rule:
+// 1. `--transport SPEC`, or else LACONIC_TRANSPORT in the environment, wins.
+// 2. The variables of an MPI launcher mean mpi.
+// 3. MASTER_ADDR, RANK and WORLD_SIZE, as torchrun sets them, mean tcp, which
+//    then needs a token.
+// 4. Otherwise the workers are threads.
+// Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM.
+lac_status cli_place_choose(
+    const char *command, const cli_launch_options *options, cli_place *out);
+
+// cli_place_clear releases what cli_place_choose allocated.
+void cli_place_clear(cli_place *place);
+
+#endif
