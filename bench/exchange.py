@@ -302,7 +302,8 @@ def measure(options):
     run = report.describe(mode, machine(), jobs, missing, results)
     if not results:
         sys.exit("exchange.py: nothing was measured")
-    pathlib.Path(options.json or f"{mode}.json").write_text(
+    pathlib.Path(options.json or
+                 os.path.join(options.folder, f"{mode}.json")).write_text(
         json.dumps(run, indent=1) + "\n")
     print(report.table(run))
     for name, why in missing.items():
@@ -386,7 +387,8 @@ def main():
     parser.add_argument("--write", action="store_true",
                         help="replace the table in docs/performance.md")
     parser.add_argument("--json", metavar="FILE",
-                        help="where the figures go (exchange.json, small.json)")
+                        help="where the figures go (exchange.json or small.json "
+                             "in BUILD_DIR)")
     parser.add_argument("--turns", type=int, default=0,
                         help="instead of 11 on fast links, 3 and 1 on slow")
     parser.add_argument("--links", type=comma_list(LINKS), metavar="LIST",
