@@ -10,7 +10,6 @@ way). Prints the seconds of a round and the share of the line: with two workers,
 each sends every value once, half of it to be summed and half as a sum.
 """
 import argparse
-import os
 import pathlib
 import statistics
 import subprocess
@@ -18,9 +17,9 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "support"))
+sys.path += [str(ROOT / "tests" / "support"), str(ROOT / "tests" / "cli")]
 from delay_proxy import DelayProxy  # noqa: E402
-from free_port import free_port  # noqa: E402
+from processes import free_port  # noqa: E402
 
 
 def make_key(laconic, path):

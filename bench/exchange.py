@@ -387,8 +387,8 @@ def main():
     parser.add_argument("--write", action="store_true",
                         help="replace the table in docs/performance.md")
     parser.add_argument("--json", metavar="FILE",
-                        help="where the figures go (exchange.json or small.json "
-                             "in BUILD_DIR)")
+                        help="where the figures go "
+                             "(exchange.json or small.json in BUILD_DIR)")
     parser.add_argument("--turns", type=int, default=0,
                         help="instead of 11 on fast links, 3 and 1 on slow")
     parser.add_argument("--links", type=comma_list(LINKS), metavar="LIST",
