@@ -287,15 +287,14 @@ static size_t pull_once(laci_tcp_session *s, laci_tcp_peer *p)
 
 void laci_tcp_pull(laci_tcp_session *s, laci_tcp_peer *p)
 {
-    size_t total = 0;
-    while (s->problem == LAC_OK) {
-        const size_t got = pull_once(s, p);
+    size_t total = 0, got = 1;
+    while (s->problem == LAC_OK && got > 0) {
+        got = pull_once(s, p);
         total += got;
-        if (got == 0 ||
-            (total >= PULL_BYTES && !laci_tcp_has_input(p->connection))) {
-            break;
-        }
+        // epoll does not report what is buffered: that is read in any case.
+        p->connection->hold = total >= PULL_BYTES;
     }
+    p->connection->hold = false;
     s->moved += total > 0;
     if (p->connection->input_ended) {
         laci_tcp_on_end(s, p);
