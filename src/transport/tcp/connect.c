@@ -79,6 +79,11 @@ static void adopt(joining *j, laci_tcp_attempt *a, uint32_t peer)
     } else {
         laci_tcp_drop(j->s, p); // it dialled again: the old one is dead
     }
+    // Messages of the old one are those of a process that has ended.
+    laci_tcp_message *message;
+    while ((message = laci_tcp_next(p)) != NULL) {
+        laci_tcp_recycle(j->s, message);
+    }
     p->connection = a->connection;
     a->connection = NULL;
     if (!j->s->settings.encryption) {

@@ -400,6 +400,11 @@ void laci_tcp_drop(laci_tcp_session *s, laci_tcp_peer *p)
     laci_tcp_connection_close(p->connection); // epoll drops a closed socket
     p->connection = NULL;
     p->watched = p->watched_out = false;
+    p->head_got = 0;
+    if (p->arriving != NULL && !p->arriving->claimed) {
+        laci_tcp_recycle(s, p->arriving);
+    }
+    p->arriving = NULL;
     while (p->first_out != NULL) {
         outgoing_done(s, p);
     }
