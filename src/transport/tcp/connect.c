@@ -208,6 +208,12 @@ static void advance_accepted(joining *j, laci_tcp_attempt *a, double now)
         } else if (check_hello(s, a, peer, j->reasons[peer])) {
             adopt(j, a, peer);
         }
+    } else if (
+        a->stage == LACI_TCP_BROKEN && a->connection != NULL &&
+        a->connection->pin.found != LAC_RANK_ANY) {
+        (void)snprintf(
+            j->reasons[a->connection->pin.found], LACI_TCP_REASON, "%s",
+            a->reason);
     }
     if (a->stage == LACI_TCP_HEARD || a->stage == LACI_TCP_BROKEN) {
         laci_tcp_attempt_end(a);
