@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include "transport/tcp/rendezvous.h"
 
+#include <errno.h>
 #include <netdb.h>
 #include <openssl/crypto.h>
 #include <poll.h>
@@ -50,7 +51,7 @@ static lac_status read_number(
             LAC_ERR_INVALID,
             "tcp: with a token, %s in the environment is %.40s, expected a "
             "number up to %lu, as torchrun sets it",
-            name, text == NULL ? "missing" : text, most);
+            name, text == NULL || text[0] == '\0' ? "missing" : text, most);
     }
     *out = (uint32_t)value;
     return LAC_OK;
@@ -471,8 +472,12 @@ static void await_reply(rendezvous *m, laci_tcp_attempt *a)
             a->started = m->deadline;
             continue;
         }
-        if (seconds_left(m) <= 0 && a->stage != LACI_TCP_HEARD) {
-            a->reason = "not all workers have come";
+        if (seconds_left(m) <= 0 && a->stage != LACI_TCP_HEARD &&
+            a->stage != LACI_TCP_BROKEN) {
+            // Too late for this attempt: the one before has the reason.
+            a->reason = a->stage == LACI_TCP_LISTENING
+                            ? "not all workers have come"
+                            : NULL;
             a->stage = LACI_TCP_BROKEN;
             return;
         }
@@ -493,6 +498,7 @@ static bool dial_coordinator(
     for (laci_tcp_targets *t = targets; !over && t != NULL; t = t->ai_next) {
         const int socket = laci_tcp_dial(t);
         if (socket < 0) {
+            *reason_out = strerror(errno);
             continue;
         }
         laci_tcp_attempt attempt;
@@ -503,9 +509,11 @@ static bool dial_coordinator(
             over = true;
         } else if (attempt.fatal) {
             *status_out =
-                fail_rendezvous(m, "it does not know the token of this worker");
+                fail_rendezvous(
+                    m, "it does not know the token of this worker, or all its "
+                       "workers have come already");
             over = true;
-        } else {
+        } else if (attempt.reason != NULL) {
             *reason_out = attempt.reason;
         }
         laci_tcp_attempt_end(&attempt);
