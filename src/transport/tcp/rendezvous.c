@@ -148,7 +148,8 @@ typedef struct coordinator {
 static void write_refusal(laci_tcp_connection *c, const char *text)
 {
     uint8_t bytes[LACI_TCP_REPLY];
-    const laci_tcp_reply reply = {.text_len = (uint32_t)strlen(text)};
+    const laci_tcp_reply reply = {
+        .text_len = (uint32_t)strnlen(text, LACI_TCP_REASON - 1)};
     laci_tcp_reply_write(&reply, bytes);
     (void)laci_tcp_write(
         c, bytes, sizeof(bytes), (const uint8_t *)text, reply.text_len);
@@ -424,7 +425,7 @@ static lac_status read_list(rendezvous *m, laci_tcp_attempt *a)
 {
     laci_tcp_session *const s = m->s;
     laci_tcp_reply reply;
-    char text[LACI_TCP_REASON] = "";
+    char text[LACI_TCP_REASON] = "", shown[LACI_TCP_REASON];
     uint8_t bytes[LACI_TCP_REPLY_ENTRY];
     if (!laci_tcp_reply_read(a->first, &reply) ||
         (reply.count != 0 && reply.count != s->world)) {
@@ -432,7 +433,8 @@ static lac_status read_list(rendezvous *m, laci_tcp_attempt *a)
     }
     if (reply.count == 0) {
         (void)read_fully(m, a->connection, (uint8_t *)text, reply.text_len);
-        return fail_rendezvous(m, text);
+        laci_tcp_printable(text, strlen(text), shown, sizeof(shown));
+        return fail_rendezvous(m, shown);
     }
     for (uint32_t rank = 0; rank < s->world; rank++) {
         laci_tcp_entry *const entry = &s->roster.entries[rank];
