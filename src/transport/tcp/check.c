@@ -68,6 +68,7 @@ static bool answer_all(check *k, uint32_t peer, uint32_t awaited)
         const bool one = answer(k, i, i == peer ? awaited : UINT32_MAX);
         came = came || one;
     }
+    laci_tcp_resume(k->s);
     return came;
 }
 

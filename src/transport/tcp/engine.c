@@ -43,16 +43,29 @@ bool laci_tcp_watch(laci_tcp_session *s, laci_tcp_peer *p)
     return p->watched;
 }
 
+static bool watch_change(
+    const laci_tcp_session *s, laci_tcp_peer *p, bool in, bool out)
+{
+    struct epoll_event event = {
+        .events = (in ? EPOLLIN : 0U) | (out ? EPOLLOUT : 0U), .data.ptr = p};
+    return epoll_ctl(
+               s->epoll, EPOLL_CTL_MOD, p->connection->socket, &event) == 0;
+}
+
 void laci_tcp_watch_output(laci_tcp_session *s, laci_tcp_peer *p, bool on)
 {
-    if (!p->watched || on == p->watched_out) {
-        return;
-    }
-    struct epoll_event event = {
-        .events = on ? EPOLLIN | EPOLLOUT : EPOLLIN, .data.ptr = p};
-    if (epoll_ctl(s->epoll, EPOLL_CTL_MOD, p->connection->socket, &event) ==
-        0) {
+    if (p->watched && on != p->watched_out &&
+        watch_change(s, p, !p->paused, on)) {
         p->watched_out = on;
+    }
+}
+
+void laci_tcp_pause_input(laci_tcp_session *s, laci_tcp_peer *p, bool on)
+{
+    if (p->watched && on != p->paused &&
+        watch_change(s, p, !on, p->watched_out)) {
+        p->paused = on;
+        s->paused = s->paused || on;
     }
 }
 
@@ -70,6 +83,7 @@ static void handle(
         if (p->connection != NULL && (events[i].events & EPOLLOUT) != 0) {
             laci_tcp_push(s, p);
         }
+        p->hung_up = (events[i].events & (EPOLLHUP | EPOLLERR)) != 0;
         if (p->connection != NULL &&
             (events[i].events & ~(uint32_t)EPOLLOUT) != 0) {
             laci_tcp_pull(s, p);

@@ -82,6 +82,7 @@ static lac_status tcp_start_messages(
     for (size_t i = 0; i < s->receive_count; i++) {
         laci_tcp_claim(s, i);
     }
+    laci_tcp_resume(s);
     return LAC_OK;
 }
 

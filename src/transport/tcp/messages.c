@@ -11,6 +11,10 @@
 // connections: after so many bytes they have their turn.
 enum { PULL_BYTES = 1 << 20 };
 
+// Nor must it fill the memory of this worker: a peer that is so far ahead, in
+// messages that no receive has asked for, waits until some were taken.
+enum { EARLY_BYTES = 256 << 20, EARLY_MESSAGES = 1 << 14 };
+
 static void head_write(const laci_tcp_head *head, uint8_t out[LACI_TCP_HEAD])
 {
     laci_put_u32(out, (uint32_t)head->kind);
@@ -55,7 +59,8 @@ bool laci_tcp_head_read(
 static laci_tcp_message **find_free(laci_tcp_session *s, uint64_t len)
 {
     laci_tcp_message **best = &s->free;
-    for (laci_tcp_message **m = &s->free; *m != NULL; m = &(*m)->next) {
+    for (laci_tcp_message **m = &s->free;
+         *m != NULL && (*best)->cap != len; m = &(*m)->next) {
         const bool fits = (*m)->cap >= len, best_fits = (*best)->cap >= len;
         if (fits ? !best_fits || (*m)->cap < (*best)->cap
                  : !best_fits && (*m)->cap > (*best)->cap) {
@@ -112,12 +117,20 @@ void laci_tcp_recycle(laci_tcp_session *s, laci_tcp_message *message)
     s->free = message;
 }
 
+// Counts a message that leaves the queue of a peer.
+static void tcp_dequeue(laci_tcp_peer *p, const laci_tcp_message *message)
+{
+    p->early--;
+    p->early_len -= message->head.len;
+}
+
 laci_tcp_message *laci_tcp_next(laci_tcp_peer *p)
 {
     laci_tcp_message *const message = p->first;
     if (message != NULL) {
         p->first = message->next;
         p->last = p->first == NULL ? NULL : p->last;
+        tcp_dequeue(p, message);
     }
     return message;
 }
@@ -131,6 +144,8 @@ static void tcp_enqueue(laci_tcp_peer *p, laci_tcp_message *message)
         p->last->next = message;
     }
     p->last = message;
+    p->early++;
+    p->early_len += message->head.len;
 }
 
 // Gives receive i the message, which has arrived or is arriving.
@@ -184,6 +199,7 @@ void laci_tcp_claim(laci_tcp_session *s, size_t i)
         before->next = message->next;
     }
     p->last = p->last == message ? before : p->last;
+    tcp_dequeue(p, message);
     claim_message(s, message, i);
 }
 
@@ -285,10 +301,15 @@ static size_t pull_once(laci_tcp_session *s, laci_tcp_peer *p)
     return got;
 }
 
+static bool is_ahead(const laci_tcp_peer *p)
+{
+    return p->early_len >= EARLY_BYTES || p->early >= EARLY_MESSAGES;
+}
+
 void laci_tcp_pull(laci_tcp_session *s, laci_tcp_peer *p)
 {
     size_t total = 0, got = 1;
-    while (s->problem == LAC_OK && got > 0) {
+    while (s->problem == LAC_OK && got > 0 && (!is_ahead(p) || p->hung_up)) {
         got = pull_once(s, p);
         total += got;
         // epoll does not report what is buffered: that is read in any case.
@@ -296,8 +317,26 @@ void laci_tcp_pull(laci_tcp_session *s, laci_tcp_peer *p)
     }
     p->connection->hold = false;
     s->moved += total > 0;
-    if (p->connection->input_ended) {
+    if (p->connection->input_ended || (s->problem != LAC_OK && p->hung_up)) {
         laci_tcp_on_end(s, p);
+    } else if (s->problem != LAC_OK || is_ahead(p)) {
+        laci_tcp_pause_input(s, p, true);
+    }
+}
+
+void laci_tcp_resume(laci_tcp_session *s)
+{
+    if (!s->paused || s->problem != LAC_OK) {
+        return;
+    }
+    s->paused = false;
+    for (uint32_t peer = 0; peer < s->world; peer++) {
+        laci_tcp_peer *const p = &s->peers[peer];
+        if (p->paused && !is_ahead(p)) {
+            laci_tcp_pause_input(s, p, false);
+            laci_tcp_pull(s, p); // epoll does not report what is buffered
+        }
+        s->paused = s->paused || p->paused;
     }
 }
 
@@ -399,7 +438,7 @@ void laci_tcp_drop(laci_tcp_session *s, laci_tcp_peer *p)
 {
     laci_tcp_connection_close(p->connection); // epoll drops a closed socket
     p->connection = NULL;
-    p->watched = p->watched_out = false;
+    p->watched = p->watched_out = p->paused = p->hung_up = false;
     p->head_got = 0;
     if (p->arriving != NULL && !p->arriving->claimed) {
         laci_tcp_recycle(s, p->arriving);

@@ -69,6 +69,8 @@ typedef struct laci_tcp_peer {
     laci_tcp_connection *connection; // NULL: not yet, or not any more
     bool watched;                    // by epoll
     bool watched_out;                // epoll reports when it can be written
+    bool paused;                     // epoll does not report what arrives
+    bool hung_up;                    // nothing arrives beyond what is here
     laci_tcp_outgoing *first_out;
     laci_tcp_outgoing *last_out;
     uint8_t head[LACI_TCP_HEAD];
@@ -76,6 +78,8 @@ typedef struct laci_tcp_peer {
     laci_tcp_message *arriving;
     laci_tcp_message *first; // arrived before a receive asked for them
     laci_tcp_message *last;
+    size_t early;       // how many those are
+    uint64_t early_len; // and their bytes
     bool spoke; // a message has arrived
     bool left;
     bool aborted;
@@ -130,6 +134,7 @@ typedef struct laci_tcp_session {
     unsigned parity;
     size_t pending[2]; // borrowed messages to send, by parity of the exchange
     uint64_t moved;    // grows with every progress
+    bool paused;       // a peer may be paused
 
     // The running exchange:
     lac_receive *receives;
@@ -181,6 +186,10 @@ void laci_tcp_claim(laci_tcp_session *s, size_t i);
 laci_tcp_message *laci_tcp_next(laci_tcp_peer *p);
 void laci_tcp_recycle(laci_tcp_session *s, laci_tcp_message *message);
 
+// laci_tcp_resume reads again from peers that were too far ahead, after their
+// messages were taken.
+void laci_tcp_resume(laci_tcp_session *s);
+
 // laci_tcp_drop ends the connection of a peer.
 void laci_tcp_drop(laci_tcp_session *s, laci_tcp_peer *p);
 
@@ -189,6 +198,7 @@ void laci_tcp_drop(laci_tcp_session *s, laci_tcp_peer *p);
 void laci_tcp_progress(laci_tcp_session *s, int wait_ms);
 bool laci_tcp_watch(laci_tcp_session *s, laci_tcp_peer *p);
 void laci_tcp_watch_output(laci_tcp_session *s, laci_tcp_peer *p, bool on);
+void laci_tcp_pause_input(laci_tcp_session *s, laci_tcp_peer *p, bool on);
 
 // laci_tcp_engine_open, _start and _stop: the session's thread. laci_tcp_take
 // and laci_tcp_give pass the engine between it and the worker.
