@@ -48,8 +48,8 @@ static bool watch_change(
 {
     struct epoll_event event = {
         .events = (in ? EPOLLIN : 0U) | (out ? EPOLLOUT : 0U), .data.ptr = p};
-    return epoll_ctl(
-               s->epoll, EPOLL_CTL_MOD, p->connection->socket, &event) == 0;
+    return epoll_ctl(s->epoll, EPOLL_CTL_MOD, p->connection->socket, &event) ==
+           0;
 }
 
 void laci_tcp_watch_output(laci_tcp_session *s, laci_tcp_peer *p, bool on)

@@ -220,9 +220,9 @@ lac_status laci_tcp_key_load(
     LAC_TRY(status);
     BIO *const memory = BIO_new_mem_buf(bytes, (int)len);
     EVP_PKEY *const key =
-        memory == NULL ? NULL
-                       : PEM_read_bio_PrivateKey(
-                             memory, NULL, no_password, NULL);
+        memory == NULL
+            ? NULL
+            : PEM_read_bio_PrivateKey(memory, NULL, no_password, NULL);
     BIO_free(memory);
     ERR_clear_error();
     OPENSSL_cleanse(bytes, sizeof(bytes));

@@ -59,8 +59,8 @@ bool laci_tcp_head_read(
 static laci_tcp_message **find_free(laci_tcp_session *s, uint64_t len)
 {
     laci_tcp_message **best = &s->free;
-    for (laci_tcp_message **m = &s->free;
-         *m != NULL && (*best)->cap != len; m = &(*m)->next) {
+    for (laci_tcp_message **m = &s->free; *m != NULL && (*best)->cap != len;
+         m = &(*m)->next) {
         const bool fits = (*m)->cap >= len, best_fits = (*best)->cap >= len;
         if (fits ? !best_fits || (*m)->cap < (*best)->cap
                  : !best_fits && (*m)->cap > (*best)->cap) {

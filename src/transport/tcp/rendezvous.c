@@ -510,10 +510,9 @@ static bool dial_coordinator(
             *status_out = read_list(m, &attempt);
             over = true;
         } else if (attempt.fatal) {
-            *status_out =
-                fail_rendezvous(
-                    m, "it does not know the token of this worker, or all its "
-                       "workers have come already");
+            *status_out = fail_rendezvous(
+                m, "it does not know the token of this worker, or all its "
+                   "workers have come already");
             over = true;
         } else if (attempt.reason != NULL) {
             *reason_out = attempt.reason;

@@ -80,7 +80,7 @@ typedef struct laci_tcp_peer {
     laci_tcp_message *last;
     size_t early;       // how many those are
     uint64_t early_len; // and their bytes
-    bool spoke; // a message has arrived
+    bool spoke;         // a message has arrived
     bool left;
     bool aborted;
     bool lost; // its connection ended, and it had not left
