@@ -113,8 +113,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         {.peer = PEER, .tag = 1}};
     laci_tcp_session *const s = services.zalloc(sizeof(*s));
     fuzz_require(
-        s != NULL && socketpair(
-                         AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, sockets) == 0,
+        s != NULL &&
+            socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, sockets) == 0,
         "no session");
     s->services = &services;
     s->rank = RANK;

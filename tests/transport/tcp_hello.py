@@ -103,7 +103,8 @@ def half_a_hello_is_named(make_group):
         connection = member.connect(0)
         connection.write(member.hello(connection, 0)[:48])
         expect_refused(connection)
-        group.workers[0].expect(r"worker 1 \(w1\) .*: it answers, but is not ready to join")
+        group.workers[0].expect(r"worker 1 \(w1\) .*: it answers, but is not "
+                                "ready to join")
         group.workers[0].expect_exit(tcp_group.NOT_JOINED)
 
 

@@ -61,8 +61,9 @@ static int run_block(job *j)
             struct rusage used;
             (void)getrusage(RUSAGE_SELF, &used);
             (void)fprintf(
-                stderr, "worker %u: error: %s\nfailed after %.3f seconds\n"
-                        "peak memory %ld KiB\n",
+                stderr,
+                "worker %u: error: %s\nfailed after %.3f seconds\n"
+                "peak memory %ld KiB\n",
                 lac_transport_rank(j->t), lac_error_message(),
                 lac_transport_now(j->t) - begun, used.ru_maxrss);
             return FAILED;

@@ -30,9 +30,10 @@ static void hello_has_its_bytes(void **state)
 {
     (void)state;
     static const uint8_t start[] = {
-        'L',  'A',  'C',  'H',  1,    0,    96,   0,    1, 0, 0, 0, 5, 0, 0, 0,
-        3,    0,    0,    0,    1,    0,    0,    0,    // sender, receiver
-        0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, // incarnation
+        'L',  'A',  'C',  'H',  1,    0,    96,   0,    1, 0, 0, 0, 5,
+        0,    0,    0,    3,    0,    0,    0,    1,    0, 0, 0, // sender,
+                                                                 // receiver
+        0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11,          // incarnation
     };
     const laci_tcp_hello hello = make_hello();
     uint8_t bytes[LACI_TCP_HELLO];
@@ -76,8 +77,7 @@ static void each_field_is_checked(void **state)
     assert_refused(6, 95, "its HELLO has length 95, expected 96");
     assert_refused(8, 3, "its HELLO has unknown flags 2, expected 0");
     assert_refused(
-        8, 0,
-        "its setting is encryption=no, this worker's encryption=yes");
+        8, 0, "its setting is encryption=no, this worker's encryption=yes");
     assert_refused(12, 4, "its HELLO has a world of 4, expected 5");
     assert_refused(16, 2, "its HELLO has sender 2, expected 3");
     assert_refused(23, 1, "its HELLO has receiver 16777217, expected 1");
@@ -121,8 +121,8 @@ static void a_hello_cannot_be_reflected(void **state)
 static void a_session_is_its_keys_in_order(void **state)
 {
     (void)state;
-    laci_tcp_entry entries[2] = {{.name = "a", .key = {1}},
-                                 {.name = "b", .key = {2}}};
+    laci_tcp_entry entries[2] = {
+        {.name = "a", .key = {1}}, {.name = "b", .key = {2}}};
     const laci_tcp_roster both = {entries, 2}, one = {entries, 1};
     uint8_t first[LACI_TCP_DIGEST], again[LACI_TCP_DIGEST];
     assert_true(laci_tcp_session_digest(&both, first));
@@ -201,8 +201,8 @@ static void a_request_has_its_bytes(void **state)
 {
     (void)state;
     static const uint8_t start[] = {
-        'L', 'A', 'C', 'M', 1, 0, 160, 0, 4, 0, 0, 0, 2, 0, 0, 0, 0x34, 0x12,
-        0,   0,
+        'L', 'A', 'C', 'M', 1, 0, 160,  0,    4, 0,
+        0,   0,   2,   0,   0, 0, 0x34, 0x12, 0, 0,
     };
     const laci_tcp_request request = make_request();
     laci_tcp_request again;

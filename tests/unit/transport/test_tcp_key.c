@@ -26,8 +26,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    static const char *const made[] = {
-        "key", "other", "password", "a/b/key", "a/b", "a"};
+    static const char *const made[] = {"key",     "other", "password",
+                                       "a/b/key", "a/b",   "a"};
     (void)state;
     for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++) {
         (void)remove(made[i]);
@@ -35,7 +35,8 @@ static int teardown(void **state)
     return chdir("/") != 0 || rmdir(folder) != 0;
 }
 
-static void write_file(const char *path, const void *bytes, size_t len, int mode)
+static void write_file(
+    const char *path, const void *bytes, size_t len, int mode)
 {
     (void)unlink(path);
     FILE *const file = fopen(path, "wb");

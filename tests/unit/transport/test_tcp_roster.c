@@ -76,9 +76,8 @@ static void blank_lines_and_comments_hold_no_rank(void **state)
 static void a_wrong_line_is_named(void **state)
 {
     (void)state;
-    static const char long_name[] =
-        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa h:1 "
-        KEY_0;
+    static const char long_name[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+                                    "aaaaaaaaaaaaaaaaaaaaaa h:1 " KEY_0;
     assert_refused("", "peers: no worker, expected a line for each");
     assert_refused("#\n\n", "peers: no worker, expected a line for each");
     assert_refused(
