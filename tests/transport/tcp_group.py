@@ -3,7 +3,6 @@
 program tcp_worker, and members that a test plays by itself, with keys and
 messages as docs/format.md describes them."""
 import base64
-import ctypes
 import hashlib
 import os
 import pathlib
@@ -42,12 +41,6 @@ def free_ports(count):
     for s in sockets:
         s.close()
     return found
-
-
-def library_at(path):
-    library = ctypes.CDLL(path)
-    library.lac_error_message.restype = ctypes.c_char_p
-    return library
 
 
 def certificate_of(key):
@@ -120,10 +113,9 @@ class Worker:
 class Group:
     """Workers with a peers file in `folder`, all on this machine."""
 
-    def __init__(self, folder, program, library, world):
+    def __init__(self, folder, program, world):
         self.folder = pathlib.Path(folder)
         self.program, self.world = program, world
-        self.library = library_at(library)
         self.ports = free_ports(world)
         self.keys = [self.folder / f"key{rank}" for rank in range(world)]
         self.texts = [self.make_key(path) for path in self.keys]
@@ -141,10 +133,15 @@ class Group:
             worker.kill()
 
     def make_key(self, path):
-        text = ctypes.create_string_buffer(45)
-        assert self.library.lac_key_create(
-            str(path).encode(), text) == 0, self.library.lac_error_message()
-        return text.value.decode()
+        """Returns the public key."""
+        return subprocess.run([self.program, "key", path], check=True,
+                              text=True, stdout=subprocess.PIPE).stdout.strip()
+
+    def make_token(self, name):
+        path = self.folder / name
+        subprocess.run([self.program, "token", path], check=True,
+                       stdout=subprocess.DEVNULL)
+        return path
 
     def spec(self, rank, join=60, more=""):
         return (f"tcp:peers={self.peers},key={self.keys[rank]},timeout={join}"
@@ -231,13 +228,13 @@ class Member:
 
 
 def main(module):
-    """Runs one case of a test: PROGRAM LIBRARY CASE."""
-    program, library, case = sys.argv[1:]
+    """Runs one case of a test: PROGRAM CASE."""
+    program, case = sys.argv[1:]
     random.seed(os.getpid())  # of ports: tests run beside each other
     with tempfile.TemporaryDirectory() as folder:
         getattr(module, case)(
             lambda world, name="group": Group(
-                make_folder(folder, name), program, library, world))
+                make_folder(folder, name), program, world))
 
 
 def make_folder(parent, name):

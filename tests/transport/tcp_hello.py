@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A member of the group, whose key is listed, sends a wrong HELLO: the worker
-refuses it and names the reason. Arguments: PROGRAM LIBRARY CASE."""
+refuses it and names the reason. Arguments: PROGRAM CASE."""
 import socket
 import sys
 import time

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Workers that are killed or stopped while they exchange messages: all others
-name them in time. Arguments: PROGRAM LIBRARY CASE."""
+name them in time. Arguments: PROGRAM CASE."""
 import signal
 import sys
 import time

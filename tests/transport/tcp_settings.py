@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Settings, files and environments that do not fit: each has its message and
-ends in time. Arguments: PROGRAM LIBRARY CASE."""
-import os
+ends in time. Arguments: PROGRAM CASE."""
 import socket
 import sys
 
@@ -93,12 +92,7 @@ class Torchrun:
     def __init__(self, group):
         self.group = group
         self.port = tcp_group.free_ports(1)[0]
-        self.token = self.make_token("token")
-
-    def make_token(self, name):
-        path = self.group.folder / name
-        assert self.group.library.lac_token_create(str(path).encode()) == 0
-        return path
+        self.token = group.make_token("token")
 
     def start(self, rank, world, token=None, join=60, **changed):
         environment = {"MASTER_ADDR": "127.0.0.1",
@@ -113,7 +107,7 @@ def a_wrong_token(make_group):
     with make_group(1) as group:
         job = Torchrun(group)
         first = job.start(0, 2)
-        other = job.make_token("other")
+        other = group.make_token("other")
         expect_no_join(job.start(1, 2, token=other), "tcp: worker 1 did not "
                        rf"meet worker 0 at 127.0.0.1:{job.port}: it does not "
                        "know the token of this worker")
@@ -222,16 +216,6 @@ def environments_that_cannot_be_used(make_group):
         expect_no_join(job.start(1, 2, join=1, MASTER_ADDR=NO_NAME),
                        f"tcp: worker 1 did not meet worker 0 at {NO_NAME}:"
                        rf"{job.port}: \S+")
-
-
-def the_library_links_no_openssl(make_group):
-    with make_group(1):
-        library = os.path.realpath(sys.argv[2])
-        printed = tcp_group.subprocess.run(
-            ["ldd", library], check=True, text=True,
-            stdout=tcp_group.subprocess.PIPE).stdout
-        assert "libc.so" in printed, printed
-        assert "libssl" not in printed and "libcrypto" not in printed, printed
 
 
 if __name__ == "__main__":

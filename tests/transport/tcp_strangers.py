@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Strangers at the port of a worker that waits for the others: none of them
 gets in, none gets a byte besides TLS, and the group joins all the same.
-Arguments: PROGRAM LIBRARY CASE."""
+Arguments: PROGRAM CASE."""
 import errno
 import random
 import socket
@@ -163,8 +163,7 @@ def idle_connections_while_joining(make_group):
 
 def idle_connections_at_a_rendezvous(make_group):
     with make_group(1) as group:
-        port, token = tcp_group.free_ports(1)[0], group.folder / "token"
-        assert group.library.lac_token_create(str(token).encode()) == 0
+        port, token = tcp_group.free_ports(1)[0], group.make_token("token")
         group.ports = [port]
 
         def start(rank):

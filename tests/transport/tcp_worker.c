@@ -3,6 +3,7 @@
 // tcp with hostile peers:
 //
 //     tcp_worker SPEC TIMEOUT BLOCKS LEN
+//     tcp_worker key|token FILE
 //
 // In each of BLOCKS blocks (0: until an exchange fails) it runs ROUNDS rounds,
 // in which every pair of workers exchanges LEN bytes. TIMEOUT is that of an
@@ -89,8 +90,24 @@ static int run(job *j, long blocks)
     return 0;
 }
 
+// Makes a file, and prints the public key of a key.
+static int make_file(const char *what, const char *path)
+{
+    char text[LAC_KEY_TEXT_SIZE] = "";
+    if ((what[0] == 'k' ? lac_key_create(path, text)
+                        : lac_token_create(path)) != LAC_OK) {
+        (void)fprintf(stderr, "%s\n", lac_error_message());
+        return EXIT_FAILURE;
+    }
+    (void)printf("%s\n", text);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 3) {
+        return make_file(argv[1], argv[2]);
+    }
     if (argc != 5) {
         return 2;
     }
