@@ -57,6 +57,15 @@ option(LAC_TCP "Build the tcp module, which needs OpenSSL 3" ON)
 if(LAC_TCP)
     find_package(OpenSSL 3.0 REQUIRED)
     lac_module(tcp tcp OpenSSL::SSL m)
+    # The same sources for unit tests and fuzz targets.
+    file(GLOB tcp_sources CONFIGURE_DEPENDS
+         ${PROJECT_SOURCE_DIR}/src/transport/tcp/*.c)
+    add_library(laconic_tcp_objects OBJECT EXCLUDE_FROM_ALL ${tcp_sources})
+    target_include_directories(laconic_tcp_objects PRIVATE
+        ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include
+        ${PROJECT_SOURCE_DIR}/src)
+    target_link_libraries(laconic_tcp_objects
+        PUBLIC OpenSSL::SSL Threads::Threads m)
 endif()
 
 get_property(modules GLOBAL PROPERTY LAC_MODULES)

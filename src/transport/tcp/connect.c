@@ -80,6 +80,11 @@ static void adopt(joining *j, laci_tcp_attempt *a, uint32_t peer)
         j->missing--;
     }
     p->came = true;
+    // Messages of the old one are those of a process that has ended.
+    laci_tcp_message *message;
+    while ((message = laci_tcp_next(p)) != NULL) {
+        laci_tcp_recycle(j->s, message);
+    }
     p->connection = a->connection;
     a->connection = NULL;
     if (!j->s->settings.encryption) {
@@ -204,6 +209,12 @@ static void advance_accepted(joining *j, laci_tcp_attempt *a, double now)
         } else if (check_hello(s, a, peer, j->reasons[peer])) {
             adopt(j, a, peer);
         }
+    } else if (
+        a->stage == LACI_TCP_BROKEN && a->connection != NULL &&
+        a->connection->pin.found != LAC_RANK_ANY) {
+        (void)snprintf(
+            j->reasons[a->connection->pin.found], LACI_TCP_REASON, "%s",
+            a->reason);
     }
     if (a->stage == LACI_TCP_HEARD || a->stage == LACI_TCP_BROKEN) {
         laci_tcp_attempt_end(a);

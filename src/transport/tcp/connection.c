@@ -60,7 +60,7 @@ static bool connection_refill(laci_tcp_connection *c)
 {
     struct iovec part = {c->in, LACI_TCP_BUFFER};
     c->in_start = 0;
-    c->in_end = c->input_ended ? 0 : receive(c, &part, 1);
+    c->in_end = c->input_ended || c->hold ? 0 : receive(c, &part, 1);
     return c->in_end > 0;
 }
 
@@ -240,7 +240,7 @@ static size_t read_clear(laci_tcp_connection *c, uint8_t *into, size_t n)
     if (c->in_start < c->in_end) {
         return take_buffered(c, into, n);
     }
-    if (c->input_ended) {
+    if (c->input_ended || c->hold) {
         return 0;
     }
     struct iovec parts[] = {{into, n}, {c->in, LACI_TCP_BUFFER}};
@@ -267,12 +267,6 @@ size_t laci_tcp_read(laci_tcp_connection *c, uint8_t *into, size_t n)
         ERR_clear_error();
     }
     return 0;
-}
-
-bool laci_tcp_has_input(const laci_tcp_connection *c)
-{
-    return c->in_start < c->in_end ||
-           (c->ssl != NULL && SSL_pending(c->ssl) > 0);
 }
 
 static size_t write_clear(

@@ -30,6 +30,7 @@ typedef struct laci_tcp_connection {
     uint64_t records_per_key; // AES-GCM is safe for a limited number
     bool input_ended;         // nothing more can be read
     bool output_ended;        // nothing more can be written
+    bool hold;                // read what is buffered, and receive no more
     int error;                // errno of the end, 0 if the other end closed
 } laci_tcp_connection;
 
@@ -63,10 +64,6 @@ void laci_tcp_clear(laci_tcp_connection *c);
 // laci_tcp_read reads up to n bytes that have arrived; 0: none now, or the
 // input has ended.
 size_t laci_tcp_read(laci_tcp_connection *c, uint8_t *into, size_t n);
-
-// laci_tcp_has_input returns whether bytes have been received but not read. The
-// socket does not report those.
-bool laci_tcp_has_input(const laci_tcp_connection *c);
 
 // laci_tcp_write writes up to n bytes of head and then of data, and returns how
 // many the connection took. 0: call it again when the socket is writable.

@@ -97,14 +97,9 @@ static void tcp_set_cause(
     laci_tcp_session *s, uint32_t rank, uint32_t suspect, const uint8_t *text,
     uint64_t len)
 {
-    const uint64_t most = LACI_TCP_WHY - 1;
-    len = len < most ? len : most;
     // The text goes to a terminal: control characters of a peer do not.
-    for (uint64_t i = 0; i < len; i++) {
-        const bool control = text[i] < ' ' || text[i] == 0x7f;
-        s->cause[i] = control ? '?' : (char)text[i];
-    }
-    s->cause[len] = '\0';
+    laci_tcp_printable(
+        (const char *)text, (size_t)len, s->cause, sizeof(s->cause));
     s->cause_known = true;
     s->cause_rank = rank;
     s->cause_suspect = suspect;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/crypto.h>
+#include <openssl/err.h>
 #include <openssl/kdf.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
@@ -193,6 +194,16 @@ lac_status laci_tcp_key_create(
     return status;
 }
 
+// OpenSSL would ask at the terminal for the password of an encrypted key.
+static int no_password(char *out, int cap, int writing, void *unused)
+{
+    (void)out;
+    (void)cap;
+    (void)writing;
+    (void)unused;
+    return -1;
+}
+
 lac_status laci_tcp_key_load(
     const laci_services *services, const char *path, EVP_PKEY **out)
 {
@@ -209,9 +220,11 @@ lac_status laci_tcp_key_load(
     LAC_TRY(status);
     BIO *const memory = BIO_new_mem_buf(bytes, (int)len);
     EVP_PKEY *const key =
-        memory == NULL ? NULL
-                       : PEM_read_bio_PrivateKey(memory, NULL, NULL, NULL);
+        memory == NULL
+            ? NULL
+            : PEM_read_bio_PrivateKey(memory, NULL, no_password, NULL);
     BIO_free(memory);
+    ERR_clear_error();
     OPENSSL_cleanse(bytes, sizeof(bytes));
     if (key == NULL || !laci_tcp_key_public(key, public)) {
         EVP_PKEY_free(key);

@@ -9,9 +9,11 @@
 
 // A peer that sends without end must not keep this worker from its other
 // connections: after so many bytes they have their turn.
-enum { PULL_BYTES = 1 << 20, FLOOD_MESSAGES = 1 << 20 };
+enum { PULL_BYTES = 1 << 20 };
 
-#define FLOOD_BYTES ((uint64_t)16 << 30)
+// Messages that no receive has asked for: a few may be long, many are short.
+enum { FEW_MESSAGES = 64, MOST_MESSAGES = 1 << 20 };
+#define MOST_BYTES ((uint64_t)4 << 30)
 
 static void head_write(const laci_tcp_head *head, uint8_t out[LACI_TCP_HEAD])
 {
@@ -57,7 +59,8 @@ bool laci_tcp_head_read(
 static laci_tcp_message **find_free(laci_tcp_session *s, uint64_t len)
 {
     laci_tcp_message **best = &s->free;
-    for (laci_tcp_message **m = &s->free; *m != NULL; m = &(*m)->next) {
+    for (laci_tcp_message **m = &s->free; *m != NULL && (*best)->cap != len;
+         m = &(*m)->next) {
         const bool fits = (*m)->cap >= len, best_fits = (*best)->cap >= len;
         if (fits ? !best_fits || (*m)->cap < (*best)->cap
                  : !best_fits && (*m)->cap > (*best)->cap) {
@@ -257,7 +260,8 @@ static void begin_message(laci_tcp_session *s, laci_tcp_peer *p)
 // their memory.
 static void check_flood(laci_tcp_session *s, const laci_tcp_peer *p)
 {
-    if (p->queued > FLOOD_MESSAGES || p->queued_bytes > FLOOD_BYTES) {
+    if (p->queued > MOST_MESSAGES ||
+        (p->queued > FEW_MESSAGES && p->queued_bytes > MOST_BYTES)) {
         laci_tcp_problem(
             s, LAC_ERR_PEER,
             "worker %u sent %llu messages with %llu bytes that worker %u does "
@@ -321,11 +325,13 @@ void laci_tcp_pull(laci_tcp_session *s, laci_tcp_peer *p)
         // What follows a message that cannot be taken has no meaning.
         p->unusable = s->problem != before;
         total += got;
-        if (got == 0 ||
-            (total >= PULL_BYTES && !laci_tcp_has_input(p->connection))) {
+        // epoll does not report what is buffered: that is read in any case.
+        p->connection->hold = total >= PULL_BYTES;
+        if (got == 0) {
             break;
         }
     }
+    p->connection->hold = false;
     s->moved += total > 0;
     if (p->connection->input_ended || (p->unusable && total == 0)) {
         laci_tcp_on_end(s, p);
@@ -432,7 +438,12 @@ void laci_tcp_drop(laci_tcp_session *s, laci_tcp_peer *p)
 {
     laci_tcp_connection_close(p->connection); // epoll drops a closed socket
     p->connection = NULL;
-    p->watched = false;
+    p->watched = p->unusable = false;
+    p->head_got = 0;
+    if (p->arriving != NULL && !p->arriving->claimed) {
+        laci_tcp_recycle(s, p->arriving);
+    }
+    p->arriving = NULL;
     while (p->first_out != NULL) {
         outgoing_done(s, p);
     }

@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include "transport/tcp/rendezvous.h"
 
+#include <errno.h>
 #include <netdb.h>
 #include <openssl/crypto.h>
 #include <poll.h>
@@ -50,7 +51,7 @@ static lac_status read_number(
             LAC_ERR_INVALID,
             "tcp: with a token, %s in the environment is %.40s, expected a "
             "number up to %lu, as torchrun sets it",
-            name, text == NULL ? "missing" : text, most);
+            name, text == NULL || text[0] == '\0' ? "missing" : text, most);
     }
     *out = (uint32_t)value;
     return LAC_OK;
@@ -147,7 +148,8 @@ typedef struct coordinator {
 static void write_refusal(laci_tcp_connection *c, const char *text)
 {
     uint8_t bytes[LACI_TCP_REPLY];
-    const laci_tcp_reply reply = {.text_len = (uint32_t)strlen(text)};
+    const laci_tcp_reply reply = {
+        .text_len = (uint32_t)strnlen(text, LACI_TCP_REASON - 1)};
     laci_tcp_reply_write(&reply, bytes);
     (void)laci_tcp_write(
         c, bytes, sizeof(bytes), (const uint8_t *)text, reply.text_len);
@@ -423,7 +425,7 @@ static lac_status read_list(rendezvous *m, laci_tcp_attempt *a)
 {
     laci_tcp_session *const s = m->s;
     laci_tcp_reply reply;
-    char text[LACI_TCP_REASON] = "";
+    char text[LACI_TCP_REASON] = "", shown[LACI_TCP_REASON];
     uint8_t bytes[LACI_TCP_REPLY_ENTRY];
     if (!laci_tcp_reply_read(a->first, &reply) ||
         (reply.count != 0 && reply.count != s->world)) {
@@ -431,7 +433,8 @@ static lac_status read_list(rendezvous *m, laci_tcp_attempt *a)
     }
     if (reply.count == 0) {
         (void)read_fully(m, a->connection, (uint8_t *)text, reply.text_len);
-        return fail_rendezvous(m, text);
+        laci_tcp_printable(text, strlen(text), shown, sizeof(shown));
+        return fail_rendezvous(m, shown);
     }
     for (uint32_t rank = 0; rank < s->world; rank++) {
         laci_tcp_entry *const entry = &s->roster.entries[rank];
@@ -471,8 +474,12 @@ static void await_reply(rendezvous *m, laci_tcp_attempt *a)
             a->started = m->deadline;
             continue;
         }
-        if (seconds_left(m) <= 0 && a->stage != LACI_TCP_HEARD) {
-            a->reason = "not all workers have come";
+        if (seconds_left(m) <= 0 && a->stage != LACI_TCP_HEARD &&
+            a->stage != LACI_TCP_BROKEN) {
+            // Too late for this attempt: the one before has the reason.
+            a->reason = a->stage == LACI_TCP_LISTENING
+                            ? "not all workers have come"
+                            : NULL;
             a->stage = LACI_TCP_BROKEN;
             return;
         }
@@ -493,6 +500,7 @@ static bool dial_coordinator(
     for (laci_tcp_targets *t = targets; !over && t != NULL; t = t->ai_next) {
         const int socket = laci_tcp_dial(t);
         if (socket < 0) {
+            *reason_out = strerror(errno);
             continue;
         }
         laci_tcp_attempt attempt;
@@ -502,10 +510,11 @@ static bool dial_coordinator(
             *status_out = read_list(m, &attempt);
             over = true;
         } else if (attempt.fatal) {
-            *status_out =
-                fail_rendezvous(m, "it does not know the token of this worker");
+            *status_out = fail_rendezvous(
+                m, "it does not know the token of this worker, or all its "
+                   "workers have come already");
             over = true;
-        } else {
+        } else if (attempt.reason != NULL) {
             *reason_out = attempt.reason;
         }
         laci_tcp_attempt_end(&attempt);

@@ -71,9 +71,7 @@ static size_t tcp_next_word(line *l, const char **word_out)
     return len;
 }
 
-// Words of a file may hold any bytes: a message shows those of plain text.
-static void roster_printable(
-    const char *text, size_t len, char *out, size_t cap)
+void laci_tcp_printable(const char *text, size_t len, char *out, size_t cap)
 {
     size_t i = 0;
     for (; i < len && i + 1 < cap; i++) {
@@ -87,7 +85,7 @@ static lac_status fail_line(
     const char *word, size_t len, const char *expected)
 {
     char shown[LACI_TCP_NAME];
-    roster_printable(word, len, shown, sizeof(shown));
+    laci_tcp_printable(word, len, shown, sizeof(shown));
     return services->fail(
         LAC_ERR_INVALID, "%s:%u: the %s is '%s', expected %s", l->path,
         l->number, what, shown, expected);
@@ -102,7 +100,7 @@ static lac_status read_name(
         return fail_line(
             services, l, "name", word, len, "one of at most 63 bytes");
     }
-    roster_printable(word, len, entry->name, sizeof(entry->name));
+    laci_tcp_printable(word, len, entry->name, sizeof(entry->name));
     return LAC_OK;
 }
 
@@ -262,7 +260,7 @@ static lac_status copy_entry(
     if (peer->name == NULL) {
         (void)snprintf(out->name, sizeof(out->name), "%u", rank);
     } else {
-        roster_printable(
+        laci_tcp_printable(
             peer->name, strlen(peer->name), out->name, sizeof(out->name));
     }
     if (!laci_tcp_address_parse(

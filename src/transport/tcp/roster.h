@@ -23,6 +23,10 @@ typedef struct laci_tcp_roster {
     uint32_t count;
 } laci_tcp_roster;
 
+// laci_tcp_printable copies text from a file or a peer, which may hold any
+// bytes, for a message: what is not plain text becomes '?'. It is cut to fit.
+void laci_tcp_printable(const char *text, size_t len, char *out, size_t cap);
+
 // laci_tcp_roster_allocate makes room for `count` workers;
 // laci_tcp_roster_release releases it.
 lac_status laci_tcp_roster_allocate(
