@@ -7,7 +7,8 @@ set -eu
 
 build="gcc libc6-dev cmake ninja-build pkg-config libxxhash-dev libcjson-dev
        liblapack-dev zlib1g-dev libdnnl-dev libssl-dev"
-test="libcmocka-dev g++ python3 openssh-server openssh-client iproute2
+test="libcmocka-dev g++ python3 openssh-server openssh-client openssl
+      iproute2
       libopenmpi-dev openmpi-bin libmpich-dev mpich gfortran"
 train="dataset-fashion-mnist"
 check="clang clang-format clang-tidy libclang-rt-dev"

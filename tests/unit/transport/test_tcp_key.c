@@ -74,8 +74,7 @@ static void other_texts_are_no_keys(void **state)
         "AAAAAAAAAAAAAAAAAAAAA=AAAAAAAAAAAAAAAAAAAAA=",  // padding inside
         " AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",  // a space
         "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n", // a line
-        "AAAAAAAAAAAAAAAAAAAA\xff\xff\xff\xff"
-        "AAAAAAAAAAAAAAAAAAA=",
+        "AAAAAAAAAAAAAAAAAAA-\xff\xff\xff\xff-AAAAAAAAAAAAAAAAAA=",
     };
     uint8_t key[LACI_TCP_KEY];
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
