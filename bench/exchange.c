@@ -287,7 +287,7 @@ static double relative_error(const bench *b, size_t first, size_t n)
 {
     double square = 0, distance = 0;
     for (size_t i = first; i < first + n; i++) {
-        const double exact = b->mean[i];
+        const double exact = (double)b->mean[i];
         const double difference = (double)b->values[i] - exact;
         square += exact * exact;
         distance += difference * difference;
