@@ -23,26 +23,90 @@ static size_t allreduce_sum_bound(
     return laci_tensor_values(w, tensor);
 }
 
+// A place in the values of all items, one item after the other.
+typedef struct cursor {
+    size_t item;
+    size_t start; // of this item
+} cursor;
+
+// The items of a round as a stream.
+typedef struct stream_state {
+    const laci_round *round;
+    cursor loads;
+    cursor stores;
+} stream_state;
+
+// Moves the cursor to the item of value `at`. `*n` values follow there, at most
+// as many as before.
+static const laci_item *seek(
+    const laci_round *round, cursor *c, size_t at, size_t *n)
+{
+    while (at < c->start) {
+        c->item--;
+        c->start -= round->items[c->item].n;
+    }
+    while (at - c->start >= round->items[c->item].n) {
+        c->start += round->items[c->item].n;
+        c->item++;
+    }
+    const laci_item *const item = &round->items[c->item];
+    const size_t left = c->start + item->n - at;
+    *n = *n < left ? *n : left;
+    return item;
+}
+
+static void load_items(void *context, size_t at, size_t n, float *x_out)
+{
+    stream_state *const s = context;
+    while (n > 0) {
+        size_t now = n;
+        const laci_item *const item = seek(s->round, &s->loads, at, &now);
+        memcpy(x_out, item->in + (at - s->loads.start), now * sizeof(float));
+        x_out += now;
+        at += now;
+        n -= now;
+    }
+}
+
+static void store_items(void *context, size_t at, size_t n, const float *sums)
+{
+    stream_state *const s = context;
+    const laci_worker *const w = s->round->worker;
+    while (n > 0) {
+        size_t now = n;
+        const laci_item *const item = seek(s->round, &s->stores, at, &now);
+        w->kernels->gossip->scale(
+            (float)(1.0 / w->world), sums, item->out + (at - s->stores.start),
+            now);
+        sums += now;
+        at += now;
+        n -= now;
+    }
+}
+
+static size_t count_values(const laci_round *round)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < round->count; i++) {
+        n += round->items[i].n;
+    }
+    return n;
+}
+
+// A sum that is streamed has no copy of the values. The others are summed in
+// round->sums.
 static lac_status allreduce_reduce(void *state, laci_round *round)
 {
     (void)state;
-    size_t n = 0;
-    for (size_t i = 0; i < round->count; i++) {
-        const laci_item *const item = &round->items[i];
-        if (item->n > 0) {
-            memcpy(round->sums + n, item->in, item->n * sizeof(float));
-        }
-        n += item->n;
+    const size_t n = count_values(round);
+    stream_state s = {.round = round};
+    if (laci_group_streams(round->group, n)) {
+        const laci_stream stream = {&s, load_items, store_items};
+        return laci_nonfinite_stream(round, &stream, n);
     }
+    load_items(&s, 0, n, round->sums);
     LAC_TRY(laci_nonfinite_sum(round, round->sums, n));
-    const laci_worker *const w = round->worker;
-    const float *next = round->sums;
-    for (size_t i = 0; i < round->count; i++) {
-        const laci_item *const item = &round->items[i];
-        w->kernels->gossip->scale(
-            (float)(1.0 / w->world), next, item->out, item->n);
-        next += item->n;
-    }
+    store_items(&s, 0, n, round->sums);
     return LAC_OK;
 }
 

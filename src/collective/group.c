@@ -73,9 +73,10 @@ static size_t stack_depth(uint32_t world)
     return depth;
 }
 
+// The stack, and one block of this worker's values.
 static size_t stack_size(uint32_t world)
 {
-    return stack_depth(world) * LACI_SUM_BLOCK_FLOATS * sizeof(float);
+    return (stack_depth(world) + 1) * LACI_SUM_BLOCK_FLOATS * sizeof(float);
 }
 
 // A whole piece in one message, or its shares in as many as there can be: with
@@ -153,6 +154,7 @@ static void lay_out(laci_group *g, const plan *p)
     g->receives = (void *)(block + p->receives_at);
     g->steps = (void *)(block + p->steps_at);
     g->partial = (void *)(block + p->partial_at);
+    g->own = g->partial + stack_depth(g->world) * LACI_SUM_BLOCK_FLOATS;
     g->inbox = needs_inbox(g->world) ? block + p->inbox_at : NULL;
     g->floats = (void *)(block + p->floats_at);
     for (int i = 0; i < LACI_SET_COUNT; i++) {

@@ -146,7 +146,28 @@ LACI_CHECKED lac_status laci_group_sum(
     laci_group *g, uint64_t round, uint32_t phase, float *x, size_t n,
     size_t notes);
 
-// laci_group_sum_f64 is the same for a few doubles, which do not count as
+// The values of a sum where their owner has them. load writes values
+// [at, at + n) to x_out, store takes their sums; both are called once for each
+// value, in blocks of any order, and store after load.
+typedef struct laci_stream {
+    void *context;
+    void (*load)(void *context, size_t at, size_t n, float *x_out);
+    void (*store)(void *context, size_t at, size_t n, const float *sums);
+} laci_stream;
+
+// laci_group_streams returns whether a sum of n floats can be streamed: whether
+// the transport asks for pieces of sums, and it has several.
+bool laci_group_streams(const laci_group *g, size_t n);
+
+// laci_group_sum_stream is laci_group_sum of the n floats of a stream and of
+// one note, with the same bits, and without memory for a copy of them. If the
+// sum of the notes is not zero, nothing is stored. Fails like an exchange; some
+// sums may then be stored.
+LACI_CHECKED lac_status laci_group_sum_stream(
+    laci_group *g, uint64_t round, uint32_t phase, const laci_stream *stream,
+    size_t n, float *note);
+
+// laci_group_sum_f64 is laci_group_sum for a few doubles, which do not count as
 // traffic.
 LACI_CHECKED lac_status laci_group_sum_f64(
     laci_group *g, uint64_t round, uint32_t phase, double *x, size_t n);

@@ -2,6 +2,7 @@
 #include "collective/number.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -18,15 +19,24 @@ static void get_f32(const uint8_t *in, void *x, size_t n)
     laci_get_floats(in, x, n);
 }
 
+// Whether bytes of a message can be used as floats where they are.
+static bool readable(const uint8_t *bytes)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return (uintptr_t)bytes % sizeof(float) == 0;
+#else
+    (void)bytes;
+    return false;
+#endif
+}
+
 static void add_f32(
     const laci_kernels *kernels, const uint8_t *in, void *y, size_t n)
 {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    if ((uintptr_t)in % sizeof(float) == 0) {
+    if (readable(in)) {
         kernels->vector->add((const void *)in, y, n);
         return;
     }
-#endif
     float *const sums = y;
     for (size_t i = 0; i < n; i++) {
         sums[i] += laci_get_f32(in + sizeof(float) * i);
@@ -92,3 +102,24 @@ static void unify_nan_f64(void *x, size_t n)
 const laci_number laci_number_f64 = {
     sizeof(double), put_f64, get_f64, add_f64, unify_nan_f64,
 };
+
+float *laci_floats_begin(uint8_t *out, float *room)
+{
+    return readable(out) ? (void *)out : room;
+}
+
+void laci_floats_end(uint8_t *out, const float *x, size_t n)
+{
+    if ((const void *)x != out) {
+        laci_put_floats(out, x, n);
+    }
+}
+
+const float *laci_floats_view(const uint8_t *in, float *room, size_t n)
+{
+    if (readable(in)) {
+        return (const void *)in;
+    }
+    laci_get_floats(in, room, n);
+    return room;
+}

@@ -5,6 +5,12 @@
 // Additions have the order of recursive doubling, so that a sum does not depend
 // on the values that are summed with it.
 //
+// The values come from a stream and their sums go to it. Nothing is kept but
+// messages: parts of others are loaded into the message that carries them, the
+// own part is loaded when it is added, and the sums are stored from the
+// messages of the gather, the own one included. Each value of the caller is
+// thus read once and written once, and the rest stays in the cache.
+//
 // One piece after the other waits for the network twice a piece. Over a
 // transport that queues its messages, pieces are sent ahead instead. Exchange t
 //
@@ -14,9 +20,10 @@
 // so all that it waits for was sent one exchange earlier, and the messages of
 // one exchange are on their way while the next one is prepared. Two sets of
 // scratch are enough: when exchange t returns, the bytes of t - 1 are free, and
-// the messages of t + 1 take their place. A last exchange without messages
-// returns those of the one before it: a transport that lends the sender's bytes
-// would otherwise wait for the next round.
+// the messages of t + 1 take their place, once the sums of piece t - 3 among
+// them are stored. A last exchange without messages returns those of the one
+// before it: a transport that lends the sender's bytes would otherwise wait for
+// the next round.
 //
 // The step of a message is twice its piece, and one more in a gather.
 #include "collective/shares.h"
@@ -29,6 +36,40 @@
 #include "collective/number.h"
 #include "collective/wire.h"
 #include "kernels/vector.h"
+
+// Some values of a stream, and the note that follows them, if there is one.
+typedef struct piece {
+    const laci_stream *stream;
+    size_t at;   // of its first value in the stream
+    size_t n;    // with the note
+    float *note; // or NULL
+} piece;
+
+// Of n floats of a piece from `at` on, the number that are values: all, or all
+// but the last one.
+static size_t count_values(const piece *p, size_t at, size_t n)
+{
+    return n - (p->note != NULL && at + n == p->n);
+}
+
+static void load_part(const piece *p, size_t at, size_t n, float *x)
+{
+    const size_t values = count_values(p, at, n);
+    if (values > 0) {
+        p->stream->load(p->stream->context, p->at + at, values, x);
+    }
+    if (values < n) {
+        x[values] = *p->note;
+    }
+}
+
+static void store_part(const piece *p, size_t at, size_t n, const float *sums)
+{
+    const size_t values = count_values(p, at, n);
+    if (values > 0) {
+        p->stream->store(p->stream->context, p->at + at, values, sums);
+    }
+}
 
 // Where the share of worker k begins.
 static size_t share_start(const laci_group *g, uint32_t k, size_t n)
@@ -56,16 +97,34 @@ static void receive_from_all(laci_group *g)
     }
 }
 
+static size_t block_count(size_t left)
+{
+    return left < LACI_SUM_BLOCK_FLOATS ? left : LACI_SUM_BLOCK_FLOATS;
+}
+
+// Writes n floats of a piece, from `at` on, to the body of a message.
+static void load_body(
+    const laci_group *g, const piece *p, size_t at, size_t n, uint8_t *body)
+{
+    for (size_t done = 0; done < n;) {
+        const size_t now = block_count(n - done);
+        uint8_t *const out = body + done * sizeof(float);
+        float *const x = laci_floats_begin(out, g->partial);
+        load_part(p, at + done, now, x);
+        laci_floats_end(out, x, now);
+        done += now;
+    }
+}
+
 // Scatter: writes the messages one after the other, from `message` on.
-static void send_shares(
-    laci_group *g, uint8_t *message, const float *x, size_t n)
+static void send_shares(laci_group *g, uint8_t *message, const piece *p)
 {
     for (uint32_t distance = 1; distance < g->world; distance++) {
         const uint32_t to = (g->rank + distance) % g->world;
-        const size_t count = share_count(g, to, n);
-        const size_t len = count * sizeof(*x);
-        laci_put_floats(
-            message + LACI_FRAME_SIZE, x + share_start(g, to, n), count);
+        const size_t count = share_count(g, to, p->n);
+        const size_t len = count * sizeof(float);
+        load_body(
+            g, p, share_start(g, to, p->n), count, message + LACI_FRAME_SIZE);
         laci_wire_frame(g, message, len, to);
         laci_wire_send(g, to, message, len);
         message += laci_aligned(LACI_FRAME_SIZE + len);
@@ -74,10 +133,16 @@ static void send_shares(
 
 // A block of the own share.
 typedef struct block {
-    const float *own; // this worker's part
-    size_t at;        // where it begins in the share
+    const piece *piece;
+    size_t at; // where it begins in the share
     size_t n;
 } block;
+
+static void load_own(const laci_group *g, const block *b, float *x)
+{
+    const size_t start = share_start(g, g->rank, b->piece->n);
+    load_part(b->piece, start + b->at, b->n, x);
+}
 
 // Copies worker k's part of the block to `y`, or adds it.
 static void take_part(
@@ -85,9 +150,10 @@ static void take_part(
 {
     const uint8_t *body;
     if (k == g->rank && add) {
-        g->kernels->vector->add(b->own, y, b->n);
+        load_own(g, b, g->own);
+        g->kernels->vector->add(g->own, y, b->n);
     } else if (k == g->rank) {
-        memcpy(y, b->own, b->n * sizeof(*y));
+        load_own(g, b, y);
     } else {
         (void)laci_wire_body(g, receive_of(g, k), &body);
         body += b->at * sizeof(*y);
@@ -126,36 +192,31 @@ static void add_parts(const laci_group *g, const block *b)
     }
 }
 
-// Copies sums to their place. All NaN become the same one, see number.h.
-static void place_sums(const float *sums, float *x, size_t n)
+// Copies sums to a message. All NaN become the same one, see number.h.
+static void place_sums(float *sums, uint8_t *out, size_t n)
 {
+    float *const x = laci_floats_begin(out, sums);
     for (size_t i = 0; i < n; i++) {
         x[i] = isnan(sums[i]) ? NAN : sums[i];
     }
+    laci_floats_end(out, x, n);
 }
 
 // Adds what a scatter brought, the first receives of the last run, to the own
-// share of x[0..n). The sum goes there and to the body of the next gather,
-// which begins the scratch of the current set.
-static lac_status add_shares(laci_group *g, float *x, size_t n)
+// share of the piece. The sum goes to the body of the next gather, which begins
+// the scratch of the current set.
+static lac_status add_shares(laci_group *g, const piece *p)
 {
-    const size_t count = share_count(g, g->rank, n);
-    float *const own = x + share_start(g, g->rank, n);
+    const size_t count = share_count(g, g->rank, p->n);
     for (uint32_t i = 0; i + 1 < g->world; i++) {
         const uint8_t *body;
-        LAC_TRY(laci_wire_expect(g, i, count * sizeof(*x), &body));
+        LAC_TRY(laci_wire_expect(g, i, count * sizeof(float), &body));
     }
     uint8_t *const sums = g->sets[g->current].scratch + LACI_FRAME_SIZE;
     for (size_t at = 0; at < count; at += LACI_SUM_BLOCK_FLOATS) {
-        const size_t left = count - at;
-        const block b = {
-            .own = own + at,
-            .at = at,
-            .n = left < LACI_SUM_BLOCK_FLOATS ? left : LACI_SUM_BLOCK_FLOATS,
-        };
+        const block b = {p, at, block_count(count - at)};
         add_parts(g, &b);
-        place_sums(g->partial, own + at, b.n);
-        laci_put_floats(sums + at * sizeof(*x), own + at, b.n);
+        place_sums(g->partial, sums + at * sizeof(float), b.n);
     }
     return LAC_OK;
 }
@@ -171,56 +232,124 @@ static void send_sum(laci_group *g, size_t n)
     }
 }
 
-// Copies what a gather brought, from receive number `first` on, to its place.
-static lac_status take_sums(laci_group *g, uint32_t first, float *x, size_t n)
+// The messages of a gather: that of worker k is receive number
+// `first + receive_of(k)` of the last run, or this worker's own.
+typedef struct gathered {
+    uint32_t first;
+    const uint8_t *own;
+} gathered;
+
+static const uint8_t *sums_of(
+    const laci_group *g, const gathered *from, uint32_t k)
+{
+    const uint8_t *body = from->own + LACI_FRAME_SIZE;
+    if (k != g->rank) {
+        (void)laci_wire_body(g, from->first + receive_of(g, k), &body);
+    }
+    return body;
+}
+
+static lac_status check_sums(
+    laci_group *g, const gathered *from, const piece *p)
 {
     for (uint32_t k = 0; k < g->world; k++) {
-        const size_t count = share_count(g, k, n);
         const uint8_t *body;
-        if (k == g->rank) {
-            continue;
+        if (k != g->rank) {
+            LAC_TRY(laci_wire_expect(
+                g, from->first + receive_of(g, k),
+                share_count(g, k, p->n) * sizeof(float), &body));
         }
-        LAC_TRY(laci_wire_expect(
-            g, first + receive_of(g, k), count * sizeof(*x), &body));
-        laci_get_floats(body, x + share_start(g, k, n), count);
     }
     return LAC_OK;
 }
 
+// The note is the last float of the last share.
+static void take_note(const laci_group *g, const gathered *from, const piece *p)
+{
+    const uint32_t last = g->world - 1;
+    const uint8_t *const end =
+        sums_of(g, from, last) + share_count(g, last, p->n) * sizeof(float);
+    *p->note = laci_get_f32(end - sizeof(float));
+}
+
+static void store_sums(
+    const laci_group *g, const gathered *from, const piece *p)
+{
+    for (uint32_t k = 0; k < g->world; k++) {
+        const uint8_t *const body = sums_of(g, from, k);
+        const size_t start = share_start(g, k, p->n);
+        const size_t count = share_count(g, k, p->n);
+        for (size_t at = 0; at < count; at += LACI_SUM_BLOCK_FLOATS) {
+            const size_t now = block_count(count - at);
+            store_part(
+                p, start + at, now,
+                laci_floats_view(
+                    body + at * sizeof(float), g->partial, now));
+        }
+    }
+}
+
+// A vector as a stream.
+
+static void vector_load(void *context, size_t at, size_t n, float *x_out)
+{
+    memcpy(x_out, (const float *)context + at, n * sizeof(*x_out));
+}
+
+static void vector_store(void *context, size_t at, size_t n, const float *sums)
+{
+    memcpy((float *)context + at, sums, n * sizeof(*sums));
+}
+
+static laci_stream stream_of(float *x)
+{
+    return (laci_stream){x, vector_load, vector_store};
+}
+
 lac_status laci_sum_shares(laci_group *g, float *x, size_t n)
 {
-    send_shares(g, g->sets[g->current].scratch, x, n);
+    const laci_stream stream = stream_of(x);
+    const piece p = {.stream = &stream, .n = n};
+    send_shares(g, g->sets[g->current].scratch, &p);
     receive_from_all(g);
     LAC_TRY(laci_wire_run(g));
-    LAC_TRY(add_shares(g, x, n));
+    LAC_TRY(add_shares(g, &p));
+    const gathered from = {.own = g->sets[g->current].scratch};
     send_sum(g, n);
     receive_from_all(g);
     LAC_TRY(laci_wire_run(g));
-    return take_sums(g, 0, x, n);
+    LAC_TRY(check_sums(g, &from, &p));
+    store_sums(g, &from, &p);
+    return LAC_OK;
 }
 
 // A sum and its pieces.
 typedef struct pieces {
-    float *x;
+    const laci_stream *stream;
     size_t n;
     size_t most; // values of a piece, except the last
     size_t count;
+    float *note; // or NULL
+    bool silent; // the note forbids to store
 } pieces;
 
-static float *piece_at(const pieces *p, size_t k)
-{
-    return p->x + k * p->most;
-}
-
-static size_t piece_count(const pieces *p, size_t k)
+// The note follows the values of the first piece: its sum is known before any
+// is stored, and the values of all pieces stay aligned.
+static piece piece_of(const pieces *p, size_t k)
 {
     const size_t left = p->n - k * p->most;
-    return left < p->most ? left : p->most;
+    float *const note = k == 0 ? p->note : NULL;
+    return (piece){
+        .stream = p->stream,
+        .at = k * p->most,
+        .n = (left < p->most ? left : p->most) + (note != NULL),
+        .note = note,
+    };
 }
 
-static void set_step(laci_group *g, size_t piece, bool gather)
+static void set_step(laci_group *g, size_t k, bool gather)
 {
-    g->frame.step = (uint16_t)(2 * piece + gather);
+    g->frame.step = (uint16_t)(2 * k + gather);
 }
 
 // Lists the messages of exchange t. A piece before the first is a large number,
@@ -232,12 +361,13 @@ static void list_ahead(laci_group *g, const pieces *p, size_t t)
         const size_t sum = (p->most / g->world + 1) * sizeof(float);
         uint8_t *const message =
             g->sets[g->current].scratch + laci_aligned(LACI_FRAME_SIZE + sum);
+        const piece scattered = piece_of(p, t);
         set_step(g, t, false);
-        send_shares(g, message, piece_at(p, t), piece_count(p, t));
+        send_shares(g, message, &scattered);
     }
     if (t - 2 < p->count) {
         set_step(g, t - 2, true);
-        send_sum(g, piece_count(p, t - 2));
+        send_sum(g, piece_of(p, t - 2).n);
     }
     if (t - 1 < p->count) {
         set_step(g, t - 1, false);
@@ -249,22 +379,45 @@ static void list_ahead(laci_group *g, const pieces *p, size_t t)
     }
 }
 
-lac_status laci_sum_ahead(laci_group *g, float *x, size_t n)
+// Stores what the gather of piece k brought. The message of this worker is
+// where the next ones will be written.
+static lac_status end_piece(laci_group *g, pieces *p, size_t k, uint32_t first)
 {
-    const size_t most = g->piece / sizeof(*x);
-    const pieces p = {x, n, most, (n - 1) / most + 1};
+    const gathered from = {first, g->sets[g->current].scratch};
+    const piece ended = piece_of(p, k);
+    LAC_TRY(check_sums(g, &from, &ended));
+    if (ended.note != NULL) {
+        take_note(g, &from, &ended);
+        p->silent = *ended.note != 0;
+    }
+    if (!p->silent) {
+        store_sums(g, &from, &ended);
+    }
+    return LAC_OK;
+}
+
+lac_status laci_sum_stream(
+    laci_group *g, const laci_stream *stream, size_t n, float *note)
+{
+    const size_t most = g->piece / sizeof(float);
+    pieces p = {stream, n, most, (n - 1) / most + 1, note, false};
     for (size_t t = 0; t < p.count + 4; t++) {
         list_ahead(g, &p, t);
         LAC_TRY(laci_wire_run(g));
         const bool scattered = t - 1 < p.count;
-        if (scattered) {
-            LAC_TRY(add_shares(g, piece_at(&p, t - 1), piece_count(&p, t - 1)));
-        }
         if (t - 3 < p.count) {
-            LAC_TRY(take_sums(
-                g, scattered ? g->world - 1 : 0, piece_at(&p, t - 3),
-                piece_count(&p, t - 3)));
+            LAC_TRY(end_piece(g, &p, t - 3, scattered ? g->world - 1 : 0));
+        }
+        if (scattered) {
+            const piece now = piece_of(&p, t - 1);
+            LAC_TRY(add_shares(g, &now));
         }
     }
     return LAC_OK;
+}
+
+lac_status laci_sum_ahead(laci_group *g, float *x, size_t n)
+{
+    const laci_stream stream = stream_of(x);
+    return laci_sum_stream(g, &stream, n, NULL);
 }

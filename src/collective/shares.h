@@ -10,10 +10,14 @@
 
 // laci_sum_shares sums one piece of a sum, at most g->piece bytes, in two
 // exchanges. laci_sum_ahead sums all pieces of a sum, n > 0, and sends each
-// before the last one has arrived. A share of a whole piece must have at least
-// LACI_SUM_SHARE bytes. Both fail like an exchange; x is then lost.
+// before the last one has arrived. laci_sum_stream does the same with values
+// from a stream: see laci_group_sum_stream; `note` may be NULL. A share of a
+// whole piece must have at least LACI_SUM_SHARE bytes. All fail like an
+// exchange; x is then lost.
 LACI_CHECKED lac_status laci_sum_shares(laci_group *g, float *x, size_t n);
 LACI_CHECKED lac_status laci_sum_ahead(laci_group *g, float *x, size_t n);
+LACI_CHECKED lac_status laci_sum_stream(
+    laci_group *g, const laci_stream *stream, size_t n, float *note);
 
 // laci_sum_core returns the number of workers that take part in recursive
 // doubling: the largest power of two that is not above the world.

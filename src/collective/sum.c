@@ -168,10 +168,16 @@ static bool has_shares(const laci_group *g, size_t size)
     return size > LACI_SUM_SMALL && size / g->world >= LACI_SUM_SHARE;
 }
 
+// Whether pieces of a sum of n floats are sent ahead.
+static bool goes_ahead(const laci_group *g, size_t n)
+{
+    return g->ahead && n > g->piece / sizeof(float) && has_shares(g, g->piece);
+}
+
 static lac_status sum_in_pieces(laci_group *g, float *x, size_t n)
 {
     const size_t most = g->piece / sizeof(*x);
-    if (g->ahead && n > most && has_shares(g, g->piece)) {
+    if (goes_ahead(g, n)) {
         return laci_sum_ahead(g, x, n);
     }
     size_t done = 0;
@@ -188,6 +194,13 @@ static lac_status sum_in_pieces(laci_group *g, float *x, size_t n)
     return LAC_OK;
 }
 
+// Whether the transport's own all-reduce sums n floats.
+static bool is_native(const laci_group *g, size_t n)
+{
+    return g->native_sums && n * sizeof(float) > LACI_SUM_SMALL &&
+           laci_transport_has_allreduce(g->transport);
+}
+
 lac_status laci_group_sum(
     laci_group *g, uint64_t round, uint32_t phase, float *x, size_t n,
     size_t notes)
@@ -197,13 +210,27 @@ lac_status laci_group_sum(
         return LAC_OK;
     }
     LAC_TRY(laci_wire_start(g, round, phase));
-    if (g->native_sums && all * sizeof(*x) > LACI_SUM_SMALL &&
-        laci_transport_has_allreduce(g->transport)) {
+    if (is_native(g, all)) {
         LAC_TRY(sum_native(g, x, all));
     } else {
         LAC_TRY(sum_in_pieces(g, x, all));
     }
     laci_wire_count(g, n * sizeof(*x), all * sizeof(*x));
+    return LAC_OK;
+}
+
+bool laci_group_streams(const laci_group *g, size_t n)
+{
+    return g->world > 1 && goes_ahead(g, n) && !is_native(g, n);
+}
+
+lac_status laci_group_sum_stream(
+    laci_group *g, uint64_t round, uint32_t phase, const laci_stream *stream,
+    size_t n, float *note)
+{
+    LAC_TRY(laci_wire_start(g, round, phase));
+    LAC_TRY(laci_sum_stream(g, stream, n, note));
+    laci_wire_count(g, n * sizeof(*note), (n + 1) * sizeof(*note));
     return LAC_OK;
 }
 

@@ -80,6 +80,7 @@ struct laci_group {
     size_t longest; // longer messages are refused before they are read
     bool ahead;     // pieces of sums are sent before the last ones arrive
     float *partial; // a stack of blocks, for sums of shares
+    float *own;     // the block after it: a part of this worker
     uint8_t *inbox; // room for a message with a piece; NULL in worlds of 2^k
     float *floats;
 };

@@ -34,6 +34,15 @@ lac_status laci_nonfinite_sum(const laci_round *round, float *x, size_t n)
     return x[n] != 0 ? LACI_NONFINITE : LAC_OK;
 }
 
+lac_status laci_nonfinite_stream(
+    const laci_round *round, const laci_stream *stream, size_t n)
+{
+    float count = (float)round->nonfinite;
+    LAC_TRY(laci_group_sum_stream(
+        round->group, round->number, 0, stream, n, &count));
+    return count != 0 ? LACI_NONFINITE : LAC_OK;
+}
+
 laci_writer *laci_nonfinite_message(const laci_round *round, uint32_t slot)
 {
     laci_writer *const message = laci_group_message(round->group, slot);

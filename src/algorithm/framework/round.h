@@ -149,6 +149,11 @@ enum { LACI_SUM_NOTES = 1 };
 LACI_CHECKED lac_status
 laci_nonfinite_sum(const laci_round *round, float *x, size_t n);
 
+// laci_nonfinite_stream is laci_group_sum_stream in phase 0. It stores nothing
+// where it returns LACI_NONFINITE.
+LACI_CHECKED lac_status laci_nonfinite_stream(
+    const laci_round *round, const laci_stream *stream, size_t n);
+
 // laci_nonfinite_message empties and returns message number `slot`, which then
 // begins with the count. laci_nonfinite_gather is laci_group_gather in phase 0
 // into round->readers; it reads the counts.

@@ -494,7 +494,7 @@ static void reported_memory_is_that_of_the_pieces(void **state)
 {
     (void)state;
     static const size_t stack =
-        3 * LACI_SUM_BLOCK_FLOATS * sizeof(float); // of 4 workers
+        4 * LACI_SUM_BLOCK_FLOATS * sizeof(float); // of 4 workers
     laci_group_options options = default_options;
     asked = 3 << 20;
     assert_int_equal(laci_group_sum_bytes(&options, 1), 0);
