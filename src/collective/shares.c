@@ -26,6 +26,9 @@
 // the next round.
 //
 // The step of a message is twice its piece, and one more in a gather.
+//
+// Large pieces hide a long latency, small ones stay in the cache: see
+// end_pace.
 #include "collective/shares.h"
 
 #include <math.h>
@@ -37,19 +40,24 @@
 #include "collective/wire.h"
 #include "kernels/vector.h"
 
-// Some values of a stream, and the note that follows them, if there is one.
+// Floats that travel after the values of the first piece: the note, if there is
+// one, and whether the last sum was slow.
+enum { SLOW, NOTE, TAIL_MAX };
+
+// Some values of a stream, and the tail that follows them in the first piece.
 typedef struct piece {
     const laci_stream *stream;
-    size_t at;   // of its first value in the stream
-    size_t n;    // with the note
-    float *note; // or NULL
+    size_t at;     // of its first value in the stream
+    size_t values; // without the tail
+    size_t n;      // with it
+    const float *tail;
 } piece;
 
-// Of n floats of a piece from `at` on, the number that are values: all, or all
-// but the last one.
+// Of n floats of a piece from `at` on, the number that are values.
 static size_t count_values(const piece *p, size_t at, size_t n)
 {
-    return n - (p->note != NULL && at + n == p->n);
+    const size_t left = at < p->values ? p->values - at : 0;
+    return n < left ? n : left;
 }
 
 static void load_part(const piece *p, size_t at, size_t n, float *x)
@@ -58,8 +66,8 @@ static void load_part(const piece *p, size_t at, size_t n, float *x)
     if (values > 0) {
         p->stream->load(p->stream->context, p->at + at, values, x);
     }
-    if (values < n) {
-        x[values] = *p->note;
+    for (size_t i = values; i < n; i++) {
+        x[i] = p->tail[at + i - p->values];
     }
 }
 
@@ -263,13 +271,15 @@ static lac_status check_sums(
     return LAC_OK;
 }
 
-// The note is the last float of the last share.
-static void take_note(const laci_group *g, const gathered *from, const piece *p)
+// Copies the sums of the tail, which ends the last share.
+static void take_tail(
+    const laci_group *g, const gathered *from, const piece *p, float *tail_out)
 {
     const uint32_t last = g->world - 1;
+    const size_t count = p->n - p->values;
     const uint8_t *const end =
         sums_of(g, from, last) + share_count(g, last, p->n) * sizeof(float);
-    *p->note = laci_get_f32(end - sizeof(float));
+    laci_get_floats(end - count * sizeof(float), tail_out, count);
 }
 
 static void store_sums(
@@ -309,7 +319,7 @@ static laci_stream stream_of(float *x)
 lac_status laci_sum_shares(laci_group *g, float *x, size_t n)
 {
     const laci_stream stream = stream_of(x);
-    const piece p = {.stream = &stream, .n = n};
+    const piece p = {.stream = &stream, .values = n, .n = n};
     send_shares(g, g->sets[g->current].scratch, &p);
     receive_from_all(g);
     LAC_TRY(laci_wire_run(g));
@@ -329,22 +339,52 @@ typedef struct pieces {
     size_t n;
     size_t most; // values of a piece, except the last
     size_t count;
-    float *note; // or NULL
-    bool silent; // the note forbids to store
+    float tail[TAIL_MAX];
+    size_t tail_count;
+    double start; // when the first scatter had arrived
 } pieces;
 
-// The note follows the values of the first piece: its sum is known before any
+// The tail follows the values of the first piece: its sum is known before any
 // is stored, and the values of all pieces stay aligned.
 static piece piece_of(const pieces *p, size_t k)
 {
     const size_t left = p->n - k * p->most;
-    float *const note = k == 0 ? p->note : NULL;
+    const size_t values = left < p->most ? left : p->most;
     return (piece){
         .stream = p->stream,
         .at = k * p->most,
-        .n = (left < p->most ? left : p->most) + (note != NULL),
-        .note = note,
+        .values = values,
+        .n = values + (k == 0 ? p->tail_count : 0),
+        .tail = p->tail,
     };
+}
+
+size_t laci_sum_most(const laci_group *g)
+{
+    const bool small = g->pace.small && g->piece > LACI_SUM_PIECE &&
+                       LACI_SUM_PIECE / g->world >= LACI_SUM_SHARE;
+    return (small ? LACI_SUM_PIECE : g->piece) / sizeof(float);
+}
+
+// Chooses the pieces of the next sum, the same on all workers. The messages and
+// the values between load and store of workers on one machine, or on a fast
+// network, fit the cache if pieces are small. Where small ones have turned out
+// slow, because they do not hide the latency, large ones are kept for long.
+static void end_pace(laci_group *g, const pieces *p)
+{
+    laci_pace *const pace = &g->pace;
+    const bool slow = p->tail[SLOW] != 0;
+    if (pace->small && slow) {
+        pace->small = false;
+        pace->wait = LACI_PACE_WAIT;
+    } else if (pace->wait > 0) {
+        pace->wait--;
+    } else {
+        pace->small = !slow;
+    }
+    const double seconds = lac_transport_now(g->transport) - p->start;
+    const double bytes = (double)(p->n - p->most) * sizeof(float);
+    pace->slow = bytes < seconds * LACI_PACE_FAST;
 }
 
 static void set_step(laci_group *g, size_t k, bool gather)
@@ -358,7 +398,7 @@ static void list_ahead(laci_group *g, const pieces *p, size_t t)
 {
     if (t < p->count) {
         // The message of a gather is before those of a scatter.
-        const size_t sum = (p->most / g->world + 1) * sizeof(float);
+        const size_t sum = (p->most / g->world + TAIL_MAX) * sizeof(float);
         uint8_t *const message =
             g->sets[g->current].scratch + laci_aligned(LACI_FRAME_SIZE + sum);
         const piece scattered = piece_of(p, t);
@@ -386,12 +426,30 @@ static lac_status end_piece(laci_group *g, pieces *p, size_t k, uint32_t first)
     const gathered from = {first, g->sets[g->current].scratch};
     const piece ended = piece_of(p, k);
     LAC_TRY(check_sums(g, &from, &ended));
-    if (ended.note != NULL) {
-        take_note(g, &from, &ended);
-        p->silent = *ended.note != 0;
+    if (k == 0) {
+        take_tail(g, &from, &ended, p->tail);
     }
-    if (!p->silent) {
+    if (p->tail[NOTE] == 0) {
         store_sums(g, &from, &ended);
+    }
+    return LAC_OK;
+}
+
+// Makes exchange t and uses what it brought.
+static lac_status run_ahead(laci_group *g, pieces *p, size_t t)
+{
+    const bool scattered = t - 1 < p->count;
+    list_ahead(g, p, t);
+    LAC_TRY(laci_wire_run(g));
+    if (t == 1) {
+        p->start = lac_transport_now(g->transport);
+    }
+    if (t - 3 < p->count) {
+        LAC_TRY(end_piece(g, p, t - 3, scattered ? g->world - 1 : 0));
+    }
+    if (scattered) {
+        const piece now = piece_of(p, t - 1);
+        LAC_TRY(add_shares(g, &now));
     }
     return LAC_OK;
 }
@@ -399,19 +457,21 @@ static lac_status end_piece(laci_group *g, pieces *p, size_t k, uint32_t first)
 lac_status laci_sum_stream(
     laci_group *g, const laci_stream *stream, size_t n, float *note)
 {
-    const size_t most = g->piece / sizeof(float);
-    pieces p = {stream, n, most, (n - 1) / most + 1, note, false};
+    const size_t most = laci_sum_most(g);
+    pieces p = {
+        .stream = stream,
+        .n = n,
+        .most = most,
+        .count = (n - 1) / most + 1,
+        .tail = {[SLOW] = g->pace.slow, [NOTE] = note == NULL ? 0 : *note},
+        .tail_count = note == NULL ? NOTE : TAIL_MAX,
+    };
     for (size_t t = 0; t < p.count + 4; t++) {
-        list_ahead(g, &p, t);
-        LAC_TRY(laci_wire_run(g));
-        const bool scattered = t - 1 < p.count;
-        if (t - 3 < p.count) {
-            LAC_TRY(end_piece(g, &p, t - 3, scattered ? g->world - 1 : 0));
-        }
-        if (scattered) {
-            const piece now = piece_of(&p, t - 1);
-            LAC_TRY(add_shares(g, &now));
-        }
+        LAC_TRY(run_ahead(g, &p, t));
+    }
+    end_pace(g, &p);
+    if (note != NULL) {
+        *note = p.tail[NOTE];
     }
     return LAC_OK;
 }

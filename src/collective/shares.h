@@ -19,6 +19,10 @@ LACI_CHECKED lac_status laci_sum_ahead(laci_group *g, float *x, size_t n);
 LACI_CHECKED lac_status laci_sum_stream(
     laci_group *g, const laci_stream *stream, size_t n, float *note);
 
+// laci_sum_most returns the values of a piece that laci_sum_ahead or
+// laci_sum_stream would send now. Later sums may have other pieces.
+size_t laci_sum_most(const laci_group *g);
+
 // laci_sum_core returns the number of workers that take part in recursive
 // doubling: the largest power of two that is not above the world.
 uint32_t laci_sum_core(const laci_group *g);

@@ -171,7 +171,7 @@ static bool has_shares(const laci_group *g, size_t size)
 // Whether pieces of a sum of n floats are sent ahead.
 static bool goes_ahead(const laci_group *g, size_t n)
 {
-    return g->ahead && n > g->piece / sizeof(float) && has_shares(g, g->piece);
+    return g->ahead && n > laci_sum_most(g) && has_shares(g, g->piece);
 }
 
 static lac_status sum_in_pieces(laci_group *g, float *x, size_t n)

@@ -23,6 +23,9 @@ enum {
     LACI_SUM_PIECE = 1024 * 1024,
     LACI_SUM_SHARE = 2 * 1024,
 
+    // So many sums are made of large pieces after small ones were slow.
+    LACI_PACE_WAIT = 256,
+
     // Parts of a share are added in blocks of so many floats, which stay in the
     // first cache from the first addition to the copy in the message.
     LACI_SUM_BLOCK_FLOATS = 2 * 1024,
@@ -34,6 +37,17 @@ enum {
 
     LACI_MESSAGE_SIZE = 512,
 };
+
+// A sum that takes more than a second for so many bytes is slow: it is limited
+// by a network with less than about 4 Gbit/s, or by its latency.
+#define LACI_PACE_FAST 400e6
+
+// How pieces of sums are sent ahead. All workers have the same `small`.
+typedef struct laci_pace {
+    bool small;    // pieces of LACI_SUM_PIECE
+    bool slow;     // the last sum, for this worker
+    unsigned wait; // sums until small pieces may be tried again
+} laci_pace;
 
 struct laci_writer {
     uint8_t *message; // frame, then body
@@ -78,6 +92,7 @@ struct laci_group {
     void *sum;      // the partial sum of recursive doubling
     size_t piece;   // bytes of a sum or broadcast at once
     size_t longest; // longer messages are refused before they are read
+    laci_pace pace;
     bool ahead;     // pieces of sums are sent before the last ones arrive
     float *partial; // a stack of blocks, for sums of shares
     float *own;     // the block after it: a part of this worker
