@@ -194,6 +194,7 @@ lac_status laci_group_open(laci_group **out, const laci_group_options *options)
     g->timeout = options->timeout;
     g->native_sums = options->native_sums;
     g->timing = options->timing;
+    g->pace.slow = true; // until the first sum is measured
     g->frame = (laci_frame){
         .session = options->session,
         .identity = options->identity,

@@ -443,7 +443,7 @@ static void a_worker_with_other_values_is_named(void **state)
     table.n = 4 * PIECE; // worker 2 has one piece more
     expect_failure(": step is ");
     table.n = PIECE; // only worker 2 sends ahead
-    expect_failure(": step is ");
+    expect_failure("body has ");
     table.n = 100; // the others use recursive doubling
     table.more = 2 * PIECE;
     expect_failure("frame from worker ");
@@ -473,7 +473,7 @@ static void a_sum_of_another_length_is_refused(void **state)
     table.more = 0;
     shorten = true;
     for (table.n = PIECE; table.n <= 3 * PIECE; table.n += 2 * PIECE) {
-        expect_failure("frame from worker 2: body has 6552 bytes, worker ");
+        expect_failure("frame from worker 2: body has 65");
     }
     shorten = false;
 }
