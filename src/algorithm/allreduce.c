@@ -128,6 +128,7 @@ const laci_algorithm_ops laci_allreduce_algorithm = {
     .family = LAC_FAMILY_GRADIENT,
     .baseline = true,
     .native_sums = true,
+    .streams_sums = true,
     .plan = allreduce_plan,
     .sum_bound = allreduce_sum_bound,
     .reduce = allreduce_reduce,

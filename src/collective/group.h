@@ -159,6 +159,10 @@ typedef struct laci_stream {
 // the transport asks for pieces of sums, and it has several.
 bool laci_group_streams(const laci_group *g, size_t n);
 
+// laci_group_copied returns the most floats, without notes, that a sum of a
+// group with these options may have and not be streamed: sum_max where none is.
+size_t laci_group_copied(const laci_group_options *options, uint32_t world);
+
 // laci_group_sum_stream is laci_group_sum of the n floats of a stream and of
 // one note, with the same bits, and without memory for a copy of them. If the
 // sum of the notes is not zero, nothing is stored. Fails like an exchange; some

@@ -102,6 +102,8 @@ typedef struct laci_algorithm_ops {
     bool message_per_peer; // model family: each neighbour gets its own message
     bool scratch;          // uses round->scratch
     bool native_sums;      // gradient family: see laci_group_options
+    bool streams_sums;     // gradient family: round->sums has no room for sums
+                           // that laci_group_streams
     bool sharded;          // gradient family: every tensor has an owner, and
                            // messages go to owners: laci_group_scatter
 

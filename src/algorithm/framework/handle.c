@@ -227,7 +227,7 @@ static uint32_t messages_max(const lac_algorithm *a)
                                       : 1;
 }
 
-// The most floats of round->sums, without notes.
+// The most floats of a sum, without notes.
 static size_t sum_max(const lac_algorithm *a)
 {
     size_t sum = 0;
@@ -239,12 +239,22 @@ static size_t sum_max(const lac_algorithm *a)
     return sum;
 }
 
+// The floats of round->sums, of which `options` has the rest set.
+static size_t sums_room(
+    const lac_algorithm *a, const laci_group_options *options)
+{
+    if (!a->ops->streams_sums) {
+        return options->sum_max;
+    }
+    const size_t n = laci_group_copied(options, a->worker.world);
+    return n < options->sum_max ? n + LACI_SUM_NOTES : n;
+}
+
 static laci_group_options group_options(
     const lac_algorithm *a, const lac_algorithm_options *o)
 {
     const bool gradient = a->ops->family == LAC_FAMILY_GRADIENT;
-    const size_t sums = sum_max(a) + LACI_SUM_NOTES;
-    return (laci_group_options){
+    laci_group_options options = {
         .transport = o->transport,
         .session = o->session,
         .identity = identity_of(o),
@@ -255,10 +265,11 @@ static laci_group_options group_options(
         .tensors_max = lac_layout_count(o->layout) + gradient,
         .native_sums = a->ops->native_sums,
         .timing = o->timing,
-        .sum_max = sums,
-        .floats = laci_aligned(sums * sizeof(float)) / sizeof(float) +
-                  a->nonfinite.raw_n,
+        .sum_max = sum_max(a) + LACI_SUM_NOTES,
     };
+    const size_t sums = sums_room(a, &options) * sizeof(float);
+    options.floats = laci_aligned(sums) / sizeof(float) + a->nonfinite.raw_n;
+    return options;
 }
 
 static lac_status open_group(lac_algorithm *a, const lac_algorithm_options *o)
@@ -458,8 +469,9 @@ static size_t memory_bytes(
     const lac_algorithm *a, const lac_algorithm_options *o)
 {
     const laci_group_options options = group_options(a, o);
-    const size_t floats =
-        a->fields.values + a->nonfinite.saved_n + scratch_max(a) + sum_max(a);
+    const size_t floats = a->fields.values + a->nonfinite.saved_n +
+                          scratch_max(a) + sums_room(a, &options) -
+                          LACI_SUM_NOTES;
     const size_t views = views_max(&a->worker) * sizeof(laci_view);
     return floats * sizeof(float) + views + a->fields.errors +
            compressor_scratch(a->worker.compressor) +

@@ -60,7 +60,7 @@ struct laci_round {
     laci_view *sent;      // of this worker's payloads: see laci_sent
     float *scratch;       // room for the largest tensor, for ops with `scratch`
     float *sums;          // room for sum_bound of all tensors and for
-                          // LACI_SUM_NOTES floats more
+                          // LACI_SUM_NOTES floats more, see streams_sums
 };
 
 // laci_item_key returns the key of item `i` for a compressor.

@@ -140,7 +140,7 @@ static void make_slices(uint32_t rank, lac_slice *slices)
     }
 }
 
-static lac_status open_worker(const test_worker *w, lac_algorithm **out)
+static lac_algorithm_options options_of(const test_worker *w)
 {
     lac_algorithm_options o = lac_algorithm_options_default();
     o.spec = "allreduce";
@@ -148,6 +148,12 @@ static lac_status open_worker(const test_worker *w, lac_algorithm **out)
     o.transport = w->transport;
     o.timeout = 60;
     o.nonfinite = shared.policy;
+    return o;
+}
+
+static lac_status open_worker(const test_worker *w, lac_algorithm **out)
+{
+    const lac_algorithm_options o = options_of(w);
     return lac_algorithm_open(out, &o);
 }
 
@@ -314,6 +320,37 @@ static void raw_sums_have_the_same_bits(void **state)
     }
 }
 
+static lac_status read_memory(test_worker *w)
+{
+    lac_cost cost;
+    const lac_algorithm_options o = options_of(w);
+    LAC_TRY(lac_algorithm_cost(&o, &cost));
+    ((uint64_t *)w->context)[w->rank] = cost.memory_bytes;
+    return LAC_OK;
+}
+
+static uint64_t memory_of_worker(void)
+{
+    test_worker workers[2];
+    uint64_t bytes[2] = {0};
+    run_workers(2, read_memory, bytes, workers);
+    assert_all_ok(workers, 2);
+    return bytes[0];
+}
+
+// Without streams the sums, and messages in two sets, have all values.
+static void no_memory_is_reported_for_streamed_values(void **state)
+{
+    (void)state;
+    set_job(true);
+    asked = 0;
+    const uint64_t plain = memory_of_worker();
+    asked = sizeof(float) * PIECE;
+    assert_int_equal(
+        plain - memory_of_worker(),
+        sizeof(float) * (values - PIECE + 2 * (values + 1 - PIECE)));
+}
+
 static void a_failure_in_the_middle_reaches_all(void **state)
 {
     (void)state;
@@ -338,6 +375,7 @@ int main(void)
         cmocka_unit_test(stop_leaves_inputs_and_outputs),
         cmocka_unit_test(skip_returns_zeros),
         cmocka_unit_test(raw_sums_have_the_same_bits),
+        cmocka_unit_test(no_memory_is_reported_for_streamed_values),
         cmocka_unit_test(a_failure_in_the_middle_reaches_all),
     };
     return cmocka_run_group_tests_name(

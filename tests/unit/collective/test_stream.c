@@ -268,6 +268,24 @@ static void only_sums_of_several_pieces_are_streamed(void **state)
     run_all(3, expect_none, NULL);
 }
 
+static void the_most_floats_that_are_copied_are_a_piece(void **state)
+{
+    (void)state;
+    laci_group_options options = default_options;
+    asked = sizeof(float) * PIECE;
+    options.native_sums = false;
+    assert_int_equal(laci_group_copied(&options, 3), 1 << 20); // no transport
+    options.transport = (void *)&options;                      // not read
+    assert_int_equal(laci_group_copied(&options, 3), PIECE);
+    assert_int_equal(laci_group_copied(&options, 1), 1 << 20);
+    assert_int_equal(laci_group_copied(&options, 17), 1 << 20); // tiny shares
+    options.sum_max = PIECE - 1;
+    assert_int_equal(laci_group_copied(&options, 3), PIECE - 1);
+    options.sum_max = 1 << 20;
+    asked = 0;
+    assert_int_equal(laci_group_copied(&options, 3), 1 << 20);
+}
+
 // Returns the failure of a sum that worker 1 ends.
 static lac_status sum_until_it_fails(test_worker *w)
 {
@@ -358,6 +376,7 @@ int main(void)
         cmocka_unit_test(streams_have_the_bits_of_other_sums),
         cmocka_unit_test(nothing_is_stored_after_a_note),
         cmocka_unit_test(only_sums_of_several_pieces_are_streamed),
+        cmocka_unit_test(the_most_floats_that_are_copied_are_a_piece),
         cmocka_unit_test(a_failure_between_pieces_reaches_all),
         cmocka_unit_test(pieces_are_small_where_sums_are_fast),
         cmocka_unit_test(pieces_stay_large_where_sums_are_slow),
