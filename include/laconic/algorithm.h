@@ -176,7 +176,9 @@ LAC_API bool lac_algorithm_takes_update(const lac_algorithm *a);
 /// infinite.
 /// Fails like lac_algorithm_end, and by LAC_NONFINITE_STOP. After a failure the
 /// undelivered values stay in the memory of error-feedback; the rest of the
-/// state and the values are unchanged.
+/// state and the values are unchanged. One exception: a failure of the network
+/// in the middle of an allreduce over tcp may leave some results written, also
+/// where they replace the gradient.
 LAC_FALLIBLE lac_status lac_algorithm_reduce(
     lac_algorithm *a, uint64_t round, const lac_slice *slices, size_t count);
 

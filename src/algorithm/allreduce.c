@@ -84,7 +84,7 @@ static void store_items(void *context, size_t at, size_t n, const float *sums)
     }
 }
 
-static size_t count_values(const laci_round *round)
+static size_t round_values(const laci_round *round)
 {
     size_t n = 0;
     for (size_t i = 0; i < round->count; i++) {
@@ -98,7 +98,7 @@ static size_t count_values(const laci_round *round)
 static lac_status allreduce_reduce(void *state, laci_round *round)
 {
     (void)state;
-    const size_t n = count_values(round);
+    const size_t n = round_values(round);
     stream_state s = {.round = round};
     if (laci_group_streams(round->group, n)) {
         const laci_stream stream = {&s, load_items, store_items};

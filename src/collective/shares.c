@@ -54,7 +54,7 @@ typedef struct piece {
 } piece;
 
 // Of n floats of a piece from `at` on, the number that are values.
-static size_t count_values(const piece *p, size_t at, size_t n)
+static size_t piece_values(const piece *p, size_t at, size_t n)
 {
     const size_t left = at < p->values ? p->values - at : 0;
     return n < left ? n : left;
@@ -62,7 +62,7 @@ static size_t count_values(const piece *p, size_t at, size_t n)
 
 static void load_part(const piece *p, size_t at, size_t n, float *x)
 {
-    const size_t values = count_values(p, at, n);
+    const size_t values = piece_values(p, at, n);
     if (values > 0) {
         p->stream->load(p->stream->context, p->at + at, values, x);
     }
@@ -73,7 +73,7 @@ static void load_part(const piece *p, size_t at, size_t n, float *x)
 
 static void store_part(const piece *p, size_t at, size_t n, const float *sums)
 {
-    const size_t values = count_values(p, at, n);
+    const size_t values = piece_values(p, at, n);
     if (values > 0) {
         p->stream->store(p->stream->context, p->at + at, values, sums);
     }
@@ -247,7 +247,7 @@ typedef struct gathered {
     const uint8_t *own;
 } gathered;
 
-static const uint8_t *sums_of(
+static const uint8_t *gathered_sums(
     const laci_group *g, const gathered *from, uint32_t k)
 {
     const uint8_t *body = from->own + LACI_FRAME_SIZE;
@@ -277,8 +277,8 @@ static void take_tail(
 {
     const uint32_t last = g->world - 1;
     const size_t count = p->n - p->values;
-    const uint8_t *const end =
-        sums_of(g, from, last) + share_count(g, last, p->n) * sizeof(float);
+    const uint8_t *const end = gathered_sums(g, from, last) +
+                               share_count(g, last, p->n) * sizeof(float);
     laci_get_floats(end - count * sizeof(float), tail_out, count);
 }
 
@@ -286,15 +286,14 @@ static void store_sums(
     const laci_group *g, const gathered *from, const piece *p)
 {
     for (uint32_t k = 0; k < g->world; k++) {
-        const uint8_t *const body = sums_of(g, from, k);
+        const uint8_t *const body = gathered_sums(g, from, k);
         const size_t start = share_start(g, k, p->n);
         const size_t count = share_count(g, k, p->n);
         for (size_t at = 0; at < count; at += LACI_SUM_BLOCK_FLOATS) {
             const size_t now = block_count(count - at);
             store_part(
                 p, start + at, now,
-                laci_floats_view(
-                    body + at * sizeof(float), g->partial, now));
+                laci_floats_view(body + at * sizeof(float), g->partial, now));
         }
     }
 }

@@ -39,8 +39,10 @@ enum {
 };
 
 // A sum that takes more than a second for so many bytes is slow: it is limited
-// by a network with less than about 4 Gbit/s, or by its latency.
-#define LACI_PACE_FAST 400e6
+// by a network with less than about 2 Gbit/s, or by its latency. One between
+// processes of a machine is ten times as fast, and thus not slow where it has a
+// fraction of a processor.
+#define LACI_PACE_FAST 200e6
 
 // How pieces of sums are sent ahead. All workers have the same `small`.
 typedef struct laci_pace {

@@ -75,7 +75,7 @@ typedef struct laci_transport_ops {
     lac_status (*allreduce_sum)(
         void *state, float *x, size_t n, double deadline);
 
-    // The bytes of a piece of a large sum, if exchange returns before its
+    // The most bytes of a piece of a large sum, if exchange returns before its
     // messages are transmitted: pieces are then sent one exchange before they
     // are received. The latency is hidden if a piece takes longer to transmit.
     // 0 for one piece after the other.

@@ -82,13 +82,13 @@ static int open_layout(void **state)
     lac_tensor tensors[TENSORS] = {0};
     for (size_t i = 0; i < TENSORS; i++) {
         (void)snprintf(names[i], sizeof(names[i]), "t%zu", i);
-        sizes[i] = i == 3                             ? LARGEST
-                   : i == 20                          ? PIECE - 1
-                   : i % 7 == 0 || i + 1 == TENSORS   ? 0
-                   : i % 7 == 1 && i > 20             ? 0
-                                                      : 1 + i * 37;
-        tensors[i] = (lac_tensor){
-            .name = names[i], .shape = {(uint32_t)sizes[i], 1}};
+        sizes[i] = i == 3                           ? LARGEST
+                   : i == 20                        ? PIECE - 1
+                   : i % 7 == 0 || i + 1 == TENSORS ? 0
+                   : i % 7 == 1 && i > 20           ? 0
+                                                    : 1 + i * 37;
+        tensors[i] =
+            (lac_tensor){.name = names[i], .shape = {(uint32_t)sizes[i], 1}};
         offsets[i] = values;
         values += sizes[i];
     }
@@ -214,8 +214,8 @@ static void expect_inputs(uint32_t world)
 {
     for (uint32_t rank = 0; rank < world; rank++) {
         for (size_t i = 0; i < values; i++) {
-            const bool fault = rank == shared.faulty &&
-                               i == offsets[shared.fault_tensor];
+            const bool fault =
+                rank == shared.faulty && i == offsets[shared.fault_tensor];
             assert_true(
                 shared.in[rank][i] == (fault ? INFINITY : value_of(rank, i)));
         }
@@ -242,8 +242,7 @@ static void streamed_means_have_the_same_bits_and_traffic(void **state)
             if (in_place == 0) {
                 expect_inputs(world);
             }
-            assert_int_equal(
-                shared.traffic.payload_bytes, plain.payload_bytes);
+            assert_int_equal(shared.traffic.payload_bytes, plain.payload_bytes);
             assert_int_equal(shared.traffic.wire_bytes, plain.wire_bytes);
             assert_int_equal(shared.traffic.messages, plain.messages);
         }

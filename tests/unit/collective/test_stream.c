@@ -199,9 +199,9 @@ static void expect_of(uint32_t world)
 static void streams_have_the_bits_of_other_sums(void **state)
 {
     (void)state;
-    static const size_t sizes[] = {
-        PIECE + 1,     PIECE + 7, 2 * PIECE - 1, 2 * PIECE,
-        2 * PIECE + 1, 3 * PIECE, 4 * PIECE,     VALUES_MAX};
+    static const size_t sizes[] = {PIECE + 1, PIECE + 7,     2 * PIECE - 1,
+                                   2 * PIECE, 2 * PIECE + 1, 3 * PIECE,
+                                   4 * PIECE, VALUES_MAX};
     for (size_t k = 0; k < STREAM_WORLDS; k++) {
         expect_of(stream_worlds[k]);
         for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
@@ -337,7 +337,7 @@ static lac_status sum_long(
     return LAC_OK;
 }
 
-// Each sum tells how long the one before it took.
+// Each sum reports how long the one before it took.
 static lac_status expect_small_pieces(test_worker *w)
 {
     const bool odd = w->rank == 1;
