@@ -25,7 +25,9 @@ static laci_services services;
 static laci_tcp_connection *open_connection(int socket)
 {
     laci_tcp_connection *const c = services.zalloc(sizeof(*c));
-    fuzz_require(c != NULL, "no memory");
+    if (c == NULL) {
+        abort();
+    }
     c->services = &services;
     c->socket = socket;
     c->in = services.zalloc(LACI_TCP_BUFFER);
@@ -112,10 +114,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         {.peer = PEER, .tag = 2, .buffer = buffer, .cap = CAP},
         {.peer = PEER, .tag = 1}};
     laci_tcp_session *const s = services.zalloc(sizeof(*s));
-    fuzz_require(
-        s != NULL &&
-            socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, sockets) == 0,
-        "no session");
+    if (s == NULL ||
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, sockets) != 0) {
+        abort();
+    }
     s->services = &services;
     s->rank = RANK;
     s->world = WORLD;
@@ -124,7 +126,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     s->receive_count = s->missing = RECEIVES;
     s->claims = services.zalloc(RECEIVES * sizeof(*s->claims));
     s->peers = services.zalloc(WORLD * sizeof(*s->peers));
-    fuzz_require(s->claims != NULL && s->peers != NULL, "no session");
+    if (s->claims == NULL || s->peers == NULL) {
+        abort();
+    }
     s->peers[PEER].connection = open_connection(sockets[0]);
     feed(s, sockets[1], data + 1, size - 1, data[0] + 1U);
     laci_tcp_session_release(s);

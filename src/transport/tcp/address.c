@@ -164,7 +164,7 @@ static int listen_on_target(const struct addrinfo *target)
 
 static uint16_t port_of(int s)
 {
-    struct sockaddr_storage bound;
+    struct sockaddr_storage bound = {.ss_family = AF_UNSPEC};
     socklen_t len = sizeof(bound);
     if (getsockname(s, (struct sockaddr *)&bound, &len) != 0) {
         return 0;

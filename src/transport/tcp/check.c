@@ -184,7 +184,8 @@ static lac_status check_links(
     k->bulk = s->services->zalloc(BULK_MOST);
     lac_status status = LAC_OK;
     if (reasons == NULL || k->peers == NULL || k->bulk == NULL) {
-        status = s->services->fail(LAC_ERR_NOMEM, "tcp: no memory for a check");
+        (void)!s->services->fail(LAC_ERR_NOMEM, "tcp: no memory for a check");
+        status = LAC_ERR_NOMEM;
     } else {
         status = laci_tcp_connect_all(
             s, listener, s->services->now() + s->settings.timeout, reasons);

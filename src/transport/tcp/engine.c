@@ -20,7 +20,7 @@
 // The thread takes over when the worker has been away so long.
 #define AWAY_SECONDS 2e-3
 
-enum { THREAD_WAIT_MS = 1000, AHEAD_BYTES = 256 << 20 };
+enum { THREAD_WAIT_MS = 1000, AHEAD_BYTES = LACI_TCP_AHEAD_BYTES };
 
 static lac_status engine_fail(const laci_tcp_session *s, const char *what)
 {
@@ -60,33 +60,32 @@ void laci_tcp_rewatch(laci_tcp_session *s, laci_tcp_peer *p)
     }
 }
 
-// While the worker is away, a peer can run ahead of it only so far: TCP then
-// makes it wait. Inside an exchange everything is read, because the message
-// that this worker waits for may come from a worker that waits for a third one
-// to send.
-static void pause_those_ahead(laci_tcp_session *s)
+// Whether the running exchange waits for a message of `peer`.
+static bool is_awaited(const laci_tcp_session *s, uint32_t peer)
 {
-    for (uint32_t peer = 0; peer < s->world; peer++) {
-        laci_tcp_peer *const p = &s->peers[peer];
-        if (p->connection != NULL && !p->paused &&
-            p->queued_bytes > AHEAD_BYTES) {
-            p->paused = true;
-            s->paused++;
-            laci_tcp_rewatch(s, p);
+    for (size_t i = 0; i < s->receive_count; i++) {
+        if (s->claims[i] == NULL && s->receives[i].peer == peer) {
+            return true;
         }
     }
+    return false;
 }
 
-static void resume_all(laci_tcp_session *s)
+// A peer can run ahead of this worker only so far: then nothing more is read
+// from it, and TCP makes it wait. Messages that the running exchange waits for
+// are always read. All workers make the same exchanges in the same order, so
+// the one that is last waits only for messages that were sent, and goes on.
+void laci_tcp_pause_those_ahead(laci_tcp_session *s)
 {
-    for (uint32_t peer = 0; s->paused > 0 && peer < s->world; peer++) {
+    s->maybe_ahead = false;
+    for (uint32_t peer = 0; peer < s->world; peer++) {
         laci_tcp_peer *const p = &s->peers[peer];
-        if (p->paused) {
-            p->paused = false;
-            s->paused--;
-            if (p->connection != NULL) {
-                laci_tcp_rewatch(s, p);
-            }
+        const bool ahead = p->queued_bytes > AHEAD_BYTES;
+        const bool pause = ahead && !is_awaited(s, peer);
+        s->maybe_ahead = s->maybe_ahead || ahead;
+        if (p->connection != NULL && pause != p->paused) {
+            p->paused = pause;
+            laci_tcp_rewatch(s, p);
         }
     }
 }
@@ -94,6 +93,9 @@ static void resume_all(laci_tcp_session *s)
 static void handle(
     laci_tcp_session *s, const struct epoll_event *events, int count)
 {
+    if (s->maybe_ahead) {
+        laci_tcp_pause_those_ahead(s);
+    }
     for (int i = 0; i < count; i++) {
         laci_tcp_peer *const p = events[i].data.ptr;
         if (p == NULL) {
@@ -153,7 +155,6 @@ static void *thread_main(void *raw)
             continue; // the worker sees the same events
         }
         handle(s, events, count);
-        pause_those_ahead(s);
         if (atomic_load(&s->aborted)) {
             laci_tcp_announce_abort(s);
         }
@@ -169,7 +170,6 @@ void laci_tcp_take(laci_tcp_session *s)
         laci_tcp_kick(s);
     }
     (void)pthread_mutex_lock(&s->engine);
-    resume_all(s);
 }
 
 void laci_tcp_give(laci_tcp_session *s)

@@ -82,6 +82,9 @@ static lac_status tcp_start_messages(
     for (size_t i = 0; i < s->receive_count; i++) {
         laci_tcp_claim(s, i);
     }
+    if (s->maybe_ahead) {
+        laci_tcp_pause_those_ahead(s);
+    }
     return LAC_OK;
 }
 

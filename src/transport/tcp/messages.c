@@ -13,7 +13,7 @@ enum { PULL_BYTES = 1 << 20 };
 
 // Messages that no receive has asked for: a few may be long, many are short.
 enum { FEW_MESSAGES = 64, MOST_MESSAGES = 1 << 20 };
-#define MOST_BYTES ((uint64_t)4 << 30)
+#define MOST_BYTES ((uint64_t)1 << 30)
 
 static void head_write(const laci_tcp_head *head, uint8_t out[LACI_TCP_HEAD])
 {
@@ -280,6 +280,8 @@ static void end_message(laci_tcp_session *s, laci_tcp_peer *p)
             s->missing--;
         } else {
             tcp_enqueue(p, message);
+            s->maybe_ahead =
+                s->maybe_ahead || p->queued_bytes > LACI_TCP_AHEAD_BYTES;
             check_flood(s, p);
         }
         return;

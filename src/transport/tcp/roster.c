@@ -17,8 +17,9 @@ lac_status laci_tcp_roster_allocate(
     out->count = count;
     out->entries = services->zalloc((count + 1) * sizeof(*out->entries));
     if (out->entries == NULL) {
-        return services->fail(
+        (void)!services->fail(
             LAC_ERR_NOMEM, "tcp: no memory for a list of %u workers", count);
+        return LAC_ERR_NOMEM;
     }
     return LAC_OK;
 }

@@ -23,6 +23,7 @@ enum {
     LACI_TCP_WHY = 400, // room for the reason of an abort
     LACI_TCP_NOTE = 8,  // before a forwarded reason: who, and its suspect
     LACI_TCP_EVENTS = 64,
+    LACI_TCP_AHEAD_BYTES = 256 << 20, // that a peer can run ahead
 };
 
 #define LACI_TCP_MESSAGE_MAX ((uint64_t)1 << 36)
@@ -69,7 +70,7 @@ typedef struct laci_tcp_peer {
     laci_tcp_connection *connection; // NULL: not yet, or not any more
     bool watched;                    // by epoll
     uint32_t watched_events;         // what epoll reports of it
-    bool paused;                     // nothing is read while the worker is away
+    bool paused;                     // nothing is read: it is far ahead
     bool unusable;                   // nothing is read any more: a problem
     laci_tcp_outgoing *first_out;
     laci_tcp_outgoing *last_out;
@@ -135,7 +136,7 @@ typedef struct laci_tcp_session {
     unsigned parity;
     size_t pending[2]; // borrowed messages to send, by parity of the exchange
     uint64_t moved;    // grows with every progress
-    uint32_t paused;   // number of peers
+    bool maybe_ahead;  // some peer has sent more than this worker received
 
     // The running exchange:
     lac_receive *receives;
@@ -194,6 +195,9 @@ void laci_tcp_drop(laci_tcp_session *s, laci_tcp_peer *p);
 // `wait_ms`; laci_tcp_watch adds a peer's connection to those that are watched.
 void laci_tcp_progress(laci_tcp_session *s, int wait_ms);
 bool laci_tcp_watch(laci_tcp_session *s, laci_tcp_peer *p);
+
+// laci_tcp_pause_those_ahead decides from which peers nothing is read.
+void laci_tcp_pause_those_ahead(laci_tcp_session *s);
 
 // laci_tcp_rewatch adapts what is watched to what the peer waits for.
 void laci_tcp_rewatch(laci_tcp_session *s, laci_tcp_peer *p);
