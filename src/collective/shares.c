@@ -7,8 +7,8 @@
 //
 // The values come from a stream and their sums go to it. Nothing is kept but
 // messages: parts of others are loaded into the message that carries them, the
-// own part is loaded when it is added, and the sums are stored from the
-// messages of the gather, the own one included. Each value of the caller is
+// own part is loaded when it is added, and sums are stored when they are added
+// or from the messages of the gather. Each value of the caller is
 // thus read once and written once, and the rest stays in the cache.
 //
 // One piece after the other waits for the network twice a piece. Over a
@@ -51,6 +51,7 @@ typedef struct piece {
     size_t values; // without the tail
     size_t n;      // with it
     const float *tail;
+    bool early; // the own sums are stored when they are added
 } piece;
 
 // Of n floats of a piece from `at` on, the number that are values.
@@ -200,14 +201,16 @@ static void add_parts(const laci_group *g, const block *b)
     }
 }
 
-// Copies sums to a message. All NaN become the same one, see number.h.
-static void place_sums(float *sums, uint8_t *out, size_t n)
+// Copies sums to a message and returns them. All NaN become the same one, see
+// number.h.
+static const float *place_sums(float *sums, uint8_t *out, size_t n)
 {
     float *const x = laci_floats_begin(out, sums);
     for (size_t i = 0; i < n; i++) {
         x[i] = isnan(sums[i]) ? NAN : sums[i];
     }
     laci_floats_end(out, x, n);
+    return x;
 }
 
 // Adds what a scatter brought, the first receives of the last run, to the own
@@ -215,6 +218,7 @@ static void place_sums(float *sums, uint8_t *out, size_t n)
 // the scratch of the current set.
 static lac_status add_shares(laci_group *g, const piece *p)
 {
+    const size_t start = share_start(g, g->rank, p->n);
     const size_t count = share_count(g, g->rank, p->n);
     for (uint32_t i = 0; i + 1 < g->world; i++) {
         const uint8_t *body;
@@ -224,7 +228,11 @@ static lac_status add_shares(laci_group *g, const piece *p)
     for (size_t at = 0; at < count; at += LACI_SUM_BLOCK_FLOATS) {
         const block b = {p, at, block_count(count - at)};
         add_parts(g, &b);
-        place_sums(g->partial, sums + at * sizeof(float), b.n);
+        const float *const placed =
+            place_sums(g->partial, sums + at * sizeof(float), b.n);
+        if (p->early) {
+            store_part(p, start + at, b.n, placed);
+        }
     }
     return LAC_OK;
 }
@@ -286,6 +294,9 @@ static void store_sums(
     const laci_group *g, const gathered *from, const piece *p)
 {
     for (uint32_t k = 0; k < g->world; k++) {
+        if (k == g->rank && p->early) {
+            continue;
+        }
         const uint8_t *const body = gathered_sums(g, from, k);
         const size_t start = share_start(g, k, p->n);
         const size_t count = share_count(g, k, p->n);
@@ -318,7 +329,7 @@ static laci_stream stream_of(float *x)
 lac_status laci_sum_shares(laci_group *g, float *x, size_t n)
 {
     const laci_stream stream = stream_of(x);
-    const piece p = {.stream = &stream, .values = n, .n = n};
+    const piece p = {.stream = &stream, .values = n, .n = n, .early = true};
     send_shares(g, g->sets[g->current].scratch, &p);
     receive_from_all(g);
     LAC_TRY(laci_wire_run(g));
@@ -344,7 +355,9 @@ typedef struct pieces {
 } pieces;
 
 // The tail follows the values of the first piece: its sum is known before any
-// is stored, and the values of all pieces stay aligned.
+// is stored, and the values of all pieces stay aligned. The exchange that ends
+// piece 0 brings the scatter of piece 2: from there on own sums are stored at
+// once, where the own values have just been read.
 static piece piece_of(const pieces *p, size_t k)
 {
     const size_t left = p->n - k * p->most;
@@ -355,6 +368,7 @@ static piece piece_of(const pieces *p, size_t k)
         .values = values,
         .n = values + (k == 0 ? p->tail_count : 0),
         .tail = p->tail,
+        .early = p->tail_count == NOTE || k >= 2,
     };
 }
 
@@ -447,7 +461,8 @@ static lac_status run_ahead(laci_group *g, pieces *p, size_t t)
         LAC_TRY(end_piece(g, p, t - 3, scattered ? g->world - 1 : 0));
     }
     if (scattered) {
-        const piece now = piece_of(p, t - 1);
+        piece now = piece_of(p, t - 1);
+        now.early = now.early && p->tail[NOTE] == 0;
         LAC_TRY(add_shares(g, &now));
     }
     return LAC_OK;
