@@ -18,31 +18,11 @@ import threading
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "transport"))
+import averaging  # noqa: E402
 import launch  # noqa: E402
 
 LIBRARY = sys.argv.pop(2) if __name__ == "__main__" else "openmpi"
 LACONIC = os.path.abspath(sys.argv.pop(1))
-
-# An algorithm that is not listed here must get a line.
-SETTINGS = {
-    "dpsgd": (["dpsgd"],),
-    "naive": (["naive", "--compressor", "dithering"],),
-    "dcd": (["dcd", "--compressor", "natural"],),
-    "ecd": (["ecd", "--compressor", "natural"],),
-    "choco": (["choco:gamma=0.1", "--compressor", "top-k:0.05"],
-              ["choco:gamma=0.1", "--compressor", "random-k:0.05"]),
-    "deepsqueeze": (["deepsqueeze:gamma=0.1", "--compressor", "sign"],),
-    "powergossip": (["powergossip"],),
-    "allreduce": (["allreduce"], ["allreduce", "--dimension", "70000"]),
-    "compressed": (["compressed", "--compressor", "natural"],
-                   ["compressed:server=(random-k:0.5)", "--compressor",
-                    "dithering"]),
-    "error-feedback": (["error-feedback", "--compressor", "top-k:0.05"],
-                       ["error-feedback", "--compressor", "random-k:0.05"],
-                       ["error-feedback", "--compressor", "sign"]),
-    "signum": (["signum"],),
-    "powersgd": (["powersgd"],),
-}
 
 
 def mpirun(workers, *words, options=()):
@@ -92,15 +72,11 @@ class Processes(unittest.TestCase):
                          self.average([], words))
 
     def test_bytes_and_numbers_are_those_of_threads(self):
-        code, out, err = self.run_job([LACONIC, "list", "--json"])
-        self.assertEqual(code, 0, err)
-        names = {item["name"] for item in json.loads(out)["algorithms"]}
-        for name in sorted(names):
-            for words in SETTINGS[name]:
-                with self.subTest(words[0]):
-                    threads = self.average([], [*words, "--workers", "8"])
-                    processes = self.average(mpirun(8), words)
-                    self.assertEqual(threads, processes)
+        for words in averaging.settings(LACONIC):
+            with self.subTest(words[0]):
+                threads = self.average([], [*words, "--workers", "8"])
+                processes = self.average(mpirun(8), words)
+                self.assertEqual(threads, processes)
 
     def test_divergence_is_the_same_result(self):
         words = ["choco:gamma=2", "--compressor", "top-k:0.01", "--rounds",
