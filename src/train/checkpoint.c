@@ -274,9 +274,10 @@ static bool is_listed(uint64_t step, const uint64_t *list, size_t count)
     return false;
 }
 
-// Removes all sets except those in spared[0..count).
+// Removes all sets except those in spared[0..count) and those of step `newer`
+// and later.
 static void remove_sets(
-    const char *folder, const uint64_t *spared, size_t count)
+    const char *folder, const uint64_t *spared, size_t count, uint64_t newer)
 {
     uint64_t found;
     DIR *const list = opendir(folder);
@@ -284,7 +285,7 @@ static void remove_sets(
         return;
     }
     for (struct dirent *d = readdir(list); d != NULL; d = readdir(list)) {
-        if (parse_set_name(d->d_name, &found) &&
+        if (parse_set_name(d->d_name, &found) && found < newer &&
             !is_listed(found, spared, count)) {
             remove_set(folder, found);
         }
@@ -295,7 +296,8 @@ static void remove_sets(
 void train_checkpoint_prune(
     const char *folder, uint64_t step, uint64_t previous)
 {
-    remove_sets(folder, (uint64_t[]){step, previous}, 2);
+    // Workers that are ahead may be writing the next set.
+    remove_sets(folder, (uint64_t[]){step, previous}, 2, step);
 }
 
 lac_status train_checkpoint_rewind(const char *folder, uint64_t step)
@@ -304,7 +306,8 @@ lac_status train_checkpoint_rewind(const char *folder, uint64_t step)
     if (train_checkpoint_latest(folder, &latest) != LAC_OK || latest != step) {
         LAC_TRY(write_latest(folder, step));
     }
-    train_checkpoint_prune(folder, step, newest_below(folder, step));
+    const uint64_t spared[] = {step, newest_below(folder, step)};
+    remove_sets(folder, spared, 2, UINT64_MAX);
     return LAC_OK;
 }
 
@@ -312,7 +315,7 @@ void train_checkpoint_clear(const char *folder)
 {
     uint64_t latest = 0;
     if (train_checkpoint_latest(folder, &latest) == LAC_ERR_NOTFOUND) {
-        remove_sets(folder, NULL, 0);
+        remove_sets(folder, NULL, 0, UINT64_MAX);
     }
 }
 

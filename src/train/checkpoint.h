@@ -48,8 +48,9 @@ lac_status train_checkpoint_write(
 lac_status train_checkpoint_commit(
     const char *folder, uint64_t step, uint64_t *previous_out);
 
-// train_checkpoint_prune removes all sets except these two. One worker of a
-// folder calls it, after the sets were committed in all folders.
+// train_checkpoint_prune removes all sets before `step` except `previous`. One
+// worker of a folder calls it, after the sets were committed in all folders.
+// Later sets stay: in gossip, workers may be some steps ahead of this one.
 void train_checkpoint_prune(
     const char *folder, uint64_t step, uint64_t previous);
 

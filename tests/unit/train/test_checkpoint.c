@@ -56,14 +56,32 @@ static void the_last_two_sets_are_kept(void **state)
     assert_int_equal(remove_all("out"), 1 + 1 + 2 * (1 + WORLD));
 }
 
-// An incomplete set between the two does not count as the previous one. A set
-// of a later step is left over from a run that was resumed at an earlier one.
+// In gossip a worker may write the next set before the last one is pruned.
+static void a_later_set_that_is_being_written_stays(void **state)
+{
+    (void)state;
+    uint64_t previous = 0;
+    for (uint64_t step = 10; step <= 20; step += 10) {
+        for (uint32_t rank = 0; rank < WORLD; rank++) {
+            assert_ok(write_worker(step, rank));
+        }
+        assert_ok(train_checkpoint_commit("out", step, &previous));
+    }
+    assert_ok(write_worker(30, WORLD - 1));
+    train_checkpoint_prune("out", 20, previous);
+    for (uint32_t rank = 0; rank + 1 < WORLD; rank++) {
+        assert_ok(write_worker(30, rank));
+    }
+    assert_ok(train_checkpoint_commit("out", 30, &previous));
+    assert_int_equal(assert_latest_is_complete(), 30);
+}
+
+// An incomplete set between the two does not count as the previous one.
 static void sets_that_were_begun_are_removed(void **state)
 {
     (void)state;
     assert_ok(write_set(10));
     assert_ok(write_worker(12, 1));
-    assert_ok(write_worker(20, 0));
     put_file("out/step-12/.laconic-1-0", "half", 4);
     assert_ok(write_set(14));
     assert_int_equal(assert_latest_is_complete(), 14);
@@ -81,7 +99,7 @@ static void a_set_may_be_committed_again(void **state)
     assert_int_equal(assert_latest_is_complete(), 11);
     assert_ok(write_set(10));
     assert_int_equal(assert_latest_is_complete(), 10);
-    assert_int_equal(remove_all("out"), 1 + 1 + (1 + WORLD));
+    assert_int_equal(remove_all("out"), 1 + 1 + 2 * (1 + WORLD));
 }
 
 static void what_is_not_ours_stays(void **state)
@@ -304,6 +322,7 @@ int main(void)
         test(the_latest_set_is_read),
         test(a_set_counts_when_it_is_committed),
         test(the_last_two_sets_are_kept),
+        test(a_later_set_that_is_being_written_stays),
         test(sets_that_were_begun_are_removed),
         test(a_set_may_be_committed_again),
         test(what_is_not_ours_stays),
