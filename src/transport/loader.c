@@ -20,9 +20,21 @@ static bool find_folder(char *out, size_t cap)
     if (dladdr(&here, &info) == 0 || info.dli_fname == NULL) {
         return false;
     }
-    const char *const slash = strrchr(info.dli_fname, '/');
-    const int length = slash == NULL ? 0 : (int)(slash + 1 - info.dli_fname);
-    const int written = snprintf(out, cap, "%.*s", length, info.dli_fname);
+    const char *path = info.dli_fname;
+    char program[PATH_SIZE] = "";
+    if (strchr(path, '/') == NULL) {
+        // The library is in a program that was found by PATH. Modules are never
+        // loaded from the working folder.
+        const ssize_t len =
+            readlink("/proc/self/exe", program, sizeof(program) - 1);
+        path = len > 0 ? program : "";
+    }
+    const char *const slash = strrchr(path, '/');
+    if (slash == NULL) {
+        return false;
+    }
+    const int length = (int)(slash + 1 - path);
+    const int written = snprintf(out, cap, "%.*s", length, path);
     return written >= 0 && (size_t)written < cap;
 }
 
@@ -62,7 +74,7 @@ lac_status laci_module_load(
     if (!find_module(folder, name, path, sizeof(path))) {
         return lac_fail(
             LAC_ERR_UNSUPPORTED, "%s: there is no laconic_%s.so in %s",
-            transport, name, folder[0] == '\0' ? "." : folder);
+            transport, name, folder);
     }
     void *const handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (handle == NULL) {

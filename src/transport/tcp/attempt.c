@@ -163,15 +163,25 @@ void laci_tcp_attempt_end(laci_tcp_attempt *a)
     *a = (laci_tcp_attempt){.socket = -1};
 }
 
-// Returns a free place, or that of the attempt that has lasted longest.
-static laci_tcp_attempt *find_place(laci_tcp_attempt pending[LACI_TCP_PENDING])
+// Returns a free place, or NULL.
+static laci_tcp_attempt *find_free_place(
+    laci_tcp_attempt pending[LACI_TCP_PENDING])
 {
-    laci_tcp_attempt *oldest = &pending[0];
     for (size_t i = 0; i < LACI_TCP_PENDING; i++) {
         if (pending[i].stage == LACI_TCP_NONE) {
             return &pending[i];
         }
-        if (pending[i].started < oldest->started) {
+    }
+    return NULL;
+}
+
+// Returns the attempt that has lasted longest, or NULL.
+static laci_tcp_attempt *find_oldest(laci_tcp_attempt pending[LACI_TCP_PENDING])
+{
+    laci_tcp_attempt *oldest = NULL;
+    for (size_t i = 0; i < LACI_TCP_PENDING; i++) {
+        if (pending[i].stage != LACI_TCP_NONE &&
+            (oldest == NULL || pending[i].started < oldest->started)) {
             oldest = &pending[i];
         }
     }
@@ -186,12 +196,19 @@ void laci_tcp_accept_all(
     for (size_t i = 0; i < LACI_TCP_PENDING; i++) {
         const int socket =
             accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (socket < 0 && errno != EMFILE && errno != ENFILE) {
+        const bool full = socket < 0 && (errno == EMFILE || errno == ENFILE);
+        if (socket < 0 && !full) {
             return;
         }
-        laci_tcp_attempt *const place = find_place(pending);
-        laci_tcp_attempt_end(place);
-        if (socket < 0) {
+        laci_tcp_attempt *place = full ? NULL : find_free_place(pending);
+        if (place == NULL) {
+            place = find_oldest(pending);
+            if (place == NULL) {
+                return; // no descriptor is free, and none is a newcomer's
+            }
+            laci_tcp_attempt_end(place);
+        }
+        if (full) {
             continue; // there is a free descriptor now
         }
         laci_tcp_attempt_accept(terms, place, socket, now);

@@ -5,6 +5,7 @@
 // There is no coordinator and no common order. Every worker asks its peers, one
 // after the other, and answers what it is asked meanwhile. It ends when it has
 // asked all, and all have sent that they have finished too.
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -85,7 +86,10 @@ static double ask(
         if (came) {
             return now - begun;
         }
-        if (s->peers[peer].connection == NULL || now - begun > ANSWER_SECONDS) {
+        // A peer that waits for a third one answers when it has stopped
+        // waiting.
+        if (s->peers[peer].connection == NULL ||
+            now - begun > fmax(ANSWER_SECONDS, s->settings.timeout)) {
             return -1;
         }
         laci_tcp_progress(s, 1);

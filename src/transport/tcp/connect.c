@@ -231,10 +231,11 @@ static void advance_peer(joining *j, uint32_t peer)
         p->first_out != NULL) {
         laci_tcp_push(s, p);
     }
+    const double first_loss = s->first_loss;
     laci_tcp_pull(s, p);
     if (p->lost && !p->spoke) {
         p->lost = p->came = false;
-        s->first_loss = 0;
+        s->first_loss = first_loss;
         j->missing++;
         (void)snprintf(
             j->reasons[peer], LACI_TCP_REASON, "it closed the connection");

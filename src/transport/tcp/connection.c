@@ -16,6 +16,8 @@
 #include "base/fail.h"
 #include "transport/tcp/address.h"
 
+enum { MOST_REFILLS = 4 };
+
 // A record is made while the buffer is not full.
 enum { OUT_SIZE = LACI_TCP_BUFFER + LACI_TCP_RECORD + LACI_TCP_RECORD_SLACK };
 
@@ -60,7 +62,11 @@ static bool connection_refill(laci_tcp_connection *c)
 {
     struct iovec part = {c->in, LACI_TCP_BUFFER};
     c->in_start = 0;
-    c->in_end = c->input_ended || c->hold ? 0 : receive(c, &part, 1);
+    c->in_end = 0;
+    // Records without data, such as new keys, must not hold the caller.
+    if (!c->input_ended && !c->hold && c->refills++ < MOST_REFILLS) {
+        c->in_end = receive(c, &part, 1);
+    }
     return c->in_end > 0;
 }
 
@@ -213,6 +219,7 @@ laci_tcp_step laci_tcp_handshake(
     laci_tcp_connection *c, const char **reason_out, bool *fatal_out)
 {
     ERR_clear_error();
+    c->refills = 0;
     const int result = SSL_do_handshake(c->ssl);
     const int error =
         result == 1 ? SSL_ERROR_NONE : SSL_get_error(c->ssl, result);
@@ -257,6 +264,7 @@ size_t laci_tcp_read(laci_tcp_connection *c, uint8_t *into, size_t n)
         return read_clear(c, into, n);
     }
     ERR_clear_error();
+    c->refills = 0;
     if (SSL_read_ex(c->ssl, into, n, &got) == 1) {
         return got;
     }

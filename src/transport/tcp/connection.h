@@ -31,6 +31,7 @@ typedef struct laci_tcp_connection {
     bool input_ended;         // nothing more can be read
     bool output_ended;        // nothing more can be written
     bool hold;                // read what is buffered, and receive no more
+    unsigned refills;         // of the input buffer by the running call
     int error;                // errno of the end, 0 if the other end closed
 } laci_tcp_connection;
 

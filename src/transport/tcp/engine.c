@@ -8,6 +8,7 @@
 // exchange two switches.
 #define _GNU_SOURCE
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -64,7 +65,10 @@ void laci_tcp_rewatch(laci_tcp_session *s, laci_tcp_peer *p)
 static bool is_awaited(const laci_tcp_session *s, uint32_t peer)
 {
     for (size_t i = 0; i < s->receive_count; i++) {
-        if (s->claims[i] == NULL && s->receives[i].peer == peer) {
+        const laci_tcp_message *const message = s->claims[i];
+        const bool missing =
+            message == NULL || message->got < message->head.len;
+        if (missing && s->receives[i].peer == peer) {
             return true;
         }
     }
@@ -80,7 +84,10 @@ void laci_tcp_pause_those_ahead(laci_tcp_session *s)
     s->maybe_ahead = false;
     for (uint32_t peer = 0; peer < s->world; peer++) {
         laci_tcp_peer *const p = &s->peers[peer];
-        const bool ahead = p->queued_bytes > AHEAD_BYTES;
+        const laci_tcp_message *const arriving = p->arriving;
+        const uint64_t early =
+            arriving == NULL || arriving->claimed ? 0 : arriving->got;
+        const bool ahead = p->queued_bytes + early > AHEAD_BYTES;
         const bool pause = ahead && !is_awaited(s, peer);
         s->maybe_ahead = s->maybe_ahead || ahead;
         if (p->connection != NULL && pause != p->paused) {
@@ -145,6 +152,9 @@ static void *thread_main(void *raw)
             rest(s);
             continue;
         }
+        if (atomic_load(&s->aborted)) {
+            laci_tcp_announce_abort(s);
+        }
         atomic_store(&s->in_thread, true);
         (void)pthread_mutex_unlock(&s->engine);
         const int count =
@@ -155,9 +165,6 @@ static void *thread_main(void *raw)
             continue; // the worker sees the same events
         }
         handle(s, events, count);
-        if (atomic_load(&s->aborted)) {
-            laci_tcp_announce_abort(s);
-        }
     }
     (void)pthread_mutex_unlock(&s->engine);
     return NULL;
@@ -228,7 +235,11 @@ void laci_tcp_engine_close(laci_tcp_session *s)
 lac_status laci_tcp_engine_start(laci_tcp_session *s)
 {
     s->last_drive = s->services->now();
+    sigset_t all, before;
+    (void)sigfillset(&all); // signals are for the threads of the program
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     const int code = pthread_create(&s->thread, NULL, thread_main, s);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (code != 0) {
         errno = code;
         return engine_fail(s, "cannot create a thread");

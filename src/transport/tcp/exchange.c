@@ -239,7 +239,7 @@ lac_status laci_tcp_exchange(
     tcp_end_loans(s);
     s->receives = receives;
     s->receive_count = receive_count;
-    s->allowed = fmax(s->allowed, deadline - s->last_drive);
+    s->allowed = fmax(s->allowed, deadline - s->services->now());
     const lac_status status = exchange_run(s, sends, send_count, deadline);
     s->receives = NULL;
     s->receive_count = 0;

@@ -70,6 +70,9 @@ static void tcp_send_to_all(
 {
     const laci_tcp_head head = {.kind = kind, .tag = s->suspect, .len = len};
     for (uint32_t peer = 0; peer < s->world; peer++) {
+        if (kind == LACI_TCP_ABORTED) {
+            laci_tcp_discard_unsent(s, &s->peers[peer]);
+        }
         // Errors are ignored: the peers also notice that the connection ends.
         if (peer != s->rank && laci_tcp_post(s, peer, &head, data) != LAC_OK) {
             return;

@@ -7,9 +7,9 @@
 #include "base/fail.h"
 #include "transport/tcp/session.h"
 
-// A peer that sends without end must not keep this worker from its other
-// connections: after so many bytes they have their turn.
-enum { PULL_BYTES = 1 << 20 };
+// A peer that sends or takes without end must not keep this worker from its
+// other connections: after so many bytes they have their turn.
+enum { TURN_BYTES = 1 << 20 };
 
 // Messages that no receive has asked for: a few may be long, many are short.
 enum { FEW_MESSAGES = 64, MOST_MESSAGES = 1 << 20 };
@@ -224,6 +224,8 @@ static void begin_message(laci_tcp_session *s, laci_tcp_peer *p)
     laci_tcp_head head;
     p->head_got = 0;
     p->spoke = true;
+    // What follows a message that cannot be taken has no meaning.
+    p->unusable = true;
     if (!laci_tcp_head_read(p->head, &head, reason)) {
         laci_tcp_problem(
             s, LAC_ERR_CORRUPT, "tcp: worker %u sent %s", rank, reason);
@@ -248,6 +250,7 @@ static void begin_message(laci_tcp_session *s, laci_tcp_peer *p)
     if (direct) {
         message->payload = s->receives[i].buffer;
     }
+    p->unusable = false;
     p->arriving = message;
     if (expected) {
         // An empty message is complete already: end_message counts it.
@@ -258,10 +261,11 @@ static void begin_message(laci_tcp_session *s, laci_tcp_peer *p)
 
 // A worker sends what the others receive. One that sends without end would fill
 // their memory.
-static void check_flood(laci_tcp_session *s, const laci_tcp_peer *p)
+static void check_flood(laci_tcp_session *s, laci_tcp_peer *p)
 {
     if (p->queued > MOST_MESSAGES ||
         (p->queued > FEW_MESSAGES && p->queued_bytes > MOST_BYTES)) {
+        p->unusable = true;
         laci_tcp_problem(
             s, LAC_ERR_PEER,
             "worker %u sent %llu messages with %llu bytes that worker %u does "
@@ -311,6 +315,9 @@ static size_t pull_once(laci_tcp_session *s, laci_tcp_peer *p)
             p->connection, message->payload + message->got,
             (size_t)(message->head.len - message->got));
         message->got += got;
+        s->maybe_ahead =
+            s->maybe_ahead ||
+            (!message->claimed && message->got > LACI_TCP_AHEAD_BYTES);
     }
     if (p->arriving != NULL && p->arriving->got == p->arriving->head.len) {
         end_message(s, p);
@@ -321,14 +328,11 @@ static size_t pull_once(laci_tcp_session *s, laci_tcp_peer *p)
 void laci_tcp_pull(laci_tcp_session *s, laci_tcp_peer *p)
 {
     size_t total = 0;
-    const lac_status before = s->problem;
     while (!p->unusable) {
         const size_t got = pull_once(s, p);
-        // What follows a message that cannot be taken has no meaning.
-        p->unusable = s->problem != before;
         total += got;
         // epoll does not report what is buffered: that is read in any case.
-        p->connection->hold = total >= PULL_BYTES;
+        p->connection->hold = total >= TURN_BYTES;
         if (got == 0) {
             break;
         }
@@ -403,8 +407,29 @@ lac_status laci_tcp_post(
     return LAC_OK;
 }
 
-// Sends a part of the first message. Returns whether the connection took any.
-static bool push_once(laci_tcp_session *s, laci_tcp_peer *p)
+void laci_tcp_discard_unsent(laci_tcp_session *s, laci_tcp_peer *p)
+{
+    laci_tcp_outgoing *kept = p->first_out;
+    if (kept == NULL || kept->sent == 0) {
+        kept = NULL;
+    }
+    while (p->first_out != kept) {
+        outgoing_done(s, p);
+    }
+    if (kept == NULL) {
+        return;
+    }
+    // The first message is on its way; those behind it are not.
+    p->first_out = kept->next;
+    while (p->first_out != NULL) {
+        outgoing_done(s, p);
+    }
+    kept->next = NULL;
+    p->first_out = p->last_out = kept;
+}
+
+// Sends a part of the first message, and returns its bytes.
+static size_t push_once(laci_tcp_session *s, laci_tcp_peer *p)
 {
     laci_tcp_outgoing *const out = p->first_out;
     const size_t head_left =
@@ -419,13 +444,16 @@ static bool push_once(laci_tcp_session *s, laci_tcp_peer *p)
     if (out->sent == LACI_TCP_HEAD + out->len) {
         outgoing_done(s, p);
     }
-    return sent > 0;
+    return sent;
 }
 
 void laci_tcp_push(laci_tcp_session *s, laci_tcp_peer *p)
 {
     laci_tcp_connection *const c = p->connection;
-    while (p->first_out != NULL && push_once(s, p)) {
+    size_t total = 0, sent = 1;
+    while (p->first_out != NULL && sent > 0 && total < TURN_BYTES) {
+        sent = push_once(s, p);
+        total += sent;
     }
     (void)laci_tcp_flush(c);
     if (c->output_ended) {

@@ -23,6 +23,24 @@ bool laci_tcp_all_sent(const laci_tcp_session *s)
     return true;
 }
 
+// Sends what is left, and waits until the machines of the others have it. An
+// abort by another thread, or of another worker, shortens the wait.
+static void tcp_finish(laci_tcp_session *s)
+{
+    double until = s->services->now() + fmax(s->allowed, LEAST_TIMEOUT);
+    bool failed = false;
+    while (!laci_tcp_all_sent(s) && s->services->now() < until) {
+        if (!failed && (atomic_load(&s->aborted) || s->cause_known)) {
+            failed = true;
+            until = fmin(until, s->services->now() + FAILED_GRACE_SECONDS);
+        }
+        if (atomic_load(&s->aborted)) {
+            laci_tcp_announce_abort(s);
+        }
+        laci_tcp_progress(s, 1);
+    }
+}
+
 // Nobody uses lent memory afterwards: what was sent is with the system.
 static bool tcp_leave(void *state)
 {
@@ -30,17 +48,13 @@ static bool tcp_leave(void *state)
     if (s->world > 1) {
         laci_tcp_engine_stop(s);
     }
-    const bool failed = atomic_load(&s->aborted) || s->cause_known;
-    const double until =
-        s->services->now() +
-        (failed ? FAILED_GRACE_SECONDS : fmax(s->allowed, LEAST_TIMEOUT));
+    laci_tcp_take(s);
     if (atomic_load(&s->aborted)) {
         laci_tcp_announce_abort(s);
     }
     laci_tcp_announce_leave(s);
-    while (!laci_tcp_all_sent(s) && s->services->now() < until) {
-        laci_tcp_progress(s, 1);
-    }
+    tcp_finish(s);
+    laci_tcp_give(s);
     laci_tcp_session_release(s);
     return true;
 }

@@ -172,7 +172,11 @@ static bool find_source_host(
     }
     const bool mapped =
         strncmp(text, "::ffff:", 7) == 0 && strchr(text, '.') != NULL;
-    (void)snprintf(out, LACI_TCP_HOST, "%s", mapped ? text + 7 : text);
+    const char *const host = mapped ? text + 7 : text;
+    // On the machine of worker 0: whoever reaches that one reaches this one.
+    const bool loopback =
+        strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0;
+    (void)snprintf(out, LACI_TCP_HOST, "%s", loopback ? "" : host);
     return true;
 }
 
@@ -442,6 +446,11 @@ static lac_status read_list(rendezvous *m, laci_tcp_attempt *a)
             !laci_tcp_reply_entry_read(bytes, entry)) {
             return fail_rendezvous(m, "its list of the workers ended early");
         }
+        if (entry->address.host[0] == '\0') {
+            (void)snprintf(
+                entry->address.host, sizeof(entry->address.host), "%s",
+                m->place.host);
+        }
     }
     s->roster.entries[0].address = m->place;
     return LAC_OK;
@@ -553,6 +562,10 @@ static lac_status run_rendezvous(
     LAC_TRY(laci_tcp_listen_on(s->services, &address, listener_out, &port));
     m->address = address;
     m->address.port = port;
+    if (strcmp(address.host, "0.0.0.0") == 0 ||
+        strcmp(address.host, "::") == 0) {
+        m->address.host[0] = '\0'; // every address: where it comes from
+    }
     LAC_TRY(laci_tcp_roster_allocate(s->services, s->world, &s->roster));
     for (uint32_t rank = 0; rank < s->world; rank++) {
         laci_tcp_entry *const entry = &s->roster.entries[rank];

@@ -188,6 +188,10 @@ void laci_tcp_claim(laci_tcp_session *s, size_t i);
 laci_tcp_message *laci_tcp_next(laci_tcp_peer *p);
 void laci_tcp_recycle(laci_tcp_session *s, laci_tcp_message *message);
 
+// laci_tcp_discard_unsent removes the messages to a peer of which nothing was
+// sent: after a failure nobody needs them, and the reason is to arrive soon.
+void laci_tcp_discard_unsent(laci_tcp_session *s, laci_tcp_peer *p);
+
 // laci_tcp_drop ends the connection of a peer.
 void laci_tcp_drop(laci_tcp_session *s, laci_tcp_peer *p);
 
