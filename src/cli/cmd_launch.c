@@ -103,10 +103,11 @@ static int run_agent(void)
 static lac_status split_hosts(char *text, const char **list, size_t *count_out)
 {
     size_t count = 0;
-    for (char *end = text; end != NULL; text = end + 1) {
-        end = strchr(text, ',');
-        if (end != NULL) {
-            *end = '\0';
+    char *next = text;
+    while ((text = next) != NULL) {
+        next = strchr(text, ',');
+        if (next != NULL) {
+            *next++ = '\0';
         }
         if (*text == '\0' || *text == '-') {
             return lac_fail(

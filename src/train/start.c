@@ -271,13 +271,16 @@ static lac_status begin_folder(train_worker *w, const train_facts *facts)
 {
     const train_hooks *const hooks = &w->run->hooks;
     const char *const folder = w->run->plan.folder;
-    if (w->origin.resumed != 0) {
-        LAC_TRY(train_checkpoint_rewind(folder, w->origin.step));
-    } else {
-        train_checkpoint_clear(folder);
+    // First the manifest: a folder with a latest set and without a manifest is
+    // not resumed.
+    if (hooks->record != NULL) {
+        LAC_TRY(hooks->record(hooks->context, facts));
     }
-    return hooks->record == NULL ? LAC_OK
-                                 : hooks->record(hooks->context, facts);
+    if (w->origin.resumed != 0) {
+        return train_checkpoint_rewind(folder, w->origin.step);
+    }
+    train_checkpoint_clear(folder);
+    return LAC_OK;
 }
 
 // Called by worker 0 when all workers have loaded. The metrics are first: a

@@ -303,6 +303,20 @@ class Launch(Command):
             self.assertEqual(reader.text.count("signals x\n"), 2, reader.text)
             self.assertNotIn("launch:", reader.text)
 
+    def test_a_worker_that_prints_without_end_can_be_interrupted(self):
+        marks = [os.path.join(self.folder, "mark-%d" % r) for r in range(2)]
+        with open(os.devnull, "wb") as nowhere:
+            job = subprocess.Popen(
+                (LACONIC, "launch", "-n", "2", "--", "sh", "-c",
+                 "touch '%s'-$RANK; exec yes" % marks[0][:-2]),
+                stdout=nowhere, stderr=nowhere)
+        self.addCleanup(job.wait)
+        self.addCleanup(job.kill)
+        while not all(map(os.path.exists, marks)):
+            self.assertIsNone(job.poll())
+        job.send_signal(signal.SIGINT)
+        self.assertEqual(job.wait(HANG), 128 + signal.SIGINT)
+
     def test_a_second_signal_ends_all(self):
         script = ("trap 'echo asked' INT; "
                   "sleep 600 & echo process $RANK $$; "

@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 // Messages of laconic name the worker already.
+// As many bytes as a pipe holds.
+enum { READS = 64 * 1024 / sizeof(((cli_lines *)NULL)->text) + 1 };
+
 static void pass_line(const cli_lines *l, const char *text, size_t len)
 {
     char out[CLI_LINE_MAX + 64], own[32];
@@ -42,7 +45,9 @@ static void pass_all(cli_lines *l)
 void cli_lines_pull(cli_lines *l)
 {
     ssize_t got = 1;
-    while (l->file >= 0 && got > 0) {
+    // A worker that prints without end must not keep the launcher from signals
+    // and from the other workers.
+    for (int i = 0; i < READS && l->file >= 0 && got > 0; i++) {
         got = read(l->file, l->text + l->len, sizeof(l->text) - l->len);
         l->len += got > 0 ? (size_t)got : 0;
         pass_all(l);
