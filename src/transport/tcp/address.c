@@ -164,16 +164,18 @@ static int listen_on_target(const struct addrinfo *target)
 
 static uint16_t port_of(int s)
 {
-    struct sockaddr_storage bound = {.ss_family = AF_UNSPEC};
+    union {
+        struct sockaddr any;
+        struct sockaddr_in four;
+        struct sockaddr_in6 six;
+    } bound = {.six = {.sin6_port = 0}};
     socklen_t len = sizeof(bound);
-    if (getsockname(s, (struct sockaddr *)&bound, &len) != 0) {
+    if (getsockname(s, &bound.any, &len) != 0) {
         return 0;
     }
-    const in_port_t port =
-        bound.ss_family == AF_INET6
-            ? ((const struct sockaddr_in6 *)(const void *)&bound)->sin6_port
-            : ((const struct sockaddr_in *)(const void *)&bound)->sin_port;
-    return ntohs(port);
+    return ntohs(
+        bound.any.sa_family == AF_INET6 ? bound.six.sin6_port
+                                        : bound.four.sin_port);
 }
 
 lac_status laci_tcp_listen_on(
