@@ -14,8 +14,9 @@ extern "C" {
 #endif
 
 // Transports move messages between the workers of a group: threads of one
-// process ("local") or the processes of an MPI job ("mpi", a module that is
-// loaded when it is named).
+// process ("local"), the processes of an MPI job ("mpi"), or processes on any
+// network ("tcp"). The last two are modules that are loaded when they are
+// named.
 //
 //     lac_hub_open(&hub, 8);                              // local: once
 //     lac_transport_join(&t, "local", hub, rank, 8);      // in every thread
@@ -76,10 +77,11 @@ LAC_API void lac_hub_close(lac_hub *hub);
 /// lac_transport_join makes this worker `rank` of `world`. "local" needs the
 /// hub and does not wait for the others; a rank joins a hub once. "mpi" ignores
 /// the hub, accepts LAC_RANK_ANY for `rank` and `world` and then takes them
-/// from MPI, and waits for all workers, at most for its setting `timeout`.
-/// Fails with LAC_ERR_NOTFOUND, LAC_ERR_INVALID, LAC_ERR_UNSUPPORTED (this MPI
-/// is not available, or not to this thread), LAC_ERR_PEER (mpi: a worker did
-/// not join in time) or LAC_ERR_NOMEM.
+/// from MPI, and waits for all workers, at most for its setting `timeout`. So
+/// does "tcp", which takes them from its peers file or from the environment.
+/// Fails with LAC_ERR_NOTFOUND, LAC_ERR_INVALID, LAC_ERR_UNSUPPORTED (the
+/// module is not available, or MPI not to this thread), LAC_ERR_PEER (a worker
+/// did not join in time) or LAC_ERR_NOMEM.
 LAC_FALLIBLE lac_status lac_transport_join(
     lac_transport **out, const char *spec, lac_hub *hub, uint32_t rank,
     uint32_t world);

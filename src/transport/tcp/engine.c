@@ -21,7 +21,7 @@
 // The thread takes over when the worker has been away so long.
 #define AWAY_SECONDS 2e-3
 
-enum { THREAD_WAIT_MS = 1000, AHEAD_BYTES = LACI_TCP_AHEAD_BYTES };
+enum { THREAD_WAIT_MS = 1000 };
 
 static lac_status engine_fail(const laci_tcp_session *s, const char *what)
 {
@@ -87,7 +87,7 @@ void laci_tcp_pause_those_ahead(laci_tcp_session *s)
         const laci_tcp_message *const arriving = p->arriving;
         const uint64_t early =
             arriving == NULL || arriving->claimed ? 0 : arriving->got;
-        const bool ahead = p->queued_bytes + early > AHEAD_BYTES;
+        const bool ahead = p->queued_bytes + early > LACI_TCP_AHEAD_BYTES;
         const bool pause = ahead && !is_awaited(s, peer);
         s->maybe_ahead = s->maybe_ahead || ahead;
         if (p->connection != NULL && pause != p->paused) {

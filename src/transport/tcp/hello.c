@@ -98,7 +98,9 @@ bool laci_tcp_hello_read(
         check_field(
             "length", laci_get_u16(bytes + AT_LENGTH), LACI_TCP_HELLO,
             reason_out) &&
-        check_field("unknown flags", flags & ~1U, 0, reason_out) &&
+        check_field(
+            "unknown flags", flags & ~(uint32_t)FLAG_ENCRYPTION, 0,
+            reason_out) &&
         check_field(
             "a world of", laci_get_u32(bytes + AT_WORLD), expected->world,
             reason_out) &&
