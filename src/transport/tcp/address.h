@@ -6,7 +6,10 @@
 
 #include "transport/tcp_module.h"
 
-enum { LACI_TCP_HOST = 256 };
+enum {
+    LACI_TCP_HOST = 256,
+    LACI_TCP_ADDRESS_TEXT = LACI_TCP_HOST + 8, // with brackets and a port
+};
 
 typedef struct laci_tcp_address {
     char host[LACI_TCP_HOST]; // without brackets; empty: every address

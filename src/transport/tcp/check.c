@@ -158,7 +158,7 @@ static void report_all(
         const laci_tcp_entry *const entry = &s->roster.entries[rank];
         const measurement *const m = &k->peers[rank];
         const bool self = rank == s->rank;
-        char address[LACI_TCP_HOST + 16];
+        char address[LACI_TCP_ADDRESS_TEXT];
         laci_tcp_address_write(&entry->address, address, sizeof(address));
         const char *const missing =
             reasons[rank][0] == '\0' ? "it does not answer" : reasons[rank];

@@ -142,15 +142,15 @@ static lac_status fail_missing(const joining *j, uint32_t peer)
     const laci_tcp_entry *const entry = &s->roster.entries[peer];
     char who[LACI_TCP_NAME + 16];
     char number[16];
+    char address[LACI_TCP_ADDRESS_TEXT];
+    laci_tcp_address_write(&entry->address, address, sizeof(address));
     (void)snprintf(number, sizeof(number), "%u", peer);
     (void)snprintf(
         who, sizeof(who), strcmp(number, entry->name) == 0 ? "%u" : "%u (%s)",
         peer, entry->name);
     return s->services->fail(
-        LAC_ERR_PEER,
-        "tcp: worker %u cannot connect with worker %s at %s:%u: "
-        "%s",
-        s->rank, who, entry->address.host, entry->address.port,
+        LAC_ERR_PEER, "tcp: worker %u cannot connect with worker %s at %s: %s",
+        s->rank, who, address,
         j->reasons[peer][0] == '\0' ? "it has not come" : j->reasons[peer]);
 }
 

@@ -401,9 +401,11 @@ static lac_status run_coordinator(rendezvous *m, int listener)
 
 static lac_status fail_rendezvous(const rendezvous *m, const char *reason)
 {
+    char place[LACI_TCP_ADDRESS_TEXT];
+    laci_tcp_address_write(&m->place, place, sizeof(place));
     return m->s->services->fail(
-        LAC_ERR_PEER, "tcp: worker %u did not meet worker 0 at %s:%u: %s",
-        m->s->rank, m->place.host, m->place.port, reason);
+        LAC_ERR_PEER, "tcp: worker %u did not meet worker 0 at %s: %s",
+        m->s->rank, place, reason);
 }
 
 // Reads len bytes, and waits as long as the rendezvous may last.
