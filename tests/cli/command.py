@@ -14,7 +14,9 @@ import unittest
 
 LACONIC = os.path.abspath(sys.argv.pop(1))
 GOOD, FAILED, USAGE = 0, 1, 2
-HANG = 600  # seconds after which a program hangs
+# Seconds after which a program hangs: fewer than CTest gives to a test, so
+# that the one that hangs is named.
+HANG = 300
 
 
 def npy(shape, values, descr="<f4", order="False", version=1):

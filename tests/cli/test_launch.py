@@ -292,9 +292,10 @@ class Launch(Command):
     def test_signals_are_passed_on_once(self):
         for number, name in ((signal.SIGINT, "INT"), (signal.SIGTERM, "TERM"),
                              (signal.SIGHUP, "HUP")):
-            script = ("trap 'n=x$n' %s; " % name +
-                      WAITS.replace("exit 4", 'echo "signals $n"; kill $!; '
-                                    "exit 5"))
+            # The trap ends what is waited for: the signal may come before
+            # the wait has begun.
+            script = ("trap 'n=x$n; kill $!' %s; " % name +
+                      WAITS.replace("exit 4", 'echo "signals $n"; exit 5'))
             job, reader, found, guards = self.start(2, script)
             os.killpg(job.pid, number)  # as a terminal does
             self.assertEqual(job.wait(HANG), 128 + number)
