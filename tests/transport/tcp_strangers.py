@@ -123,6 +123,23 @@ def other_protocols(make_group):
         expect_finish(group)
 
 
+def a_server_of_an_older_tls(make_group):
+    """A worker that dials it says what is wrong: not its key."""
+    with make_group(2) as group, socket.create_server(
+            ("127.0.0.1", group.ports[0])) as server:
+        worker = group.start(1)
+        accepted, _ = server.accept()
+        try:
+            tls.Connection(None, tcp_group.certificate_of(group.keys[0]),
+                           group.keys[0], old=True, accepted=accepted)
+            raise AssertionError("TLS 1.2 was accepted")
+        except tls.Closed:
+            accepted.close()
+        worker.expect(r"worker 1 cannot connect with worker 0 \(w0\) at "
+                      r"127.0.0.1:\d+: it does not speak TLS 1.3$")
+        worker.expect_exit(tcp_group.NOT_JOINED)
+
+
 def dial_and_wait(port, count):
     """Idle connections, as far as the worker takes them."""
     sockets = []

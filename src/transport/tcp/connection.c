@@ -193,6 +193,27 @@ void laci_tcp_connection_close(laci_tcp_connection *c)
     c->services->free(c);
 }
 
+// Only some alerts concern the certificate. The others come from another
+// program, or another TLS, at that port.
+static const char *alert_reason(int alert)
+{
+    switch (alert) {
+    case SSL_AD_BAD_CERTIFICATE:
+    case SSL_AD_UNSUPPORTED_CERTIFICATE:
+    case SSL_AD_CERTIFICATE_REVOKED:
+    case SSL_AD_CERTIFICATE_EXPIRED:
+    case SSL_AD_CERTIFICATE_UNKNOWN:
+    case SSL_AD_CERTIFICATE_REQUIRED:
+    case SSL_AD_UNKNOWN_CA:
+    case SSL_AD_ACCESS_DENIED:
+        return "it refused this worker's key";
+    case SSL_AD_PROTOCOL_VERSION:
+        return "it does not speak TLS 1.3";
+    default:
+        return SSL_alert_desc_string_long(alert);
+    }
+}
+
 // Why a handshake failed, in the words of a user.
 static const char *handshake_reason(
     const laci_tcp_connection *c, bool *fatal_out)
@@ -205,7 +226,7 @@ static const char *handshake_reason(
     }
     // Alerts of the other end are reported as 1000 and the number of the alert.
     if (ERR_GET_LIB(code) == ERR_LIB_SSL && reason >= SSL_AD_REASON_OFFSET) {
-        return "it refused this worker's key";
+        return alert_reason(reason - SSL_AD_REASON_OFFSET);
     }
     *fatal_out = false;
     if (c->input_ended) {
