@@ -230,6 +230,11 @@ class Launch(Command):
         self.assertEqual((done.returncode, done.stderr), (
             FAILED, "laconic: launch: worker 1 ended with exit code 3\n"))
 
+    def test_an_exit_code_above_the_signals_is_one(self):
+        done = self.launch(1, "sh", "-c", "exit 200")
+        self.assertEqual((done.returncode, done.stderr), (
+            FAILED, "laconic: launch: worker 0 ended with exit code 200\n"))
+
     def test_a_command_that_fails_is_reported_once_by_each(self):
         done = self.launch(2, "average", "--algorithm", "dpsgd", "--workers",
                            "5")

@@ -93,7 +93,7 @@ static void report_end(const cli_slot *slot, int code)
     (void)snprintf(
         who, sizeof(who), "worker %u%s%.200s", slot->rank,
         slot->host == NULL ? "" : " on ", slot->host == NULL ? "" : slot->host);
-    if (code > SIGNAL_CODE && code < SSH_FAILED) {
+    if (code > SIGNAL_CODE && code <= SIGNAL_CODE + SIGRTMAX) {
         (void)fprintf(
             stderr, "laconic: launch: %s was killed by signal %d (%s)\n", who,
             code - SIGNAL_CODE, strsignal(code - SIGNAL_CODE));
