@@ -309,6 +309,17 @@ class Launch(Command):
             self.assertEqual(reader.text.count("signals x\n"), 2, reader.text)
             self.assertNotIn("launch:", reader.text)
 
+    def test_a_signal_to_a_guard_does_not_end_its_worker(self):
+        job, reader, found, guards = self.start(2, WAITS)
+        for guard in guards.values():
+            guard.kill(signal.SIGTERM)
+        found[1][1].kill()  # the sleep that worker 1 waits for
+        self.assertEqual(job.wait(HANG), FAILED)
+        self.all_end(found, guards)
+        reader.wait_for(lambda text: "launch:" in text)
+        self.assertIn("laconic: launch: worker 1 ended with exit code 4\n",
+                      reader.text)
+
     def test_a_worker_that_prints_without_end_can_be_interrupted(self):
         marks = [os.path.join(self.folder, "mark-%d" % r) for r in range(2)]
         with open(os.devnull, "wb") as nowhere:

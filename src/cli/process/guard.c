@@ -179,13 +179,12 @@ static bool read_lifeline(guard *g, int lifeline)
     return len > 0;
 }
 
+// The launcher speaks through the lifeline. A signal that a service manager
+// sends to all processes reaches the launcher too, so only SIGCHLD matters
+// here.
 static bool has_ended(guard *g)
 {
-    int number;
-    while ((number = cli_signals_next()) != 0) {
-        if (number != SIGCHLD) {
-            begin_end(g);
-        }
+    while (cli_signals_next() != 0) {
     }
     return waitpid(g->process, &g->state, WNOHANG) == g->process;
 }
