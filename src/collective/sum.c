@@ -8,8 +8,7 @@
 //
 // Large sums are cut in shares, one for each worker (shares.c). Where the order
 // of additions does not matter, the transport's own all-reduce does large sums,
-// after a barrier in which all workers show that they are about to sum the
-// same.
+// after an exchange that shows that all workers are about to sum the same.
 #include <inttypes.h>
 #include <stdint.h>
 
@@ -123,38 +122,38 @@ static lac_status sum_doubling(
     return LAC_OK;
 }
 
-// A barrier. After it every worker has a message, directly or through others,
-// from all workers that they are about to sum n values.
-static lac_status sum_barrier(laci_group *g, size_t n)
+// Every worker shows the next one in the ring that it is about to sum n values,
+// and compares what it is shown. If all agree with the one before them, all
+// mean the same sum. Otherwise some worker fails here and does not enter the
+// sum, so that nobody's sum is completed, and the abort ends those of the
+// others.
+static lac_status sum_check(laci_group *g, size_t n)
 {
-    for (uint64_t distance = 1; distance < g->world; distance *= 2) {
-        const uint32_t to = (uint32_t)((g->rank + distance) % g->world);
-        const uint32_t from =
-            (uint32_t)((g->rank + g->world - distance) % g->world);
-        uint8_t *const message = g->sets[g->current].scratch;
-        const uint8_t *body;
-        laci_put_u64(message + LACI_FRAME_SIZE, n);
-        laci_wire_frame(g, message, sizeof(uint64_t), to);
-        laci_wire_send(g, to, message, sizeof(uint64_t));
-        laci_wire_receive(g, from);
-        LAC_TRY(laci_wire_run(g));
-        LAC_TRY(laci_wire_expect(g, 0, sizeof(uint64_t), &body));
-        const uint64_t theirs = laci_get_u64(body);
-        if (theirs != n) {
-            return laci_group_abort_on_failure(
-                g, lac_fail(
-                       LAC_ERR_PEER,
-                       "worker %" PRIu32 " sums %" PRIu64
-                       " values, worker %" PRIu32 " %zu",
-                       from, theirs, g->rank, n));
-        }
+    const uint32_t to = (g->rank + 1) % g->world;
+    const uint32_t from = (g->rank + g->world - 1) % g->world;
+    uint8_t *const message = g->sets[g->current].scratch;
+    const uint8_t *body;
+    laci_put_u64(message + LACI_FRAME_SIZE, n);
+    laci_wire_frame(g, message, sizeof(uint64_t), to);
+    laci_wire_send(g, to, message, sizeof(uint64_t));
+    laci_wire_receive(g, from);
+    LAC_TRY(laci_wire_run(g));
+    LAC_TRY(laci_wire_expect(g, 0, sizeof(uint64_t), &body));
+    const uint64_t theirs = laci_get_u64(body);
+    if (theirs == n) {
+        return LAC_OK;
     }
-    return LAC_OK;
+    return laci_group_abort_on_failure(
+        g, lac_fail(
+               LAC_ERR_PEER,
+               "worker %" PRIu32 " sums %" PRIu64 " values, worker %" PRIu32
+               " %zu",
+               from, theirs, g->rank, n));
 }
 
 static lac_status sum_native(laci_group *g, float *x, size_t n)
 {
-    LAC_TRY(sum_barrier(g, n));
+    LAC_TRY(sum_check(g, n));
     const double start = lac_transport_now(g->transport);
     const lac_status status =
         laci_transport_allreduce(g->transport, x, n, start + g->timeout);
