@@ -124,7 +124,7 @@ def other_protocols(make_group):
 
 
 def a_server_of_an_older_tls(make_group):
-    """A worker that dials it says what is wrong: not its key."""
+    """A worker that dials it reports the cause, which is not its key."""
     with make_group(2) as group, socket.create_server(
             ("127.0.0.1", group.ports[0])) as server:
         worker = group.start(1)
