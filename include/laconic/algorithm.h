@@ -72,9 +72,15 @@ typedef enum lac_nonfinite {
     /// memory last, drops them.
     LAC_NONFINITE_SKIP = 1,
     /// Sum those tensors uncompressed, without touching their state, and reduce
-    /// the others as usual. This needs memory for a copy of the state and of
-    /// the model, and a pass over the state in every round.
+    /// the others as usual. This needs memory for a copy of the model and of
+    /// the memory of error-feedback, and a pass over that memory in every
+    /// round.
     LAC_NONFINITE_RAW = 2,
+    /// Make all results of the call NaN on all workers and leave the state as
+    /// it was; the round is done. A loss scaler then skips the step everywhere.
+    /// This needs a copy of the memory of error-feedback, and a pass over it in
+    /// every round.
+    LAC_NONFINITE_PROPAGATE = 3,
 } lac_nonfinite;
 
 /// The options of an algorithm. Start from lac_algorithm_options_default.

@@ -76,10 +76,10 @@ static lac_status read_options(
         return lac_fail(LAC_ERR_INVALID, "algorithm: the spec is NULL");
     }
     if ((int)out->nonfinite < LAC_NONFINITE_STOP ||
-        out->nonfinite > LAC_NONFINITE_RAW) {
+        out->nonfinite > LAC_NONFINITE_PROPAGATE) {
         return lac_fail(
             LAC_ERR_INVALID, "algorithm: nonfinite is %d, expected %d to %d",
-            (int)out->nonfinite, LAC_NONFINITE_STOP, LAC_NONFINITE_RAW);
+            (int)out->nonfinite, LAC_NONFINITE_STOP, LAC_NONFINITE_PROPAGATE);
     }
     return LAC_OK;
 }

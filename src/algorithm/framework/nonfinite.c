@@ -89,20 +89,19 @@ lac_status laci_nonfinite_gather(const laci_round *round)
 
 // The framework's part.
 
-// An algorithm that finds non-finite values itself has not changed its state
-// by then.
-static bool saves_state(const lac_algorithm *a)
+static bool restores_errors(const lac_algorithm *a)
 {
-    return a->nonfinite.policy == LAC_NONFINITE_RAW && !a->ops->finds_nonfinite;
+    return a->nonfinite.policy == LAC_NONFINITE_RAW ||
+           a->nonfinite.policy == LAC_NONFINITE_PROPAGATE;
 }
 
 void laci_nonfinite_plan(lac_algorithm *a, lac_nonfinite policy)
 {
     laci_nonfinite *const f = &a->nonfinite;
     f->policy = policy;
-    for (size_t i = 0; saves_state(a) && i < a->fields.count; i++) {
+    for (size_t i = 0; restores_errors(a) && i < a->fields.count; i++) {
         const laci_field *const field = &a->fields.fields[i];
-        f->saved_n += field->name == NULL ? 0 : field->count;
+        f->saved_n += field->is_errors ? field->count : 0;
     }
     f->raw_n =
         policy == LAC_NONFINITE_RAW ? lac_layout_values(a->worker.layout) : 0;
@@ -139,16 +138,16 @@ size_t laci_nonfinite_room(const lac_algorithm *a)
     return tensors > COUNT_SIZE ? tensors : COUNT_SIZE;
 }
 
-// Copies the state of the round's items to `saved`, or back.
-static void copy_state(lac_algorithm *a, bool back)
+// Copies the error memories of the round's items to `saved`, or back.
+static void copy_errors(lac_algorithm *a, bool back)
 {
     float *next = a->nonfinite.saved;
-    for (size_t i = 0; i < a->round.count; i++) {
+    for (size_t i = 0; restores_errors(a) && i < a->round.count; i++) {
         const size_t tensor = a->items[i].tensor;
         for (size_t f = a->fields.first[tensor];
              f < a->fields.first[tensor + 1]; f++) {
             laci_field *const field = &a->fields.fields[f];
-            if (field->name == NULL) {
+            if (!field->is_errors) {
                 continue;
             }
             if (back) {
@@ -163,8 +162,11 @@ static void copy_state(lac_algorithm *a, bool back)
 
 void laci_nonfinite_trust(lac_algorithm *a)
 {
-    memset(a->nonfinite.flags, 0, a->round.count);
+    memset(a->nonfinite.flags, FINITE, a->round.count);
     a->round.nonfinite = 0;
+    for (size_t i = 0; i < a->round.count; i++) {
+        a->items[i].given = a->items[i].in;
+    }
 }
 
 // Returns why an item must not be reduced, or FINITE.
@@ -202,9 +204,7 @@ void laci_nonfinite_scan(lac_algorithm *a)
             a->round.nonfinite++;
         }
     }
-    if (saves_state(a)) {
-        copy_state(a, false);
-    }
+    copy_errors(a, false);
 }
 
 // Reads which items of a worker are not finite.
@@ -265,16 +265,16 @@ static lac_status gather_flags(lac_algorithm *a, found *out)
             a->worker.algorithm));
 }
 
-static lac_status sum_raw(lac_algorithm *a, const lac_slice *slices)
+static lac_status sum_raw(lac_algorithm *a)
 {
     const laci_round *const round = &a->round;
     float *const raw = a->nonfinite.raw;
     size_t n = 0;
     for (size_t i = 0; i < round->count; i++) {
-        const size_t values = round->items[i].n;
-        if (a->nonfinite.flags[i] && values > 0) {
-            memcpy(raw + n, slices[i].in, values * sizeof(float));
-            n += values;
+        const laci_item *const item = &round->items[i];
+        if (a->nonfinite.flags[i] && item->n > 0) {
+            memcpy(raw + n, item->given, item->n * sizeof(float));
+            n += item->n;
         }
     }
     LAC_TRY(laci_group_sum(round->group, round->number, PHASE_RAW, raw, n, 0));
@@ -283,16 +283,23 @@ static lac_status sum_raw(lac_algorithm *a, const lac_slice *slices)
     return LAC_OK;
 }
 
-static void copy_raw(lac_algorithm *a, const lac_slice *slices, size_t count)
+static void copy_raw(const lac_algorithm *a)
 {
     const float *next = a->nonfinite.raw;
-    for (size_t i = 0; i < count; i++) {
-        const size_t values = laci_tensor_values(&a->worker, slices[i].tensor);
-        if (a->nonfinite.flags[i] && values > 0) {
-            memcpy(slices[i].out, next, values * sizeof(float));
-            next += values;
+    for (size_t i = 0; i < a->round.count; i++) {
+        const laci_item *const item = &a->items[i];
+        if (a->nonfinite.flags[i] && item->n > 0) {
+            memcpy(item->out, next, item->n * sizeof(float));
+            next += item->n;
         }
     }
+}
+
+static void swap_items(lac_algorithm *a, size_t i, size_t j)
+{
+    const laci_item item = a->items[i];
+    a->items[i] = a->items[j];
+    a->items[j] = item;
 }
 
 // Moves the items that are finite on all workers to the front and returns how
@@ -302,52 +309,64 @@ static size_t partition_items(lac_algorithm *a)
     size_t finite = 0;
     for (size_t i = 0; i < a->round.count; i++) {
         if (!a->nonfinite.flags[i]) {
-            const laci_item item = a->items[i];
-            a->items[i] = a->items[finite];
-            a->items[finite++] = item;
+            swap_items(a, i, finite++);
         }
     }
     return finite;
 }
 
-static lac_status resolve_raw(lac_algorithm *a, const lac_slice *slices)
+// Swaps the items of a partition back.
+static void undo_partition(lac_algorithm *a, size_t finite)
+{
+    for (size_t i = a->round.count; i-- > 0;) {
+        if (!a->nonfinite.flags[i]) {
+            swap_items(a, i, --finite);
+        }
+    }
+}
+
+static lac_status resolve_raw(lac_algorithm *a)
 {
     const size_t count = a->round.count;
-    if (saves_state(a)) {
-        copy_state(a, true);
-    }
-    LAC_TRY(sum_raw(a, slices));
+    copy_errors(a, true);
+    LAC_TRY(sum_raw(a));
+    const size_t finite = partition_items(a);
     a->round.nonfinite = 0;
-    a->round.count = partition_items(a);
+    a->round.count = finite;
     lac_status status = LAC_OK;
-    if (a->round.count > 0) {
+    if (finite > 0) {
         status = a->ops->reduce(a->state, &a->round);
     }
     a->round.count = count;
+    undo_partition(a, finite);
     LAC_TRY(status);
-    copy_raw(a, slices, count);
+    copy_raw(a);
     return LAC_OK;
 }
 
-// The values of an empty tensor may be NULL.
-static void zero_values(float *out, size_t n)
+static void fill_results(const lac_algorithm *a, float value)
 {
-    if (n > 0) {
-        memset(out, 0, n * sizeof(*out));
+    for (size_t i = 0; i < a->round.count; i++) {
+        for (size_t k = 0; k < a->items[i].n; k++) {
+            a->items[i].out[k] = value;
+        }
     }
 }
 
-lac_status laci_nonfinite_resolve(lac_algorithm *a, const lac_slice *slices)
+lac_status laci_nonfinite_resolve(lac_algorithm *a)
 {
     found first = {0};
     LAC_TRY(gather_flags(a, &first));
     if (a->nonfinite.policy == LAC_NONFINITE_RAW) {
-        return resolve_raw(a, slices);
+        return resolve_raw(a);
+    }
+    if (a->nonfinite.policy == LAC_NONFINITE_PROPAGATE) {
+        copy_errors(a, true);
+        fill_results(a, NAN);
+        return LAC_OK;
     }
     if (a->nonfinite.policy == LAC_NONFINITE_SKIP) {
-        for (size_t i = 0; i < a->round.count; i++) {
-            zero_values(slices[i].out, a->items[i].n);
-        }
+        fill_results(a, 0);
         return LAC_OK;
     }
     return lac_fail(

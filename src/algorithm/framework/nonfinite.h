@@ -2,15 +2,20 @@
 // The framework's part in the protocol for non-finite values of the gradient
 // family: round.h describes the algorithm's part. A tensor counts as non-finite
 // if it has an infinity or a NaN, or if adding it to its error memory would
-// make one. The framework then
-// applies the user's policy:
+// make one. The framework then applies the user's policy:
 //
-//     stop  fails on all workers with the same message; no round advances, the
-//           group stays usable, and finite tensors stay in error memories
-//     skip  returns zeros; the round is done, and finite tensors stay in error
-//           memories
-//     raw   restores the state, sums these tensors uncompressed, and runs the
-//           algorithm again on the others
+//     stop       fails on all workers with the same message; no round advances,
+//                the group stays usable, and finite tensors stay in error
+//                memories
+//     skip       returns zeros; the round is done, and finite tensors stay in
+//                error memories
+//     raw        restores the state, sums these tensors uncompressed, and runs
+//                the algorithm again on the others
+//     propagate  restores the state and returns NaN in all tensors; the round
+//                is done
+//
+// To restore the state, it keeps a copy of error memories: only these change
+// before the first exchange.
 #ifndef LACONIC_ALGORITHM_FRAMEWORK_NONFINITE_H
 #define LACONIC_ALGORITHM_FRAMEWORK_NONFINITE_H
 
@@ -22,7 +27,7 @@ typedef struct laci_nonfinite {
     lac_nonfinite policy;
     uint8_t *flags; // which items are not finite; gradient family
     float *zeros;   // as many as the largest tensor has values
-    float *saved;   // raw: the state before the round
+    float *saved;   // raw, propagate: error memories before the round
     float *raw;     // raw: the sums of uncompressed tensors
     size_t saved_n; // floats of `saved`
     size_t raw_n;   // floats of `raw`
@@ -46,8 +51,8 @@ void laci_nonfinite_trust(lac_algorithm *a);
 void laci_nonfinite_scan(lac_algorithm *a);
 
 // laci_nonfinite_resolve finishes a round in which some worker had a non-finite
-// tensor. It may reorder the items.
-lac_status laci_nonfinite_resolve(lac_algorithm *a, const lac_slice *slices);
+// tensor.
+lac_status laci_nonfinite_resolve(lac_algorithm *a);
 
 // laci_nonfinite_stop fails with LAC_ERR_INVALID, on all workers, if a value or
 // an update of the round is not finite: the only policy of the model family.

@@ -307,7 +307,7 @@ lac_status lac_algorithm_reduce(
         status = a->ops->reduce(a->state, &a->round);
     }
     if (status == LACI_NONFINITE) {
-        status = laci_nonfinite_resolve(a, slices);
+        status = laci_nonfinite_resolve(a);
     }
     if (status == LACI_SCAN) { // after one: the state itself overflows
         status = laci_group_abort_on_failure(

@@ -23,7 +23,8 @@ typedef struct laci_item {
     uint64_t name_hash;
     lac_shape shape;
     size_t n;
-    const float *in;
+    const float *in;    // zeros in place of non-finite values
+    const float *given; // gradient family: `in` as the caller gave it
     float *out;
     const float *update; // or NULL
     float max_magnitude; // gradient family: of `in`, unless finds_nonfinite

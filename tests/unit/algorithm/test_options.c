@@ -67,7 +67,7 @@ static void wrong_options_are_refused(void **state)
     o.nonfinite = (lac_nonfinite)7;
     assert_fails(
         lac_algorithm_cost(&o, &cost), LAC_ERR_INVALID,
-        "algorithm: nonfinite is 7, expected 0 to 2");
+        "algorithm: nonfinite is 7, expected 0 to 3");
     o.nonfinite = LAC_NONFINITE_RAW;
     assert_ok(lac_algorithm_cost(&o, &cost));
     lac_layout_close(layout);

@@ -112,10 +112,11 @@ static void huge_gradients_do_not_poison_error_feedback(void **state)
         "sign",     "natural",   "low-rank:rank=2", "top-k:0.1", "half",
         "bfloat16", "dithering", "random-k:0.1",    "identity"};
     static const lac_nonfinite policies[] = {
-        LAC_NONFINITE_STOP, LAC_NONFINITE_SKIP, LAC_NONFINITE_RAW};
+        LAC_NONFINITE_STOP, LAC_NONFINITE_SKIP, LAC_NONFINITE_RAW,
+        LAC_NONFINITE_PROPAGATE};
     unsigned refused = 0;
     for (size_t i = 0; i < sizeof(compressors) / sizeof(*compressors); i++) {
-        for (size_t k = 0; k < 3; k++) {
+        for (size_t k = 0; k < 4; k++) {
             run r = {
                 .algorithm = "error-feedback",
                 .compressor = compressors[i],
@@ -255,7 +256,7 @@ static void huge_gradients_do_not_poison_powersgd(void **state)
         "powersgd:error-feedback=no", "powersgd:warm-start=no"};
     static const float scales[] = {1, 0.3f, 0.1f, 0.01f};
     unsigned refused = 0;
-    for (size_t i = 0; i < 4 * 4 * 3; i++) {
+    for (size_t i = 0; i < 4 * 4 * 4; i++) {
         run r = {
             .algorithm = specs[i % 4],
             .scale = scales[i / 4 % 4],
