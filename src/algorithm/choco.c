@@ -42,8 +42,8 @@ static void choco_plan(
 {
     (void)state;
     const size_t n = laci_tensor_values(w, tensor);
-    laci_plan_field(plan, "xhat", LAC_RANK_ANY, n);
-    laci_plan_field(plan, "away", LAC_RANK_ANY, n);
+    laci_plan_own(plan, "xhat", n);
+    laci_plan_own(plan, "away", n);
 }
 
 static lac_status choco_start(void *state, laci_round *round)

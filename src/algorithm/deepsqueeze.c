@@ -38,9 +38,9 @@ static void deepsqueeze_plan(
 {
     (void)state;
     const size_t n = laci_tensor_values(w, tensor);
-    laci_plan_field(plan, "error", LAC_RANK_ANY, n);
-    laci_plan_field(plan, NULL, LAC_RANK_ANY, n);
-    laci_plan_field(plan, NULL, LAC_RANK_ANY, n);
+    laci_plan_own(plan, "error", n);
+    laci_plan_working(plan, n);
+    laci_plan_working(plan, n);
 }
 
 static lac_status deepsqueeze_start(void *state, laci_round *round)

@@ -30,8 +30,8 @@ static void ecd_plan(
     (void)state;
     const size_t n = laci_tensor_values(w, tensor);
     laci_replicas_plan(w, "estimate", tensor, plan);
-    laci_plan_field(plan, "own", LAC_RANK_ANY, n);
-    laci_plan_field(plan, NULL, LAC_RANK_ANY, n);
+    laci_plan_own(plan, "own", n);
+    laci_plan_working(plan, n);
 }
 
 static lac_status ecd_start(void *state, laci_round *round)

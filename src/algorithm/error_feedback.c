@@ -40,8 +40,7 @@ static void error_feedback_plan(
     (void)state;
     laci_plan_errors(plan, "error", w, tensor);
     if (sums_payloads(w)) {
-        laci_plan_field(
-            plan, NULL, LAC_RANK_ANY, bound_of(w, tensor) / sizeof(float));
+        laci_plan_working(plan, bound_of(w, tensor) / sizeof(float));
     }
 }
 

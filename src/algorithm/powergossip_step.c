@@ -58,10 +58,10 @@ void laci_powergossip_plan(
     const lac_shape shape = laci_tensor_shape(w, tensor);
     const size_t n = laci_powergossip_rank(s, shape) * larger_side(shape);
     for (uint32_t k = 0; k < w->peer_count; k++) {
-        laci_plan_field(plan, "factor", w->peers[k], n);
+        laci_plan_peer(plan, "factor", w->peers[k], n);
     }
     for (size_t i = 0; i < w->peer_count * buffers_of(s); i++) {
-        laci_plan_field(plan, NULL, LAC_RANK_ANY, n);
+        laci_plan_working(plan, n);
     }
 }
 

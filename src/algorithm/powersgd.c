@@ -129,16 +129,16 @@ static void powersgd_plan(
     }
     if (s->error_feedback) {
         const size_t n = lac_shape_values(shape);
-        laci_plan_field(plan, "sum", LAC_RANK_ANY, n);
-        laci_plan_field(plan, NULL, LAC_RANK_ANY, n);
-        laci_plan_field(plan, "left", LAC_RANK_ANY, shape.rows * rank);
-        laci_plan_field(plan, "right", LAC_RANK_ANY, shape.cols * rank);
+        laci_plan_own(plan, "sum", n);
+        laci_plan_working(plan, n);
+        laci_plan_own(plan, "left", shape.rows * rank);
+        laci_plan_own(plan, "right", shape.cols * rank);
     }
     if (s->warm_start) {
-        laci_plan_field(plan, "cols-start", LAC_RANK_ANY, shape.cols * rank);
+        laci_plan_shared(plan, "cols-start", shape.cols * rank);
     }
     if (s->warm_start && s->alternating) {
-        laci_plan_field(plan, "rows-start", LAC_RANK_ANY, shape.rows * rank);
+        laci_plan_shared(plan, "rows-start", shape.rows * rank);
     }
 }
 

@@ -52,8 +52,7 @@ static void signum_plan(
     const void *state, const laci_worker *w, size_t tensor, laci_plan *plan)
 {
     (void)state;
-    laci_plan_field(
-        plan, "momentum", LAC_RANK_ANY, laci_tensor_values(w, tensor));
+    laci_plan_own(plan, "momentum", laci_tensor_values(w, tensor));
 }
 
 static size_t signum_message_bound(

@@ -37,6 +37,7 @@ typedef struct laci_worker {
 typedef struct laci_field {
     const char *name; // under which it is saved; NULL for working memory
     uint32_t peer;    // LAC_RANK_ANY if it belongs to no neighbour
+    bool shared;      // has the same bits on all workers
     size_t count;
     float *values;      // NULL where `errors` holds them
     lac_memory *errors; // of a field requested with laci_plan_errors
@@ -47,13 +48,21 @@ typedef struct laci_field {
 // The fields that a plan collects, tensor by tensor.
 typedef struct laci_plan laci_plan;
 
-// laci_plan_field requests `count` floats. They are saved under `name`, or are
-// working memory if it is NULL. They are zero at open.
-void laci_plan_field(
+// laci_plan_working requests `count` floats of working memory, which is not
+// saved. The other calls request fields that are saved under `name`:
+// laci_plan_own one that belongs to this worker, laci_plan_peer one that it
+// keeps for a neighbour, and laci_plan_shared one that has the same bits on all
+// workers between rounds. Only shared fields are loaded from the state of
+// another worker. All fields are zero at open.
+void laci_plan_working(laci_plan *plan, size_t count);
+void laci_plan_own(laci_plan *plan, const char *name, size_t count);
+void laci_plan_peer(
     laci_plan *plan, const char *name, uint32_t peer, size_t count);
+void laci_plan_shared(laci_plan *plan, const char *name, size_t count);
 
 // laci_plan_errors requests the error memory of the tensor for the worker's
-// compressor. It is saved under `name` as plain values.
+// compressor. It belongs to this worker and is saved under `name` as plain
+// values.
 void laci_plan_errors(
     laci_plan *plan, const char *name, const laci_worker *w, size_t tensor);
 

@@ -23,34 +23,59 @@ static size_t field_room(size_t count)
     return (count + 15) / 16 * 16;
 }
 
-void laci_plan_field(
-    laci_plan *plan, const char *name, uint32_t peer, size_t count)
+static void add_field(laci_plan *plan, laci_field field)
 {
     if (plan->fields != NULL) {
-        plan->fields[plan->count] =
-            (laci_field){.name = name, .peer = peer, .count = count};
+        plan->fields[plan->count] = field;
     }
     plan->count++;
-    const size_t size = field_room(count);
-    if (size < count || !laci_add(plan->values, size, &plan->values)) {
+}
+
+// Adds a field that has its floats in the block.
+static void add_floats(laci_plan *plan, laci_field field)
+{
+    add_field(plan, field);
+    const size_t size = field_room(field.count);
+    if (size < field.count || !laci_add(plan->values, size, &plan->values)) {
         plan->overflow = true;
     }
+}
+
+void laci_plan_working(laci_plan *plan, size_t count)
+{
+    add_floats(plan, (laci_field){.peer = LAC_RANK_ANY, .count = count});
+}
+
+void laci_plan_own(laci_plan *plan, const char *name, size_t count)
+{
+    laci_plan_peer(plan, name, LAC_RANK_ANY, count);
+}
+
+void laci_plan_peer(
+    laci_plan *plan, const char *name, uint32_t peer, size_t count)
+{
+    add_floats(plan, (laci_field){.name = name, .peer = peer, .count = count});
+}
+
+void laci_plan_shared(laci_plan *plan, const char *name, size_t count)
+{
+    const laci_field field = {
+        .name = name, .peer = LAC_RANK_ANY, .shared = true, .count = count};
+    add_floats(plan, field);
 }
 
 void laci_plan_errors(
     laci_plan *plan, const char *name, const laci_worker *w, size_t tensor)
 {
     const lac_shape shape = laci_tensor_shape(w, tensor);
-    if (plan->fields != NULL) {
-        plan->fields[plan->count] = (laci_field){
-            .name = name,
-            .peer = LAC_RANK_ANY,
-            .count = lac_shape_values(shape),
-            .is_errors = true,
-            .shape = shape,
-        };
-    }
-    plan->count++;
+    const laci_field field = {
+        .name = name,
+        .peer = LAC_RANK_ANY,
+        .count = lac_shape_values(shape),
+        .is_errors = true,
+        .shape = shape,
+    };
+    add_field(plan, field);
     // The compressor has accepted the shape, so its size does not overflow.
     if (!laci_add(
             plan->errors, laci_error_memory_size(w->compressor, shape),

@@ -86,7 +86,7 @@ void laci_mixing_plan(
     const void *state, const laci_worker *w, size_t tensor, laci_plan *plan)
 {
     (void)state;
-    laci_plan_field(plan, NULL, LAC_RANK_ANY, laci_tensor_values(w, tensor));
+    laci_plan_working(plan, laci_tensor_values(w, tensor));
 }
 
 void laci_mixing_mix(
@@ -171,7 +171,7 @@ void laci_replicas_plan(
     const laci_worker *w, const char *name, size_t tensor, laci_plan *plan)
 {
     for (uint32_t k = 0; k < w->peer_count; k++) {
-        laci_plan_field(plan, name, w->peers[k], laci_tensor_values(w, tensor));
+        laci_plan_peer(plan, name, w->peers[k], laci_tensor_values(w, tensor));
     }
 }
 
