@@ -188,6 +188,10 @@ LAC_API bool lac_algorithm_takes_update(const lac_algorithm *a);
 LAC_FALLIBLE lac_status lac_algorithm_reduce(
     lac_algorithm *a, uint64_t round, const lac_slice *slices, size_t count);
 
+/// lac_algorithm_round returns the number of the next round of a tensor, whose
+/// index must be below the count of the layout.
+LAC_API uint64_t lac_algorithm_round(const lac_algorithm *a, size_t tensor);
+
 /// The traffic that this worker has sent so far.
 typedef struct lac_traffic {
     uint64_t payload_bytes;

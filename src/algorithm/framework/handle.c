@@ -509,6 +509,11 @@ const char *lac_algorithm_warning(const lac_algorithm *a)
     return a->warning[0] == '\0' ? NULL : a->warning;
 }
 
+uint64_t lac_algorithm_round(const lac_algorithm *a, size_t tensor)
+{
+    return a->progress[tensor].next_round;
+}
+
 double lac_algorithm_gamma(const lac_algorithm *a)
 {
     return a->ops->step == NULL ? (double)NAN : a->ops->step(a->state)->value;
