@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Arbitrary bytes as the saved state of every model algorithm. The checksum is
-// put right, so that what stands before it is looked at. What is refused must
-// change nothing; what is taken must be saved again as it was.
-// An input is: which algorithm, then the state without its checksum.
+// Arbitrary bytes as the saved state of every algorithm, loaded without and
+// with the flag for another world. The checksum is put right, so that what
+// stands before it is looked at. What is refused must change nothing; what is
+// taken must be saved again as it was. An input is: which algorithm, then the
+// state without its checksum.
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,11 +26,12 @@ static uint8_t *save(const lac_algorithm *a, size_t *len_out)
     return state;
 }
 
-static void load(lac_algorithm *a, const uint8_t *state, size_t len)
+static void load(
+    lac_algorithm *a, const uint8_t *state, size_t len, unsigned flags)
 {
     size_t before_len, after_len;
     uint8_t *const before = save(a, &before_len);
-    const lac_status status = lac_algorithm_load(a, state, len);
+    const lac_status status = lac_algorithm_load_with(a, state, len, flags);
     uint8_t *const after = save(a, &after_len);
     if (status == LAC_OK) {
         fuzz_require(len == after_len, "a state has another size");
@@ -53,7 +55,7 @@ static void with_algorithm(
     if (lac_algorithm_open(&a, o) != LAC_OK) {
         o->compressor = "sign";
         if (lac_algorithm_open(&a, o) != LAC_OK) {
-            return; // not a model algorithm
+            return;
         }
     }
     uint8_t *const state = fuzz_alloc(size + SUM_SIZE);
@@ -62,7 +64,8 @@ static void with_algorithm(
     for (int i = 0; i < SUM_SIZE; i++) {
         state[size + (size_t)i] = (uint8_t)(sum >> 8 * i);
     }
-    load(a, state, size + SUM_SIZE);
+    load(a, state, size + SUM_SIZE, 0);
+    load(a, state, size + SUM_SIZE, LAC_LOAD_OTHER_WORLD);
     free(state);
     lac_algorithm_close(a);
 }

@@ -217,11 +217,27 @@ lac_algorithm_save(const lac_algorithm *a, uint8_t *out, size_t cap);
 
 /// lac_algorithm_load replaces the state by a saved one and continues bit for
 /// bit. The algorithm must be open with the settings of the saved one; it may
-/// have started, but no round may be begun.
+/// have started and done rounds, but none may be begun. The traffic is counted
+/// on.
 /// Fails, having changed nothing, with LAC_ERR_CORRUPT or LAC_ERR_INVALID; the
 /// message names the setting, tensor or worker that differs.
 LAC_FALLIBLE lac_status
 lac_algorithm_load(lac_algorithm *a, const uint8_t *in, size_t len);
+
+/// Flags of lac_algorithm_load_with.
+enum {
+    /// Gradient algorithms only: accept the state of another worker, or of
+    /// another number of workers. Rounds and what all workers share, such as
+    /// the factors of powersgd, are loaded; what belongs to one worker, its
+    /// error memory or momentum, becomes zero. The worker that saved the state
+    /// loads all of it, if the number of workers is the same. After all workers
+    /// have loaded the same state, they can continue.
+    LAC_LOAD_OTHER_WORLD = 1,
+};
+
+/// lac_algorithm_load_with does the same with flags, or with 0.
+LAC_FALLIBLE lac_status lac_algorithm_load_with(
+    lac_algorithm *a, const uint8_t *in, size_t len, unsigned flags);
 
 /// The cost of a round for one worker, from shapes alone.
 typedef struct lac_cost {

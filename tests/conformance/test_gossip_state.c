@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Saved states of every model algorithm: a state that does not fit is refused
-// with a message and changes nothing.
+// Saved states of every model algorithm: a handle in use continues from one bit
+// for bit, and a state that does not fit is refused with a message and changes
+// nothing.
 #include "gossip.h"
 #include "states.h"
 
@@ -12,6 +13,30 @@ static lac_status save_after_two_rounds(gossip_worker *w)
     LAC_TRY(worker_mix(w, 1));
     LAC_TRY(worker_save(w));
     return w->run->check == NULL ? LAC_OK : w->run->check(w);
+}
+
+// Mixes two rounds more, twice from the same state and model.
+static lac_status mix_again(gossip_worker *w)
+{
+    float x[VALUES], expected[VALUES];
+    memcpy(x, w->x, sizeof(x));
+    LAC_TRY(worker_mix(w, 2));
+    LAC_TRY(worker_mix(w, 3));
+    EXPECT(lac_algorithm_round(w->a, BIAS) == 4);
+    memcpy(expected, w->x, sizeof(expected));
+    memcpy(w->x, x, sizeof(x));
+    LAC_TRY(worker_load(w, w->run));
+    EXPECT(lac_algorithm_round(w->a, BIAS) == 2);
+    LAC_TRY(worker_mix(w, 2));
+    LAC_TRY(worker_mix(w, 3));
+    EXPECT(memcmp(expected, w->x, sizeof(expected)) == 0);
+    return LAC_OK;
+}
+
+static void a_handle_in_use_goes_back_bit_for_bit(gossip_run *run)
+{
+    run->check = mix_again;
+    run_gossip_ok(run, save_after_two_rounds);
 }
 
 static lac_status alter(gossip_worker *w)
@@ -131,6 +156,7 @@ static void the_order_of_tensors_does_not_matter(gossip_run *run)
     assert_all_ok(workers, run->world);
 }
 
+DUTY(a_handle_in_use_goes_back_bit_for_bit)
 DUTY(alterations_are_refused)
 DUTY(forgeries_are_refused)
 DUTY(states_of_other_workers_are_refused)
@@ -140,6 +166,7 @@ DUTY(the_order_of_tensors_does_not_matter)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_a_handle_in_use_goes_back_bit_for_bit),
         cmocka_unit_test(all_alterations_are_refused),
         cmocka_unit_test(all_forgeries_are_refused),
         cmocka_unit_test(all_states_of_other_workers_are_refused),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Saved states of every gradient algorithm: a state that does not fit is
 // refused with a message and changes nothing, and the order in which a layout
-// lists its tensors does not matter.
+// lists its tensors does not matter. test_gradient_load.c shows what is loaded.
 #include "gradient.h"
 #include "state_reader.h"
 #include "states.h"
@@ -20,7 +20,9 @@ static lac_status save_after_rounds(gradient_worker *w)
 static lac_status alter(gradient_worker *w)
 {
     LAC_TRY(save_after_rounds(w));
-    const holder h = holder_of(w->a, &w->run->saved, w->rank);
+    holder h = holder_of(w->a, &w->run->saved, w->rank);
+    LAC_TRY(refuse_altered(&h));
+    h.flags = LAC_LOAD_OTHER_WORLD;
     return refuse_altered(&h);
 }
 
@@ -33,8 +35,11 @@ static void alterations_are_refused(gradient_run *run)
 static lac_status forge(gradient_worker *w)
 {
     LAC_TRY(save_after_rounds(w));
-    const holder h = holder_of(w->a, &w->run->saved, w->rank);
-    return refuse_forged(&h, NAME_AT + strlen(w->run->algorithm));
+    const size_t head = NAME_AT + strlen(w->run->algorithm);
+    holder h = holder_of(w->a, &w->run->saved, w->rank);
+    LAC_TRY(refuse_forged(&h, head));
+    h.flags = LAC_LOAD_OTHER_WORLD;
+    return refuse_forged(&h, head);
 }
 
 static void forgeries_are_refused(gradient_run *run)
@@ -123,8 +128,9 @@ static lac_status load_state_of_worker_0(gradient_worker *w)
     char message[128];
     (void)snprintf(
         message, sizeof(message),
-        "state: is of worker 0 of 2, expected %u of %u", w->rank,
-        w->run->world);
+        "state: is of worker 0 of 2, expected %u of %u; LAC_LOAD_OTHER_WORLD "
+        "loads what all workers share",
+        w->rank, w->run->world);
     EXPECT(strcmp(lac_error_message(), message) == 0);
     return LAC_OK;
 }

@@ -20,7 +20,9 @@
 //     u64       XXH3 of all bytes before
 //
 // Loading checks everything before it changes the state. Saving refuses what
-// loading would refuse.
+// loading would refuse. Of the state of another worker, which is loaded on
+// request, only the rounds, the step size and the shared fields are used; the
+// other fields become zero.
 #include <string.h>
 
 #include <xxhash.h>
@@ -218,6 +220,9 @@ typedef struct state_reader {
     const uint8_t *next;
     const uint8_t *end;
     bool cut;
+    bool apply;       // change the algorithm, else only check
+    bool other_world; // accept the state of another worker
+    bool foreign;     // it is of another worker
 } state_reader;
 
 typedef struct text {
@@ -267,7 +272,7 @@ static int shown(text t)
 
 // A step size that is a setting must equal the saved one; one that is searched
 // is replaced by it.
-static lac_status get_step(state_reader *r, const lac_algorithm *a, bool apply)
+static lac_status get_step(state_reader *r, const lac_algorithm *a)
 {
     const uint64_t bits = get_u64(r);
     double step;
@@ -290,7 +295,7 @@ static lac_status get_step(state_reader *r, const lac_algorithm *a, bool apply)
             LAC_ERR_INVALID, "state: gamma is %.17g, expected %.17g", step,
             here->value);
     }
-    if (apply) {
+    if (r->apply) {
         here->value = step;
     }
     return LAC_OK;
@@ -307,8 +312,29 @@ static bool same_algorithm(text spec, const lac_algorithm *a)
                                 : same_text(name, a->ops->plugin.name);
 }
 
+static lac_status check_worker(
+    state_reader *r, const lac_algorithm *a, uint32_t rank, uint32_t world)
+{
+    const laci_worker *const w = &a->worker;
+    r->foreign = rank != w->rank || world != w->world;
+    if (r->foreign && !r->other_world) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "state: is of worker %u of %u, expected %u of %u%s", rank, world,
+            w->rank, w->world,
+            a->ops->family == LAC_FAMILY_GRADIENT
+                ? "; LAC_LOAD_OTHER_WORLD loads what all workers share"
+                : "");
+    }
+    if (rank >= world) {
+        return lac_fail(
+            LAC_ERR_CORRUPT, "state: is of worker %u of %u", rank, world);
+    }
+    return LAC_OK;
+}
+
 // Reads the head up to the number of tensors.
-static lac_status get_head(state_reader *r, const lac_algorithm *a, bool apply)
+static lac_status get_head(state_reader *r, const lac_algorithm *a)
 {
     const uint8_t *const found = get_bytes(r, MAGIC_LEN);
     const uint32_t version = get_u32(r);
@@ -335,17 +361,13 @@ static lac_status get_head(state_reader *r, const lac_algorithm *a, bool apply)
             LAC_ERR_INVALID, "state: compressor is \"%.*s\", expected \"%s\"",
             shown(compressor), compressor.start, a->worker.compressor_spec);
     }
-    if (rank != a->worker.rank || world != a->worker.world) {
-        return lac_fail(
-            LAC_ERR_INVALID, "state: is of worker %u of %u, expected %u of %u",
-            rank, world, a->worker.rank, a->worker.world);
-    }
+    LAC_TRY(check_worker(r, a, rank, world));
     if (seed != a->worker.seed || topology != topology_hash(a)) {
         return lac_fail(
             LAC_ERR_INVALID, "state: is of another %s",
             seed != a->worker.seed ? "seed" : "topology");
     }
-    LAC_TRY(get_step(r, a, apply));
+    LAC_TRY(get_step(r, a));
     const uint32_t tensors = get_u32(r);
     if (tensors != lac_layout_count(a->worker.layout)) {
         return lac_fail(
@@ -355,9 +377,29 @@ static lac_status get_head(state_reader *r, const lac_algorithm *a, bool apply)
     return LAC_OK;
 }
 
+// Writes the floats of a state to a field. What belongs to another worker
+// becomes zero.
+static void apply_field(
+    const state_reader *r, const lac_algorithm *a, const uint8_t *floats,
+    laci_field *field)
+{
+    float *const values = field->is_errors ? a->round.scratch : field->values;
+    if (field->count == 0) {
+        return;
+    }
+    if (r->foreign && !field->shared) {
+        memset(values, 0, field->count * sizeof(*values));
+    } else {
+        laci_get_floats(floats, values, field->count);
+    }
+    if (field->is_errors) {
+        laci_field_write(field, values);
+    }
+}
+
 static lac_status get_field(
     state_reader *r, const lac_algorithm *a, const char *tensor,
-    laci_field *field, bool apply)
+    laci_field *field)
 {
     const text name = get_text(r);
     const uint32_t peer = get_u32(r);
@@ -372,31 +414,28 @@ static lac_status get_field(
             field->name, field->peer, field->count);
     }
     const uint8_t *const floats = get_bytes(r, field->count * sizeof(float));
-    if (!apply && floats != NULL) {
-        return a->worker.kernels->vector->max_payload(floats, field->count) <
-                       LACI_INFINITY_BITS
-                   ? LAC_OK
-                   : nonfinite_field(LAC_ERR_CORRUPT, tensor, field);
+    if (floats == NULL) {
+        return LAC_OK; // get_state reports the cut
     }
-    if (apply && floats != NULL && field->is_errors) {
-        laci_get_floats(floats, a->round.scratch, field->count);
-        laci_field_write(field, a->round.scratch);
-    } else if (apply && floats != NULL) {
-        laci_get_floats(floats, field->values, field->count);
+    if (a->worker.kernels->vector->max_payload(floats, field->count) >=
+        LACI_INFINITY_BITS) {
+        return nonfinite_field(LAC_ERR_CORRUPT, tensor, field);
+    }
+    if (r->apply) {
+        apply_field(r, a, floats, field);
     }
     return LAC_OK;
 }
 
 static lac_status get_fields(
-    state_reader *r, lac_algorithm *a, size_t index, const char *name,
-    bool apply)
+    state_reader *r, lac_algorithm *a, size_t index, const char *name)
 {
     const uint32_t saved = get_u32(r);
     uint32_t seen = 0;
     for (size_t i = a->fields.first[index]; i < a->fields.first[index + 1];
          i++) {
         if (a->fields.fields[i].name != NULL) {
-            LAC_TRY(get_field(r, a, name, &a->fields.fields[i], apply));
+            LAC_TRY(get_field(r, a, name, &a->fields.fields[i]));
             seen++;
         }
     }
@@ -424,8 +463,7 @@ static size_t find_tensor(const lac_algorithm *a, text name, size_t expected)
     return t;
 }
 
-static lac_status get_tensor(
-    state_reader *r, lac_algorithm *a, size_t expected, bool apply)
+static lac_status get_tensor(state_reader *r, lac_algorithm *a, size_t expected)
 {
     const text name = get_text(r);
     const uint64_t rows = get_u64(r), cols = get_u64(r), round = get_u64(r);
@@ -454,8 +492,8 @@ static lac_status get_tensor(
             LAC_ERR_CORRUPT, "state: %s is there twice", tensor->name);
     }
     a->progress[index].listed = true;
-    LAC_TRY(get_fields(r, a, index, tensor->name, apply));
-    if (apply) {
+    LAC_TRY(get_fields(r, a, index, tensor->name));
+    if (r->apply) {
         a->progress[index].next_round = round;
         a->progress[index].begun = false;
     }
@@ -463,13 +501,18 @@ static lac_status get_tensor(
 }
 
 static lac_status get_state(
-    lac_algorithm *a, const uint8_t *in, size_t len, bool apply)
+    lac_algorithm *a, const uint8_t *in, size_t len, unsigned flags, bool apply)
 {
-    state_reader r = {in, in + len, false};
-    lac_status status = get_head(&r, a, apply);
+    state_reader r = {
+        .next = in,
+        .end = in + len,
+        .apply = apply,
+        .other_world = (flags & LAC_LOAD_OTHER_WORLD) != 0,
+    };
+    lac_status status = get_head(&r, a);
     for (size_t t = 0;
          status == LAC_OK && t < lac_layout_count(a->worker.layout); t++) {
-        status = get_tensor(&r, a, t, apply);
+        status = get_tensor(&r, a, t);
     }
     for (size_t t = 0; t < lac_layout_count(a->worker.layout); t++) {
         a->progress[t].listed = false;
@@ -500,8 +543,28 @@ static lac_status expect_between_rounds(const lac_algorithm *a)
     return LAC_OK;
 }
 
-lac_status lac_algorithm_load(lac_algorithm *a, const uint8_t *in, size_t len)
+static lac_status check_flags(const lac_algorithm *a, unsigned flags)
 {
+    if ((flags & ~(unsigned)LAC_LOAD_OTHER_WORLD) != 0) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "state: the flags of load are %#x, expected 0 or %#x", flags,
+            (unsigned)LAC_LOAD_OTHER_WORLD);
+    }
+    if (flags != 0 && a->ops->family != LAC_FAMILY_GRADIENT) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: LAC_LOAD_OTHER_WORLD was given, but a model algorithm loads "
+            "the state of its own worker only",
+            a->worker.algorithm);
+    }
+    return LAC_OK;
+}
+
+lac_status lac_algorithm_load_with(
+    lac_algorithm *a, const uint8_t *in, size_t len, unsigned flags)
+{
+    LAC_TRY(check_flags(a, flags));
     LAC_TRY(expect_between_rounds(a));
     if (len < CHECKSUM_SIZE || laci_get_u64(in + len - CHECKSUM_SIZE) !=
                                    XXH3_64bits(in, len - CHECKSUM_SIZE)) {
@@ -509,8 +572,13 @@ lac_status lac_algorithm_load(lac_algorithm *a, const uint8_t *in, size_t len)
             LAC_ERR_CORRUPT, "state: the checksum of its %zu bytes is wrong",
             len);
     }
-    LAC_TRY(get_state(a, in, len - CHECKSUM_SIZE, false));
-    LAC_TRY(get_state(a, in, len - CHECKSUM_SIZE, true));
+    LAC_TRY(get_state(a, in, len - CHECKSUM_SIZE, flags, false));
+    LAC_TRY(get_state(a, in, len - CHECKSUM_SIZE, flags, true));
     a->started = true;
     return LAC_OK;
+}
+
+lac_status lac_algorithm_load(lac_algorithm *a, const uint8_t *in, size_t len)
+{
+    return lac_algorithm_load_with(a, in, len, 0);
 }

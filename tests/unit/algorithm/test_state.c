@@ -165,6 +165,43 @@ static void no_load_while_a_round_is_begun(void **state)
     }
 }
 
+// Refused whatever the bytes are, and before they are read.
+static void flags_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    solo gradient, model;
+    uint8_t bytes[1024];
+    solo_open(&gradient, "signum", NULL, one, 1);
+    solo_open(&model, "choco:gamma=0.5", "sign", one, 1);
+    assert_ok(lac_algorithm_start(model.a, &model.slice, 1));
+    const size_t len = lac_algorithm_state_size(model.a);
+    assert_ok(lac_algorithm_save(model.a, bytes, sizeof(bytes)));
+    for (unsigned flags = 2; flags != 0; flags <<= 1) {
+        char expected[128];
+        (void)snprintf(
+            expected, sizeof(expected),
+            "state: the flags of load are %#x, expected 0 or 0x1", flags);
+        assert_fails(
+            lac_algorithm_load_with(model.a, bytes, len, flags),
+            LAC_ERR_INVALID, expected);
+        assert_fails(
+            lac_algorithm_load_with(gradient.a, NULL, 0, flags),
+            LAC_ERR_INVALID, expected);
+    }
+    assert_fails(
+        lac_algorithm_load_with(model.a, bytes, len, LAC_LOAD_OTHER_WORLD),
+        LAC_ERR_INVALID,
+        "choco: LAC_LOAD_OTHER_WORLD was given, but a model algorithm loads "
+        "the state of its own worker only");
+    assert_ok(lac_algorithm_load_with(model.a, bytes, len, 0));
+    assert_ok(lac_algorithm_save(gradient.a, bytes, sizeof(bytes)));
+    assert_ok(lac_algorithm_load_with(
+        gradient.a, bytes, lac_algorithm_state_size(gradient.a),
+        LAC_LOAD_OTHER_WORLD));
+    solo_close(&gradient);
+    solo_close(&model);
+}
+
 // A load looks each tensor up a fixed number of times, at its expected index. A
 // layout of another order is found all the same.
 static void loading_is_linear_in_tensors(void **state)
@@ -199,6 +236,7 @@ int main(void)
         cmocka_unit_test(a_state_that_load_refuses_is_not_saved),
         cmocka_unit_test(a_load_replaces_the_state_of_a_handle_that_has_run),
         cmocka_unit_test(no_load_while_a_round_is_begun),
+        cmocka_unit_test(flags_that_do_not_fit_are_refused),
         cmocka_unit_test(loading_is_linear_in_tensors),
     };
     return cmocka_run_group_tests_name("state", tests, NULL, NULL);

@@ -40,6 +40,7 @@ static void enumerations_keep_their_values(void **state)
     assert_int_equal(LAC_NONFINITE_SKIP, 1);
     assert_int_equal(LAC_NONFINITE_RAW, 2);
     assert_int_equal(LAC_NONFINITE_PROPAGATE, 3);
+    assert_int_equal(LAC_LOAD_OTHER_WORLD, 1);
 }
 
 // Structs without a size of their own cannot grow at all.
