@@ -53,6 +53,11 @@ LAC_API const char *lac_error_message(void);
 LAC_FALLIBLE lac_status lac_fail(lac_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/// lac_fail_text is lac_fail with a message that is not a format, for languages
+/// that cannot call a function with variable arguments. NULL counts as the text
+/// of `status`.
+LAC_FALLIBLE lac_status lac_fail_text(lac_status status, const char *message);
+
 /// LAC_TRY forwards a failure from a function that has nothing to clean up. A
 /// function that holds resources uses `goto cleanup` instead.
 #define LAC_TRY(expression)                                                    \

@@ -21,6 +21,12 @@ lac_status lac_fail(lac_status status, const char *format, ...)
     return status;
 }
 
+lac_status lac_fail_text(lac_status status, const char *text)
+{
+    return lac_fail(
+        status, "%s", text == NULL ? lac_status_text(status) : text);
+}
+
 const char *lac_error_message(void)
 {
     return message;

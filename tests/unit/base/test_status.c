@@ -55,6 +55,19 @@ static void a_long_message_is_cut(void **state)
     assert_int_equal(strlen(lac_error_message()), 511);
 }
 
+// Bindings pass messages of their own programs, which are not formats.
+static void a_text_is_no_format(void **state)
+{
+    (void)state;
+    assert_status(lac_fail_text(LAC_ERR_PEER, "100%s %n lost"), LAC_ERR_PEER);
+    assert_string_equal(lac_error_message(), "100%s %n lost");
+    assert_status(
+        lac_fail_text(LAC_ERR_SPACE, lac_error_message() + 4), LAC_ERR_SPACE);
+    assert_string_equal(lac_error_message(), "s %n lost");
+    assert_status(lac_fail_text(LAC_ERR_NOMEM, NULL), LAC_ERR_NOMEM);
+    assert_string_equal(lac_error_message(), "out of memory");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -62,6 +75,7 @@ int main(void)
         cmocka_unit_test(a_message_stays_with_its_thread),
         cmocka_unit_test(a_message_may_hold_the_one_before),
         cmocka_unit_test(a_long_message_is_cut),
+        cmocka_unit_test(a_text_is_no_format),
     };
     return cmocka_run_group_tests_name("status", tests, NULL, NULL);
 }
