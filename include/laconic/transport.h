@@ -16,7 +16,7 @@ extern "C" {
 // Transports move messages between the workers of a group: threads of one
 // process ("local"), the processes of an MPI job ("mpi"), or processes on any
 // network ("tcp"). The last two are modules that are loaded when they are
-// named.
+// named. A program may also bring its own, with lac_transport_join_with.
 //
 //     lac_hub_open(&hub, 8);                              // local: once
 //     lac_transport_join(&t, "local", hub, rank, 8);      // in every thread
@@ -89,6 +89,75 @@ LAC_FALLIBLE lac_status lac_transport_join(
 /// The rank or world that the transport determines.
 #define LAC_RANK_ANY UINT32_MAX
 
+/// The functions of a user-defined transport. Each gets the context that was
+/// given to lac_transport_join_with. They must not use the handle of the
+/// transport, and lac_algorithm_* only for handles on other transports.
+///
+/// A function that fails calls lac_fail or lac_fail_text in the thread that
+/// called it, and returns the status; without a message the text of the status
+/// is reported. After a failure only abort and leave are called.
+typedef struct lac_transport_ops {
+    size_t size; ///< Of this struct, so that it can grow.
+
+    /// exchange sends all messages and waits for all receives, at most until
+    /// `deadline`, in seconds of lac_transport_now; HUGE_VAL is none. The
+    /// arguments are checked: peers are in the group and not this worker, and
+    /// sends have data. There may be no messages at all. Required.
+    ///
+    /// Sends: it may borrow the bytes, and must have released those of a call
+    /// when the next one returns LAC_OK, or when leave returns. A copy, or a
+    /// wait until they are transmitted, is enough. It must not wait for a peer
+    /// to receive a message of this call, since the peer may do so in a later
+    /// exchange. It may wait, until the deadline, for peers to receive those of
+    /// the call before, if the program makes no exchanges other than those of
+    /// algorithms.
+    ///
+    /// Receives: messages of one peer and tag arrive in the order in which they
+    /// were sent. For each receive it sets `len`, and
+    /// - with a buffer, writes the message there. If it is longer than `cap`,
+    ///   it writes nothing and fails with LAC_ERR_SPACE.
+    /// - without one, sets `data` to memory that remains valid and unchanged
+    ///   until the next call begins, or until leave. `data` may be NULL if
+    ///   `len` is 0. If the message is longer than `cap`, and `cap` is not 0,
+    ///   it should fail with LAC_ERR_SPACE before it allocates memory for the
+    ///   message; otherwise the library fails so.
+    ///
+    /// When it returns LAC_OK, all receives are done, and buffers are not used
+    /// any more. After a failure they may be used until leave returns.
+    lac_status (*exchange)(
+        void *context, const lac_send *sends, size_t send_count,
+        lac_receive *receives, size_t receive_count, double deadline);
+
+    /// abort makes a running exchange or sum of this worker fail soon, and
+    /// should make those of its peers fail with `why`. It is called at most
+    /// once, by any thread, also while another is in an exchange, and also
+    /// after an exchange or sum of this worker has failed. This worker then
+    /// reports `why`, whatever its exchange reports. May be NULL: an exchange
+    /// then ends by its deadline, and all later ones fail.
+    void (*abort)(void *context, const char *why);
+
+    /// leave is the last call, and the only one after which the context and all
+    /// borrowed memory may be released. May be NULL if an exchange that has
+    /// returned, also with a failure, uses no borrowed memory.
+    void (*leave)(void *context);
+
+    /// allreduce_sum replaces x[0..n) by the sum over all workers, with the
+    /// same bits on each; all workers call it in the same order between their
+    /// exchanges. `allreduce` uses it for large calls. After a failure x may be
+    /// used until leave returns. May be NULL.
+    lac_status (*allreduce_sum)(
+        void *context, float *x, size_t n, double deadline);
+} lac_transport_ops;
+
+/// lac_transport_join_with makes this worker `rank` of `world` over a transport
+/// that the program brings. `ops` is copied; the context must live until leave
+/// is called, which happens exactly once if the join succeeds and never if it
+/// fails. A table of an earlier version, which is smaller, is accepted.
+/// Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM.
+LAC_FALLIBLE lac_status lac_transport_join_with(
+    lac_transport **out, const lac_transport_ops *ops, void *context,
+    uint32_t rank, uint32_t world);
+
 /// lac_transport_leave ends the membership and releases `t`. It cannot fail
 /// and does not wait for dead workers. It waits for peers that still read what
 /// this worker sent, at most as long as the last exchange was allowed to take.
@@ -102,6 +171,7 @@ LAC_API uint32_t lac_transport_rank(const lac_transport *t);
 LAC_API uint32_t lac_transport_world(const lac_transport *t);
 
 /// lac_transport_now returns seconds on the monotonic clock that deadlines use.
+/// NULL is allowed.
 LAC_API double lac_transport_now(const lac_transport *t);
 
 /// lac_transport_exchange sends all messages and waits for all receives, at
@@ -125,8 +195,8 @@ LAC_API bool lac_transport_failed(const lac_transport *t);
 
 /// lac_transport_kill_job ends all processes of the job with `code`, as
 /// MPI_Abort does, and first gives the others two seconds to report their
-/// errors. It returns for transports without a launcher ("local", "tcp"): the
-/// others fail by the abort.
+/// errors. It returns for transports without a launcher ("local", "tcp", and
+/// user-defined ones): the others fail by the abort.
 LAC_API void lac_transport_kill_job(lac_transport *t, int code);
 
 /// lac_transports returns the table of all transports and writes its length to

@@ -83,15 +83,12 @@ lac_status laci_transport_settings(
     return laci_handle_make(&found, 0, handle_out, state_out);
 }
 
-lac_status laci_transport_join(
-    lac_transport **out, const char *spec, laci_membership *membership)
+static lac_status join_found(
+    lac_transport **out, const laci_spec *found, laci_membership *membership)
 {
-    *out = NULL;
-    laci_spec found = {0};
-    LAC_TRY(laci_spec_find(&registry, spec, strlen(spec), &found));
-    const laci_transport_ops *const ops = (const void *)found.plugin;
+    const laci_transport_ops *const ops = (const void *)found->plugin;
     void *handle, *state;
-    LAC_TRY(laci_handle_make(&found, sizeof(lac_transport), &handle, &state));
+    LAC_TRY(laci_handle_make(found, sizeof(lac_transport), &handle, &state));
     membership->services = &laci_transport_services;
     const lac_status status = ops->join(state, membership);
     if (status != LAC_OK) {
@@ -105,6 +102,29 @@ lac_status laci_transport_join(
     t->world = membership->world;
     *out = t;
     return LAC_OK;
+}
+
+lac_status laci_transport_join(
+    lac_transport **out, const char *spec, laci_membership *membership)
+{
+    *out = NULL;
+    laci_spec found = {0};
+    LAC_TRY(laci_spec_find(&registry, spec, strlen(spec), &found));
+    return join_found(out, &found, membership);
+}
+
+lac_status laci_transport_join_ops(
+    lac_transport **out, const laci_transport_ops *ops,
+    laci_membership *membership)
+{
+    *out = NULL;
+    const laci_spec found = {
+        .plugin = &ops->plugin,
+        .name = ops->plugin.name,
+        .preset = "",
+        .params = "",
+    };
+    return join_found(out, &found, membership);
 }
 
 lac_status lac_transport_join(

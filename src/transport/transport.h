@@ -34,7 +34,8 @@ typedef struct laci_membership {
     lac_hub *hub;
     uint32_t rank;
     uint32_t world;
-    void *prepared; // what lac_tcp_join hands to "tcp"; otherwise NULL
+    // What lac_tcp_join or lac_transport_join_with hands over; otherwise NULL.
+    void *prepared;
 } laci_membership;
 
 // The table of a transport. `state` begins with its settings.
@@ -93,6 +94,12 @@ static inline bool laci_receive_fits(const lac_receive *receive, uint64_t len)
 // filled in, except for the services.
 lac_status laci_transport_join(
     lac_transport **out, const char *spec, laci_membership *membership);
+
+// laci_transport_join_ops does the same for a table without settings that is in
+// no registry.
+lac_status laci_transport_join_ops(
+    lac_transport **out, const laci_transport_ops *ops,
+    laci_membership *membership);
 
 // laci_transport_settings parses `spec`, which must name `ops`, for a call that
 // is not a join. laci_free_aligned releases `*handle_out`.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The worker harness of all tests: runs a function as every worker of a group.
 // Workers are threads that join one local hub, or a group over tcp in a test
-// that is compiled with LACI_TEST_TCP. One that is compiled with LACI_TEST_MPI
-// is run by the processes of an MPI job instead, see workers_mpi.h; it then
-// asserts in all of them, on the same values.
+// that is compiled with LACI_TEST_TCP, or over a user-defined transport with
+// LACI_TEST_USER. One that is compiled with LACI_TEST_MPI is run by the
+// processes of an MPI job instead, see workers_mpi.h; it then asserts in all of
+// them, on the same values.
 //
 // cmocka's asserts do not work outside the main thread. A body returns a status
 // and uses LAC_TRY and EXPECT; the caller of run_workers asserts.
@@ -21,6 +22,9 @@
 #ifdef LACI_TEST_TCP
 #include "tcp_group.h"
 #endif
+#ifdef LACI_TEST_USER
+#include "user_group.h"
+#endif
 
 typedef struct test_worker {
     uint32_t rank;
@@ -33,6 +37,7 @@ typedef struct test_worker {
     lac_status (*body)(struct test_worker *w);
     lac_hub *hub;
     const struct tcp_group *tcp; // in tests over tcp
+    struct user_group *user;     // in tests over a user-defined transport
     pthread_t thread;
 } test_worker;
 
@@ -72,6 +77,8 @@ static inline void *run_test_worker(void *argument)
     test_worker *const w = argument;
 #ifdef LACI_TEST_TCP
     run_joined(w, tcp_group_join(w->tcp, w->rank, &w->transport));
+#elif defined(LACI_TEST_USER)
+    run_joined(w, user_group_join(w->user, w->rank, &w->transport));
 #else
     run_joined(
         w,
@@ -91,6 +98,10 @@ static inline void run_workers(
     tcp_group group;
     assert_ok(tcp_group_open(&group, world, ""));
 #endif
+#ifdef LACI_TEST_USER
+    user_group user;
+    user_group_open(&user, world);
+#endif
     for (uint32_t rank = 0; rank < world; rank++) {
         workers_out[rank] = (test_worker){
             .rank = rank,
@@ -100,6 +111,9 @@ static inline void run_workers(
             .hub = hub,
 #ifdef LACI_TEST_TCP
             .tcp = &group,
+#endif
+#ifdef LACI_TEST_USER
+            .user = &user,
 #endif
         };
         assert_int_equal(
@@ -112,6 +126,9 @@ static inline void run_workers(
         assert_int_equal(pthread_join(workers_out[rank].thread, NULL), 0);
     }
     lac_hub_close(hub);
+#ifdef LACI_TEST_USER
+    user_group_close(&user);
+#endif
 }
 
 // Gives all workers rows[0..world), of which each has written its own. Threads

@@ -6,6 +6,7 @@
 //                                              empty or begins with a comma
 //     test_conformance_transports tcp SETTINGS long
 //                                              a message of 5 GiB
+//     test_conformance_transports user         the same over a user-defined one
 //     test_conformance_transports SPEC         this process is a worker: the
 //                                              duties that end well
 //     test_conformance_transports SPEC DUTY    one duty that ends the group
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "tcp_group.h"
+#include "user_group.h"
 #include "worker.h"
 
 static _Atomic size_t allocation_count;
@@ -34,22 +36,37 @@ size_t allocations(void)
     return allocation_count;
 }
 
+// The transport of a run in threads.
+typedef enum carrier { LOCAL, TCP, USER } carrier;
+
 typedef struct job {
     worker w;
+    carrier over;
     lac_hub *hub;
-    const tcp_group *tcp; // NULL: local
+    const tcp_group *tcp;
+    user_group *user;
     const duty *duty;
 } job;
+
+static lac_status join_thread(job *j)
+{
+    worker *const w = &j->w;
+    switch (j->over) {
+    case TCP:
+        return tcp_group_join(j->tcp, w->rank, &w->t);
+    case USER:
+        return user_group_join(j->user, w->rank, &w->t);
+    case LOCAL:
+        break;
+    }
+    return lac_transport_join(&w->t, "local", j->hub, w->rank, w->world);
+}
 
 static void *run_thread(void *raw)
 {
     job *const j = raw;
     worker *const w = &j->w;
-    const lac_status joined =
-        j->tcp == NULL
-            ? lac_transport_join(&w->t, "local", j->hub, w->rank, w->world)
-            : tcp_group_join(j->tcp, w->rank, &w->t);
-    if (joined != LAC_OK) {
+    if (join_thread(j) != LAC_OK) {
         (void)snprintf(
             w->failure, sizeof(w->failure), "join: %s", lac_error_message());
         return NULL;
@@ -73,9 +90,11 @@ static int report(const duty *d, const worker *w)
     return good ? 0 : 1;
 }
 
-// `tcp` is NULL for local, or settings of tcp.
-static int run_threads(const duty *d, uint32_t world, const char *tcp)
+// `settings` are those of tcp.
+static int run_threads(
+    const duty *d, uint32_t world, carrier over, const char *settings)
 {
+    static user_group user;
     static job jobs[WORLD_MAX];
     pthread_t threads[WORLD_MAX];
     pthread_barrier_t barrier;
@@ -83,16 +102,19 @@ static int run_threads(const duty *d, uint32_t world, const char *tcp)
     tcp_group group;
     int failures = 0;
     if (lac_hub_open(&hub, world) != LAC_OK ||
-        (tcp != NULL && tcp_group_open(&group, world, tcp) != LAC_OK)) {
+        (over == TCP && tcp_group_open(&group, world, settings) != LAC_OK)) {
         (void)fprintf(stderr, "FAILED: %s\n", lac_error_message());
         return 1;
     }
+    user_group_open(&user, world);
     (void)pthread_barrier_init(&barrier, NULL, world);
     for (uint32_t i = 0; i < world; i++) {
         jobs[i] = (job){
             .w = {.rank = i, .world = world, .barrier = &barrier},
+            .over = over,
             .hub = hub,
-            .tcp = tcp == NULL ? NULL : &group,
+            .tcp = &group,
+            .user = &user,
             .duty = d,
         };
         if (pthread_create(&threads[i], NULL, run_thread, &jobs[i]) != 0) {
@@ -104,20 +126,21 @@ static int run_threads(const duty *d, uint32_t world, const char *tcp)
         failures += report(d, &jobs[i].w);
     }
     lac_hub_close(hub);
+    user_group_close(&user);
     (void)pthread_barrier_destroy(&barrier);
     return failures;
 }
 
-static int run_all(const char *tcp)
+static int run_all(carrier over, const char *settings)
 {
     static const uint32_t worlds[] = {1, 2, 3, 5, 8};
     int failures = 0;
     for (size_t i = 0; i < sizeof(worlds) / sizeof(worlds[0]); i++) {
         for (const duty *d = steady_duties; d->name != NULL; d++) {
-            failures += run_threads(d, worlds[i], tcp);
+            failures += run_threads(d, worlds[i], over, settings);
         }
         for (const duty *d = fatal_duties; d->name != NULL; d++) {
-            failures += run_threads(d, worlds[i], tcp);
+            failures += run_threads(d, worlds[i], over, settings);
         }
     }
     return failures;
@@ -154,16 +177,18 @@ int main(int argc, char **argv)
 {
     int failures = 0;
     if (argc < 2) {
-        failures = run_all(NULL);
+        failures = run_all(LOCAL, NULL);
+    } else if (argc == 2 && strcmp(argv[1], "user") == 0) {
+        failures = run_all(USER, NULL);
     } else if (argc == 3 && strcmp(argv[1], "tcp") == 0) {
-        failures = run_all(argv[2]);
+        failures = run_all(TCP, argv[2]);
     } else if (argc == 4 && strcmp(argv[3], "long") == 0) {
         const double pages = (double)sysconf(_SC_AVPHYS_PAGES);
         if (pages * (double)sysconf(_SC_PAGESIZE) < 6e9) {
             (void)printf("skipped: less than 6 GB of memory are free\n");
             return 77;
         }
-        failures = run_threads(&long_message, 2, argv[2]);
+        failures = run_threads(&long_message, 2, TCP, argv[2]);
     } else {
         failures = run_process(argv[1], argc < 3 ? NULL : argv[2]);
     }
