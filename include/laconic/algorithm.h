@@ -36,8 +36,9 @@ extern "C" {
 //
 // Memory: open allocates all of it; layout and topology must outlive the
 // handle. The handle may be closed before its worker leaves the transport or
-// after. Memory that peers or the transport may still use is released when both
-// have happened.
+// after. Memory that peers may still read is then released by the next exchange
+// of this worker on the transport, of whatever handle, or after it has left;
+// after a failure only when it has left.
 // Threads: a handle serves one thread at a time. It may move between threads
 // if the transport may: see transport.h.
 

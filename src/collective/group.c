@@ -225,7 +225,7 @@ double laci_group_set_timeout(laci_group *g, double seconds)
 void laci_group_close(laci_group *g)
 {
     if (g != NULL) {
-        laci_transport_release_after_leave(g->transport, &g->deferred);
+        laci_transport_release(g->transport, &g->deferred);
     }
 }
 

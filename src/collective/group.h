@@ -59,7 +59,7 @@ laci_group_open(laci_group **out, const laci_group_options *options);
 
 // laci_group_close ends the group, before its worker leaves the transport or
 // after. Peers may still be reading its messages, so the transport releases
-// their memory. NULL is allowed.
+// their memory, see laci_transport_release. NULL is allowed.
 void laci_group_close(laci_group *g);
 
 // laci_group_floats returns options.floats zeroed floats for sums. After a

@@ -90,6 +90,7 @@ void laci_wire_waited(laci_group *g, double start)
 lac_status laci_wire_run(laci_group *g)
 {
     const double start = lac_transport_now(g->transport);
+    laci_transport_lend(g->transport, &g->deferred);
     lac_status status = lac_transport_exchange(
         g->transport, g->sends, g->send_count, g->receives, g->receive_count,
         start + g->timeout);

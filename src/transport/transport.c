@@ -6,6 +6,7 @@
 #include "transport/transport.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -34,11 +35,13 @@ struct lac_transport {
     void *state;
     uint32_t rank;
     uint32_t world;
-    laci_deferred_block *deferred; // released after leave
-    size_t expected;    // blocks that were announced and not handed over
-    bool left;          // only this struct remains
-    bool in_use;        // after leave: lent memory may still be used
-    lac_status failure; // of the first exchange that failed
+    uint64_t exchanges;            // that were begun
+    laci_deferred_block *deferred; // released by an exchange or after leave
+    size_t expected;     // blocks that were announced and not handed over
+    bool left;           // only this struct remains
+    bool in_use;         // after leave: lent memory may still be used
+    atomic_bool aborted; // by lac_transport_abort
+    lac_status failure;  // of the first exchange that failed
     char error[ERROR_SIZE];
 };
 
@@ -143,17 +146,22 @@ static void release_block(const lac_transport *t, laci_deferred_block *block)
     }
 }
 
+static void release_deferred(lac_transport *t)
+{
+    while (t->deferred != NULL) {
+        laci_deferred_block *const block = t->deferred;
+        t->deferred = block->next;
+        release_block(t, block);
+    }
+}
+
 void lac_transport_leave(lac_transport *t)
 {
     if (t == NULL) {
         return;
     }
     t->in_use = !t->ops->leave(t->state);
-    while (t->deferred != NULL) {
-        laci_deferred_block *const block = t->deferred;
-        t->deferred = block->next;
-        release_block(t, block);
-    }
+    release_deferred(t);
     t->left = true;
     if (t->expected == 0) {
         laci_free_aligned(t);
@@ -165,17 +173,29 @@ void laci_transport_expect_block(lac_transport *t)
     t->expected++;
 }
 
-void laci_transport_release_after_leave(
-    lac_transport *t, laci_deferred_block *block)
+void laci_transport_lend(lac_transport *t, laci_deferred_block *block)
+{
+    block->lent = t->exchanges + 1;
+}
+
+// Whether parts of the block may be in use. All exchanges of a healthy
+// transport have succeeded.
+static bool is_lent(const lac_transport *t, const laci_deferred_block *block)
+{
+    const bool healthy = t->failure == LAC_OK && !atomic_load(&t->aborted);
+    return !healthy || (block->lent > 0 && block->lent >= t->exchanges);
+}
+
+void laci_transport_release(lac_transport *t, laci_deferred_block *block)
 {
     t->expected--;
-    if (!t->left) {
+    if (!t->left && is_lent(t, block)) {
         block->next = t->deferred;
         t->deferred = block;
         return;
     }
     release_block(t, block);
-    if (t->expected == 0) {
+    if (t->left && t->expected == 0) {
         laci_free_aligned(t);
     }
 }
@@ -203,6 +223,7 @@ bool lac_transport_failed(const lac_transport *t)
 
 void lac_transport_abort(lac_transport *t, const char *why)
 {
+    atomic_store(&t->aborted, true);
     t->ops->abort(t->state, why);
 }
 
@@ -291,6 +312,7 @@ lac_status lac_transport_exchange(
     lac_receive *receives, size_t receive_count, double deadline)
 {
     LAC_TRY(check_health(t));
+    t->exchanges++;
     lac_status status = check_deadline(t, deadline);
     if (status == LAC_OK) {
         status = check_arguments(t, sends, send_count, receives, receive_count);
@@ -298,6 +320,9 @@ lac_status lac_transport_exchange(
     if (status == LAC_OK) {
         status = t->ops->exchange(
             t->state, sends, send_count, receives, receive_count, deadline);
+    }
+    if (status == LAC_OK) {
+        release_deferred(t);
     }
     return record(t, status);
 }

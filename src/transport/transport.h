@@ -119,20 +119,29 @@ lac_status laci_transport_allreduce(
 // laci_transport_sum_piece returns sum_piece of the transport's table.
 size_t laci_transport_sum_piece(const lac_transport *t);
 
-// A block of laci_zalloc_aligned that peers may still read, or a failed native
-// sum may still write, when its owner is closed. It begins with this struct.
+// A block of laci_zalloc_aligned of which parts are lent to exchanges: peers
+// may still read them, or a failed native sum may still write to them, when its
+// owner is closed. It begins with this struct.
 typedef struct laci_deferred_block {
     struct laci_deferred_block *next;
+    uint64_t lent; // the last exchange that parts were lent to; 0: none
 } laci_deferred_block;
 
-// laci_transport_expect_block announces one such block; any number may be
-// announced. laci_transport_release_after_leave hands it over, before or after
-// this worker leaves: the handle stays valid until all announced blocks were
-// handed over. The block is released once the worker has left and nobody uses
-// lent memory any more. If that cannot be known, it is never released.
+// laci_transport_expect_block announces such a block; any number may be
+// announced. laci_transport_lend is called before each exchange that parts of
+// it are lent to. laci_transport_release hands it over, before or after this
+// worker leaves: the handle stays valid until all announced blocks were handed
+// over.
+//
+// The block is released at once if nothing is lent, and otherwise when the next
+// exchange has succeeded, since every transport then has the bytes back that
+// were sent before, whoever received them. A native sum does not tell that. If
+// an exchange or a sum has failed, or was aborted, the block is released once
+// the worker has left and nobody uses lent memory any more. If that cannot be
+// known, it is never released.
 void laci_transport_expect_block(lac_transport *t);
-void laci_transport_release_after_leave(
-    lac_transport *t, laci_deferred_block *block);
+void laci_transport_lend(lac_transport *t, laci_deferred_block *block);
+void laci_transport_release(lac_transport *t, laci_deferred_block *block);
 
 // laci_monotonic_now returns seconds of CLOCK_MONOTONIC.
 double laci_monotonic_now(void);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Transports by name, arguments that join rejects, memory that is released
-// after leave, and lack of memory.
+// Transports by name, arguments that join rejects, when memory that was lent is
+// released, and lack of memory.
 #include "lac_test.h"
 
 #include <math.h>
@@ -20,7 +20,10 @@ void __wrap_laci_free_aligned(void *aligned);
 void __wrap_laci_free_aligned(void *aligned)
 {
     for (int i = 0; i < BLOCKS; i++) {
-        release_count += aligned != NULL && aligned == watched[i];
+        if (aligned != NULL && aligned == watched[i]) {
+            release_count++;
+            watched[i] = NULL; // the address may be used again
+        }
     }
     __real_laci_free_aligned(aligned);
 }
@@ -153,23 +156,95 @@ static void watch_blocks(lac_transport *t)
     }
 }
 
-static void blocks_are_released_after_leave(void **state)
+static lac_status exchange_nothing(lac_transport *t)
+{
+    return lac_transport_exchange(t, NULL, 0, NULL, 0, HUGE_VAL);
+}
+
+// Lends a block to an exchange that sends nothing.
+static lac_status lend_watched(lac_transport *t, int i)
+{
+    laci_transport_lend(t, watched[i]);
+    return exchange_nothing(t);
+}
+
+static lac_transport *join_alone(lac_hub **hub_out)
+{
+    lac_transport *t = NULL;
+    assert_ok(lac_hub_open(hub_out, 1));
+    assert_ok(lac_transport_join(&t, "local", *hub_out, 0, 1));
+    return t;
+}
+
+static void leave_alone(lac_transport *t, lac_hub *hub)
+{
+    lac_transport_leave(t);
+    lac_hub_close(hub);
+}
+
+static void blocks_that_are_not_lent_are_released_at_once(void **state)
 {
     (void)state;
     lac_hub *hub;
-    lac_transport *t;
-    assert_ok(lac_hub_open(&hub, 1));
-    assert_ok(lac_transport_join(&t, "local", hub, 0, 1));
+    lac_transport *const t = join_alone(&hub);
     watch_blocks(t);
-    laci_transport_release_after_leave(t, watched[0]);
-    laci_transport_release_after_leave(t, watched[1]);
-    assert_int_equal(release_count, 0);
-    lac_transport_leave(t);
+    laci_transport_release(t, watched[0]);
+    assert_int_equal(release_count, 1);
+    assert_ok(lend_watched(t, 1));
+    assert_ok(lend_watched(t, 2));
+    laci_transport_release(t, watched[1]); // an exchange came after
     assert_int_equal(release_count, 2);
-    laci_transport_release_after_leave(t, watched[2]);
+    laci_transport_release(t, watched[2]);
+    assert_int_equal(release_count, 2);
+    leave_alone(t, hub);
     assert_int_equal(release_count, 3);
-    memset(watched, 0, sizeof(watched));
-    lac_hub_close(hub);
+}
+
+static void the_next_exchange_releases_lent_blocks(void **state)
+{
+    (void)state;
+    lac_hub *hub;
+    lac_transport *const t = join_alone(&hub);
+    watch_blocks(t);
+    laci_transport_lend(t, watched[0]);
+    assert_ok(lend_watched(t, 1));
+    laci_transport_release(t, watched[0]);
+    laci_transport_release(t, watched[1]);
+    assert_int_equal(release_count, 0);
+    assert_ok(exchange_nothing(t));
+    assert_int_equal(release_count, 2);
+    assert_ok(exchange_nothing(t));
+    assert_int_equal(release_count, 2);
+    laci_transport_release(t, watched[2]);
+    leave_alone(t, hub);
+}
+
+// By an exchange that fails, or by an abort before the next one.
+static void after_a_failure_blocks_are_released_after_leave(void **state)
+{
+    (void)state;
+    for (int aborts = 0; aborts < 2; aborts++) {
+        lac_hub *hub;
+        lac_transport *const t = join_alone(&hub);
+        watch_blocks(t);
+        assert_ok(lend_watched(t, 0));
+        laci_transport_release(t, watched[0]);
+        if (aborts) {
+            lac_transport_abort(t, "enough");
+        } else {
+            assert_status(
+                lac_transport_exchange(t, NULL, 0, NULL, 0, (double)NAN),
+                LAC_ERR_INVALID);
+        }
+        laci_transport_release(t, watched[1]); // never lent
+        assert_int_not_equal(exchange_nothing(t), LAC_OK);
+        assert_int_equal(release_count, 0);
+        lac_transport_leave(t);
+        assert_int_equal(release_count, 2);
+        laci_transport_release(t, watched[2]);
+        assert_int_equal(release_count, 3);
+        lac_hub_close(hub);
+    }
 }
 
 // Worker 1 still reads when worker 0 has waited for it as long as it may.
@@ -184,12 +259,15 @@ static void blocks_that_a_peer_reads_are_not_released(void **state)
     assert_ok(lac_transport_join(&u, "local", hub, 1, 2));
     watch_blocks(t);
     const lac_send send = {.peer = 1, .data = watched[0], .len = 1000};
+    for (int i = 0; i < BLOCKS; i++) {
+        laci_transport_lend(t, watched[i]);
+    }
     assert_ok(lac_transport_exchange(t, &send, 1, NULL, 0, 0));
     assert_ok(lac_transport_exchange(u, NULL, 0, &receive, 1, HUGE_VAL));
-    laci_transport_release_after_leave(t, watched[0]);
-    laci_transport_release_after_leave(t, watched[1]);
+    laci_transport_release(t, watched[0]);
+    laci_transport_release(t, watched[1]);
     lac_transport_leave(t);
-    laci_transport_release_after_leave(t, watched[2]);
+    laci_transport_release(t, watched[2]);
     assert_int_equal(release_count, 0);
     lac_transport_leave(u);
     lac_hub_close(hub);
@@ -253,7 +331,9 @@ int main(void)
         cmocka_unit_test(a_worker_alone_needs_nobody),
         cmocka_unit_test(bad_arguments_fail_every_later_call),
         cmocka_unit_test(reserved_members_must_be_zero),
-        cmocka_unit_test(blocks_are_released_after_leave),
+        cmocka_unit_test(blocks_that_are_not_lent_are_released_at_once),
+        cmocka_unit_test(the_next_exchange_releases_lent_blocks),
+        cmocka_unit_test(after_a_failure_blocks_are_released_after_leave),
         cmocka_unit_test(blocks_that_a_peer_reads_are_not_released),
         cmocka_unit_test(lack_of_memory_is_reported),
     };
