@@ -28,6 +28,7 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "kernels/hash.h"
 
 enum {
     VERSION_AT = 4,
@@ -45,16 +46,9 @@ enum {
 
 static const uint8_t magic[4] = {'L', 'A', 'C', 'F'};
 
-// The same function for the best instructions of this processor, three times as
-// fast with AVX2. libxxhash has it on x86 only, and where it was built so.
-extern XXH64_hash_t XXH3_64bits_dispatch(const void *bytes, size_t len)
-    __attribute__((weak));
-
 static uint64_t body_hash(const uint8_t *message, size_t len)
 {
-    const uint8_t *const body = message + LACI_FRAME_SIZE;
-    return XXH3_64bits_dispatch == NULL ? XXH3_64bits(body, len)
-                                        : XXH3_64bits_dispatch(body, len);
+    return laci_hash(message + LACI_FRAME_SIZE, len);
 }
 
 static uint32_t header_hash(const uint8_t *message)
