@@ -208,12 +208,12 @@ static void be_aborted_by_any_thread(worker *w)
 }
 
 // Runs a native sum that the last worker does not take part in, and returns
-// its status. The memory is never released: MPI may still write to it.
-static lac_status sum_without_last(const worker *w, double seconds)
+// its status. Processes never release the memory: MPI may still write to it.
+static lac_status sum_without_last(worker *w, double seconds)
 {
     enum { N = 5000 };
-    float *const x = calloc(N, sizeof(*x));
-    return laci_transport_allreduce(w->t, x, N, soon(w, seconds));
+    w->pending = calloc(N, sizeof(*w->pending));
+    return laci_transport_allreduce(w->t, w->pending, N, soon(w, seconds));
 }
 
 static void end_a_sum_at_its_deadline(worker *w)

@@ -76,6 +76,7 @@ static void *run_thread(void *raw)
         lac_transport_abort(w->t, "the test failed");
     }
     lac_transport_leave(w->t);
+    free(w->pending);
     return NULL;
 }
 

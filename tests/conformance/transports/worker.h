@@ -26,6 +26,7 @@ typedef struct worker {
     uint32_t rank;
     uint32_t world;
     pthread_barrier_t *barrier; // of threads; NULL for processes
+    float *pending;             // a failed sum may use it until leave
     char failure[1024];         // empty: none
 } worker;
 
