@@ -11,7 +11,11 @@ set_target_properties(laconic PROPERTIES
     LINK_DEPENDS ${map})
 
 add_library(laconic_static STATIC $<TARGET_OBJECTS:laconic_objects>)
-target_link_libraries(laconic_static INTERFACE PkgConfig::XXHASH m)
+target_link_libraries(laconic_static INTERFACE m)
+if(NOT LAC_XXHASH_INLINE)
+    target_link_libraries(laconic_static INTERFACE PkgConfig::XXHASH)
+    set(pc_requires libxxhash)
+endif()
 if(LAC_LAPACK)
     target_link_libraries(laconic_static INTERFACE LAPACK::LAPACK)
     set(pc_lapack "-llapack -lblas ")

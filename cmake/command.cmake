@@ -1,0 +1,46 @@
+# The command, and what it needs beyond the library.
+pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET libcjson)
+
+# Data sets for training. Tests link these objects too.
+find_package(ZLIB REQUIRED)
+file(GLOB data CONFIGURE_DEPENDS src/data/*.c)
+add_library(laconic_data_objects OBJECT ${data})
+target_compile_definitions(laconic_data_objects PRIVATE _XOPEN_SOURCE=700)
+target_include_directories(laconic_data_objects
+    PUBLIC include ${CMAKE_CURRENT_BINARY_DIR}/include PRIVATE src)
+target_link_libraries(laconic_data_objects
+    PUBLIC ZLIB::ZLIB laconic_xxhash Threads::Threads m)
+
+# The command uses only the public interface of the library. Its parts are an
+# object library, so that tests can link them.
+lac_sources(cli src/cli/commands.def src/cli/cmd_ src/cli/main.c)
+list(REMOVE_ITEM cli src/cli/main.c)
+file(GLOB cli_parts CONFIGURE_DEPENDS src/cli/*/*.c)
+# The command runs networks on oneDNN, which uses libgomp. find_package(dnnl)
+# would also need the headers of OpenCL.
+find_library(LAC_DNNL dnnl REQUIRED)
+find_path(LAC_DNNL_HEADERS dnnl.h REQUIRED)
+file(GLOB nn CONFIGURE_DEPENDS src/nn/*.c)
+file(GLOB train CONFIGURE_DEPENDS src/train/*.c)
+add_library(laconic_cli_objects OBJECT ${cli} ${cli_parts} ${nn} ${train})
+target_compile_definitions(laconic_cli_objects PUBLIC _XOPEN_SOURCE=700)
+if(LAC_AVX2 AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+    target_compile_definitions(laconic_cli_objects PRIVATE LACI_HAVE_AVX2)
+endif()
+# Nothing reads the floating-point exception flags, so vector code may raise
+# them in another order.
+set_source_files_properties(src/nn/lstm_kernels.c PROPERTIES
+    COMPILE_OPTIONS -fno-trapping-math)
+target_include_directories(laconic_cli_objects SYSTEM PUBLIC
+    ${LAC_DNNL_HEADERS})
+target_include_directories(laconic_cli_objects
+    PUBLIC include ${CMAKE_CURRENT_BINARY_DIR}/include PRIVATE src)
+target_link_libraries(laconic_cli_objects
+    PUBLIC PkgConfig::CJSON laconic_xxhash ZLIB::ZLIB Threads::Threads m
+           ${LAC_DNNL} gomp)
+target_sources(laconic_cli_objects
+    INTERFACE $<TARGET_OBJECTS:laconic_data_objects>)
+add_executable(laconic_cli src/cli/main.c)
+set_target_properties(laconic_cli PROPERTIES OUTPUT_NAME laconic)
+target_include_directories(laconic_cli PRIVATE src)
+target_link_libraries(laconic_cli PRIVATE laconic_cli_objects laconic)
