@@ -90,8 +90,8 @@ LAC_FALLIBLE lac_status lac_transport_join(
 #define LAC_RANK_ANY UINT32_MAX
 
 /// The functions of a user-defined transport. Each gets the context that was
-/// given to lac_transport_join_with. They must not use the handle of the
-/// transport, and lac_algorithm_* only for handles on other transports.
+/// given to lac_transport_join_with. They must not call functions of the
+/// library that use this transport.
 ///
 /// A function that fails calls lac_fail or lac_fail_text in the thread that
 /// called it, and returns the status; without a message the text of the status
@@ -106,11 +106,11 @@ typedef struct lac_transport_ops {
     ///
     /// Sends: it may borrow the bytes, and must have released those of a call
     /// when the next one returns LAC_OK, or when leave returns. A copy, or a
-    /// wait until they are transmitted, is enough. It must not wait for a peer
-    /// to receive a message of this call, since the peer may do so in a later
-    /// exchange. It may wait, until the deadline, for peers to receive those of
-    /// the call before, if the program makes no exchanges other than those of
-    /// algorithms.
+    /// wait until they are transmitted, is enough. A peer may receive a message
+    /// in a later exchange than the one that sends it, so exchange must not
+    /// wait for that. The exchanges of algorithms receive every message in the
+    /// exchange that sends it: if a program makes no others, exchange may wait,
+    /// until the deadline, for its messages to be received.
     ///
     /// Receives: messages of one peer and tag arrive in the order in which they
     /// were sent. For each receive it sets `len`, and

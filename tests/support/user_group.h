@@ -2,7 +2,8 @@
 // Threads of one process as workers over a user-defined transport: one list of
 // messages and one lock. It borrows as long as it may: the bytes of a message
 // are copied when it is received, or at the end of the sender's next exchange.
-// Needs POSIX 2008.
+// With a rendezvous it borrows as briefly as it may instead, and an exchange
+// waits until its messages are received. Needs POSIX 2008.
 #ifndef LACONIC_TESTS_USER_GROUP_H
 #define LACONIC_TESTS_USER_GROUP_H
 
@@ -42,6 +43,7 @@ typedef struct user_group {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     uint32_t world;
+    bool rendezvous;
     user_message *first;
     uint32_t cause; // 1 + the first worker that aborted, or 0
     char why[USER_TEXT];
@@ -217,6 +219,30 @@ static inline lac_status user_run(
     return LAC_OK;
 }
 
+static inline bool user_has_sent(const user_member *w)
+{
+    const user_message *m = w->group->first;
+    while (m != NULL && m->from != w->rank) {
+        m = m->next;
+    }
+    return m != NULL;
+}
+
+static inline lac_status user_rendezvous(user_member *w, double deadline)
+{
+    (void)pthread_cond_broadcast(&w->group->wake);
+    while (user_has_sent(w)) {
+        LAC_TRY(user_check_cause(w));
+        if (lac_transport_now(NULL) >= deadline) {
+            return lac_fail(
+                LAC_ERR_PEER, "a message of worker %u was not received",
+                w->rank);
+        }
+        user_wait(w->group, deadline);
+    }
+    return LAC_OK;
+}
+
 static inline lac_status user_group_exchange(
     void *context, const lac_send *sends, size_t send_count,
     lac_receive *receives, size_t receive_count, double deadline)
@@ -243,6 +269,9 @@ static inline lac_status user_group_exchange(
     (void)pthread_cond_broadcast(&g->wake);
     if (status == LAC_OK) {
         status = user_run(w, receives, receive_count, deadline);
+    }
+    if (status == LAC_OK && g->rendezvous) {
+        status = user_rendezvous(w, deadline);
     }
     user_detach_sent(w, w->serial);
     (void)pthread_mutex_unlock(&g->lock);
@@ -331,13 +360,14 @@ static const lac_transport_ops user_group_ops = {
     .allreduce_sum = user_group_sum,
 };
 
-static inline void user_group_open(user_group *g, uint32_t world)
+static inline void user_group_open(
+    user_group *g, uint32_t world, bool rendezvous)
 {
     pthread_condattr_t attributes;
     if (world > USER_GROUP_MAX || pthread_condattr_init(&attributes) != 0) {
         abort();
     }
-    *g = (user_group){.world = world};
+    *g = (user_group){.world = world, .rendezvous = rendezvous};
     (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     (void)pthread_mutex_init(&g->lock, NULL);
     (void)pthread_cond_init(&g->wake, &attributes);

@@ -2,9 +2,9 @@
 // The worker harness of all tests: runs a function as every worker of a group.
 // Workers are threads that join one local hub, or a group over tcp in a test
 // that is compiled with LACI_TEST_TCP, or over a user-defined transport with
-// LACI_TEST_USER. One that is compiled with LACI_TEST_MPI is run by the
-// processes of an MPI job instead, see workers_mpi.h; it then asserts in all of
-// them, on the same values.
+// LACI_TEST_USER, which is 1 for a rendezvous. One that is compiled with
+// LACI_TEST_MPI is run by the processes of an MPI job instead, see
+// workers_mpi.h; it then asserts in all of them, on the same values.
 //
 // cmocka's asserts do not work outside the main thread. A body returns a status
 // and uses LAC_TRY and EXPECT; the caller of run_workers asserts.
@@ -100,7 +100,7 @@ static inline void run_workers(
 #endif
 #ifdef LACI_TEST_USER
     user_group user;
-    user_group_open(&user, world);
+    user_group_open(&user, world, LACI_TEST_USER);
 #endif
     for (uint32_t rank = 0; rank < world; rank++) {
         workers_out[rank] = (test_worker){

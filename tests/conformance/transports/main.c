@@ -107,7 +107,7 @@ static int run_threads(
         (void)fprintf(stderr, "FAILED: %s\n", lac_error_message());
         return 1;
     }
-    user_group_open(&user, world);
+    user_group_open(&user, world, false);
     (void)pthread_barrier_init(&barrier, NULL, world);
     for (uint32_t i = 0; i < world; i++) {
         jobs[i] = (job){
