@@ -135,10 +135,10 @@ typedef struct laci_deferred_block {
 //
 // The block is released at once if nothing is lent, and otherwise when the next
 // exchange has succeeded, since every transport then has the bytes back that
-// were sent before, whoever received them. A native sum does not tell that. If
-// an exchange or a sum has failed, or was aborted, the block is released once
-// the worker has left and nobody uses lent memory any more. If that cannot be
-// known, it is never released.
+// were sent before, whoever received them. A native sum does not ensure that.
+// If an exchange or a sum has failed, or was aborted, the block is released
+// once the worker has left and nobody uses lent memory any more. If that cannot
+// be known, it is never released.
 void laci_transport_expect_block(lac_transport *t);
 void laci_transport_lend(lac_transport *t, laci_deferred_block *block);
 void laci_transport_release(lac_transport *t, laci_deferred_block *block);
