@@ -55,7 +55,8 @@ typedef struct laci_transport_ops {
 
     // exchange as in the public header. The arguments are checked: peers are
     // in the group and not this worker, sends have data, and the deadline is
-    // a number. When the next exchange returns, what was sent is free again.
+    // a number. When the next exchange succeeds, what was sent is free again,
+    // even if that exchange has other peers, or none.
     lac_status (*exchange)(
         void *state, const lac_send *sends, size_t send_count,
         lac_receive *receives, size_t receive_count, double deadline);
