@@ -3,16 +3,17 @@
 
 #include "base/bytes.h"
 
-#define FLOAT_INFINITY 0x7f800000u
-#define FLOAT_QUIET    0x00400000u
-#define BFLOAT16_MAX   0x7f7fu
-#define HALF_INFINITY  0x7c00u
-#define HALF_MAX       0x7bffu
-#define HALF_QUIET     0x0200u
-#define HALF_LEAST     0x38800000u // 2^-14, the least normal half, as a float
-#define HALF_BEYOND    0x47800000u // 2^16
-#define HALF_REBIAS    0x38000000u // 127 - 15 exponents
-#define HALF_SHIFT     13
+#define FLOAT_INFINITY    0x7f800000u
+#define FLOAT_QUIET       0x00400000u
+#define BFLOAT16_MAX      0x7f7fu
+#define BFLOAT16_INFINITY 0x7f80u
+#define HALF_INFINITY     0x7c00u
+#define HALF_MAX          0x7bffu
+#define HALF_QUIET        0x0200u
+#define HALF_LEAST        0x38800000u // 2^-14, the least normal half, as a float
+#define HALF_BEYOND       0x47800000u // 2^16
+#define HALF_REBIAS       0x38000000u // 127 - 15 exponents
+#define HALF_SHIFT        13
 
 // Drops `shift` bits, to nearest, ties to even.
 static inline uint32_t round_off(uint32_t value, uint32_t shift)
@@ -31,7 +32,8 @@ static uint32_t half_of_small(uint32_t magnitude)
     return round_off((magnitude & 0x7fffff) | 0x800000, 126 - field);
 }
 
-static uint32_t half_of(float x)
+// `most` is what a finite value beyond the range becomes.
+static inline uint32_t half_of(float x, uint32_t most)
 {
     const uint32_t bits = laci_bits_of(x);
     const uint32_t magnitude = bits & 0x7fffffff;
@@ -42,10 +44,10 @@ static uint32_t half_of(float x)
     } else if (magnitude == FLOAT_INFINITY) {
         half = HALF_INFINITY;
     } else if (magnitude >= HALF_BEYOND) {
-        half = HALF_MAX;
+        half = most;
     } else if (magnitude >= HALF_LEAST) {
         half = round_off(magnitude - HALF_REBIAS, HALF_SHIFT);
-        half = half > HALF_MAX ? HALF_MAX : half;
+        half = half > HALF_MAX ? most : half;
     } else {
         half = half_of_small(magnitude);
     }
@@ -73,7 +75,7 @@ static float half_value(uint32_t half)
 static void half_encode(const float *x, uint8_t *out, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        laci_put_u16(out + 2 * i, half_of(x[i]));
+        laci_put_u16(out + 2 * i, half_of(x[i], HALF_MAX));
     }
 }
 
@@ -91,7 +93,21 @@ static void half_decode_add(const uint8_t *in, float a, float *y, size_t n)
     }
 }
 
-static uint32_t bfloat16_of(float x)
+static void half_load(const uint16_t *in, float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        x[i] = half_value(in[i]);
+    }
+}
+
+static void half_store(const float *x, uint16_t *out, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        out[i] = (uint16_t)half_of(x[i], HALF_INFINITY);
+    }
+}
+
+static inline uint32_t bfloat16_of(float x, uint32_t most)
 {
     const uint32_t bits = laci_bits_of(x);
     const uint32_t magnitude = bits & 0x7fffffff;
@@ -99,10 +115,10 @@ static uint32_t bfloat16_of(float x)
     if (magnitude > FLOAT_INFINITY) {
         upper = (magnitude | FLOAT_QUIET) >> 16;
     } else if (magnitude == FLOAT_INFINITY) {
-        upper = FLOAT_INFINITY >> 16;
+        upper = BFLOAT16_INFINITY;
     } else {
         upper = round_off(magnitude, 16);
-        upper = upper > BFLOAT16_MAX ? BFLOAT16_MAX : upper;
+        upper = upper > BFLOAT16_MAX ? most : upper;
     }
     return bits >> 31 << 15 | upper;
 }
@@ -110,7 +126,7 @@ static uint32_t bfloat16_of(float x)
 static void bfloat16_encode(const float *x, uint8_t *out, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        laci_put_u16(out + 2 * i, bfloat16_of(x[i]));
+        laci_put_u16(out + 2 * i, bfloat16_of(x[i], BFLOAT16_MAX));
     }
 }
 
@@ -125,6 +141,20 @@ static void bfloat16_decode_add(const uint8_t *in, float a, float *y, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         y[i] += a * laci_float_of(laci_get_u16(in + 2 * i) << 16);
+    }
+}
+
+static void bfloat16_load(const uint16_t *in, float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        x[i] = laci_float_of((uint32_t)in[i] << 16);
+    }
+}
+
+static void bfloat16_store(const float *x, uint16_t *out, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        out[i] = (uint16_t)bfloat16_of(x[i], BFLOAT16_INFINITY);
     }
 }
 
@@ -149,8 +179,24 @@ static bool bfloat16_finite(const uint8_t *in, size_t n)
 }
 
 const laci_convert_kernels laci_convert_portable = {
-    .half = {half_encode, half_decode, half_decode_add, half_finite},
+    .half =
+        {half_encode, half_decode, half_decode_add, half_finite, half_load,
+         half_store},
     .bfloat16 =
-        {bfloat16_encode, bfloat16_decode, bfloat16_decode_add,
-         bfloat16_finite},
+        {bfloat16_encode, bfloat16_decode, bfloat16_decode_add, bfloat16_finite,
+         bfloat16_load, bfloat16_store},
 };
+
+void laci_load_doubles(const double *in, float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        x[i] = (float)in[i];
+    }
+}
+
+void laci_store_doubles(const float *x, double *out, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        out[i] = (double)x[i];
+    }
+}

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Floats of 16 bits: IEEE 754 binary16 ("half") and the upper half of a
-// binary32 ("bfloat16"), little-endian, two bytes each.
+// binary32 ("bfloat16"). In payloads they are little-endian, two bytes each; in
+// arrays of the caller they have the byte order of the host.
 //
-// Rounding is to nearest, ties to even. A finite value stays finite: beyond
-// the range it becomes the largest finite value. Infinities stay. NaN stays
-// NaN: it becomes quiet and keeps its sign and the upper bits of its payload.
+// Rounding is to nearest, ties to even. Beyond the range, a finite value
+// becomes the largest finite value in a payload, and an infinity in an array,
+// as a cast does. Infinities stay. NaN stays NaN: it becomes quiet and keeps
+// its sign and the upper bits of its payload.
 #ifndef LACONIC_KERNELS_CONVERT_H
 #define LACONIC_KERNELS_CONVERT_H
 
@@ -20,6 +22,9 @@ typedef struct laci_float16_kernels {
     void (*decode_add)(const uint8_t *in, float a, float *y, size_t n);
     // Returns whether no value is an infinity or NaN.
     bool (*finite)(const uint8_t *in, size_t n);
+    // From and to arrays.
+    void (*load)(const uint16_t *in, float *x, size_t n);
+    void (*store)(const float *x, uint16_t *out, size_t n);
 } laci_float16_kernels;
 
 typedef struct laci_convert_kernels {
@@ -32,5 +37,11 @@ enum { LACI_HALF_EXPONENT = 0x7c00, LACI_BFLOAT16_EXPONENT = 0x7f80 };
 
 extern const laci_convert_kernels laci_convert_portable;
 extern const laci_convert_kernels laci_convert_avx2;
+
+// laci_load_doubles rounds n doubles to floats, to nearest, ties to even; one
+// beyond the range becomes an infinity. laci_store_doubles is exact. Compilers
+// vectorise both.
+void laci_load_doubles(const double *in, float *x, size_t n);
+void laci_store_doubles(const float *x, double *out, size_t n);
 
 #endif

@@ -80,14 +80,30 @@ static void avx2_half_decode_add(const uint8_t *in, float a, float *y, size_t n)
     laci_convert_portable.half.decode_add(in + 2 * i, a, y + i, n - i);
 }
 
-// Whether one of 16 floats is beyond the largest bfloat16, an infinity or NaN.
-static inline bool convert_has_top(__m256i low, __m256i high)
+static void avx2_half_load(const uint16_t *in, float *x, size_t n)
+{
+    avx2_half_decode((const uint8_t *)in, x, n);
+}
+
+static void avx2_half_store(const float *x, uint16_t *out, size_t n)
+{
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        const __m128i halves =
+            _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT);
+        _mm_storeu_si128((void *)(out + i), halves);
+    }
+    laci_convert_portable.half.store(x + i, out + i, n - i);
+}
+
+// Whether the magnitude of one of 16 floats has bits above `most`.
+static inline bool convert_has_above(__m256i low, __m256i high, int most)
 {
     const __m256i mask = _mm256_set1_epi32(0x7fffffff);
-    const __m256i most = _mm256_max_epi32(
+    const __m256i larger = _mm256_max_epi32(
         _mm256_and_si256(low, mask), _mm256_and_si256(high, mask));
     return _mm256_movemask_epi8(
-               _mm256_cmpgt_epi32(most, _mm256_set1_epi32(0x7f7f7fff))) != 0;
+               _mm256_cmpgt_epi32(larger, _mm256_set1_epi32(most))) != 0;
 }
 
 // The upper halves of eight floats, rounded, in the lower halves of the lanes.
@@ -100,18 +116,28 @@ static inline __m256i avx2_bfloat16_of(__m256i v)
         _mm256_add_epi32(_mm256_add_epi32(v, half), odd), 16);
 }
 
-static inline void store_bfloat16(const float *x, uint8_t *out)
+// Rounds 16 floats, unless the magnitude of one has bits above `most`.
+static inline bool avx2_bfloat16_round(const float *x, int most, void *out)
 {
     const __m256i low = _mm256_loadu_si256((const void *)x);
     const __m256i high = _mm256_loadu_si256((const void *)(x + 8));
-    if (convert_has_top(low, high)) {
-        laci_convert_portable.bfloat16.encode(x, out, 16);
-        return;
+    if (convert_has_above(low, high, most)) {
+        return false;
     }
     const __m256i packed =
         _mm256_packus_epi32(avx2_bfloat16_of(low), avx2_bfloat16_of(high));
     _mm256_storeu_si256(
-        (void *)out, _mm256_permute4x64_epi64(packed, _MM_SHUFFLE(3, 1, 2, 0)));
+        out, _mm256_permute4x64_epi64(packed, _MM_SHUFFLE(3, 1, 2, 0)));
+    return true;
+}
+
+// Values that would round to an infinity, infinities and NaN are left to the
+// portable kernel.
+static inline void avx2_bfloat16_put(const float *x, uint8_t *out)
+{
+    if (!avx2_bfloat16_round(x, 0x7f7f7fff, out)) {
+        laci_convert_portable.bfloat16.encode(x, out, 16);
+    }
 }
 
 static void avx2_bfloat16_encode(const float *x, uint8_t *out, size_t n)
@@ -119,8 +145,8 @@ static void avx2_bfloat16_encode(const float *x, uint8_t *out, size_t n)
     size_t i = 0;
     for (; i + BLOCK <= n; i += BLOCK) {
         laci_prefetch(x + i);
-        store_bfloat16(x + i, out + 2 * i);
-        store_bfloat16(x + i + 16, out + 2 * i + 32);
+        avx2_bfloat16_put(x + i, out + 2 * i);
+        avx2_bfloat16_put(x + i + 16, out + 2 * i + 32);
     }
     laci_convert_portable.bfloat16.encode(x + i, out + 2 * i, n - i);
 }
@@ -132,6 +158,24 @@ static void avx2_bfloat16_decode(const uint8_t *in, float *x, size_t n)
         _mm256_storeu_ps(x + i, load_bfloat16(in + 2 * i));
     }
     laci_convert_portable.bfloat16.decode(in + 2 * i, x + i, n - i);
+}
+
+static void avx2_bfloat16_load(const uint16_t *in, float *x, size_t n)
+{
+    avx2_bfloat16_decode((const uint8_t *)in, x, n);
+}
+
+// Only NaN are left to the portable kernel: a carry into the exponent makes an
+// infinity.
+static void avx2_bfloat16_store(const float *x, uint16_t *out, size_t n)
+{
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        if (!avx2_bfloat16_round(x + i, 0x7f800000, out + i)) {
+            laci_convert_portable.bfloat16.store(x + i, out + i, 16);
+        }
+    }
+    laci_convert_portable.bfloat16.store(x + i, out + i, n - i);
 }
 
 static void avx2_bfloat16_decode_add(
@@ -182,8 +226,8 @@ static bool avx2_bfloat16_finite(const uint8_t *in, size_t n)
 const laci_convert_kernels laci_convert_avx2 = {
     .half =
         {avx2_half_encode, avx2_half_decode, avx2_half_decode_add,
-         avx2_half_finite},
+         avx2_half_finite, avx2_half_load, avx2_half_store},
     .bfloat16 =
         {avx2_bfloat16_encode, avx2_bfloat16_decode, avx2_bfloat16_decode_add,
-         avx2_bfloat16_finite},
+         avx2_bfloat16_finite, avx2_bfloat16_load, avx2_bfloat16_store},
 };

@@ -92,6 +92,59 @@ static void bfloat16_rounds_to_nearest_ties_to_even(void **state)
     }
 }
 
+// Arrays, unlike payloads, have infinities beyond the range, as a cast does.
+static void stores_have_infinities_beyond_the_range(void **state)
+{
+    (void)state;
+    const laci_convert_kernels *const sets[] = {
+        &laci_convert_portable, laci_kernels_best()->convert};
+    for (size_t k = 0; k < 2 * 16; k++) {
+        const laci_convert_kernels *const set = sets[k % 2];
+        uint16_t out[16];
+        float x[16] = {0};
+        x[k / 2] = 65519.996f; // the last that rounds to 65504
+        set->half.store(x, out, 16);
+        assert_int_equal(out[k / 2], 0x7bff);
+        x[k / 2] = -65520;
+        set->half.store(x, out, 16);
+        assert_int_equal(out[k / 2], 0xfc00);
+        x[k / 2] = laci_float_of(0x7f7f7fff);
+        set->bfloat16.store(x, out, 16);
+        assert_int_equal(out[k / 2], 0x7f7f);
+        x[k / 2] = laci_float_of(0xff7f8000);
+        set->bfloat16.store(x, out, 16);
+        assert_int_equal(out[k / 2], 0xff80);
+        x[k / 2] = INFINITY;
+        set->bfloat16.store(x, out, 16);
+        assert_int_equal(out[k / 2], 0x7f80);
+        x[k / 2] = laci_float_of(0xff800001);
+        set->bfloat16.store(x, out, 16);
+        assert_int_equal(out[k / 2], 0xffc0);
+        set->half.store(x, out, 16);
+        assert_int_equal(out[k / 2], 0xfe00);
+    }
+}
+
+static void doubles_round_to_nearest_ties_to_even(void **state)
+{
+    (void)state;
+    static const double in[] = {1 + 0x1p-24,    1 + 0x1.8p-23, 1 + 0x1.01p-24,
+                                0x1.ffffffp127, 0x1p128,       -1e300,
+                                0x1p-149,       0x1p-150,      -0x1.8p-150};
+    static const float expected[] = {
+        1, 1 + 0x1p-22f, 1 + 0x1p-23f, INFINITY, INFINITY, -INFINITY, 0x1p-149f,
+        0, -0x1p-149f};
+    enum { COUNT = sizeof(in) / sizeof(in[0]) };
+    float x[COUNT];
+    double out[COUNT];
+    laci_load_doubles(in, x, COUNT);
+    assert_memory_equal(x, expected, sizeof(x));
+    laci_store_doubles(x, out, COUNT);
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_true(out[i] == (double)expected[i]);
+    }
+}
+
 static float make_value(size_t what, uint32_t i)
 {
     static const uint32_t special[] = {
@@ -164,6 +217,29 @@ static void try_one(
     assert_memory_equal(values[0], values[1], sizeof(values[0]));
 }
 
+// The same for arrays, which are aligned to their values.
+static void try_array(
+    const laci_convert_kernels *kernels, size_t what, size_t n, size_t shift)
+{
+    const laci_convert_kernels *const both[2] = {
+        &laci_convert_portable, kernels};
+    float x[ROOM];
+    uint16_t stored[2][2][ROOM];
+    float values[2][2][ROOM];
+    const size_t at = shift % 8;
+    fill(what, x + at, n);
+    memset(stored, 0xa5, sizeof(stored));
+    memset(values, 0xa5, sizeof(values));
+    for (size_t k = 0; k < 2; k++) {
+        both[k]->half.store(x + at, stored[k][0] + shift, n);
+        both[k]->bfloat16.store(x + at, stored[k][1] + shift, n);
+        both[k]->half.load(stored[k][0] + shift, values[k][0] + at, n);
+        both[k]->bfloat16.load(stored[k][1] + shift, values[k][1] + at, n);
+    }
+    assert_memory_equal(stored[0], stored[1], sizeof(stored[0]));
+    assert_memory_equal(values[0], values[1], sizeof(values[0]));
+}
+
 static void avx2_gives_the_same_bits(void **state)
 {
     (void)state;
@@ -172,6 +248,7 @@ static void avx2_gives_the_same_bits(void **state)
         for (size_t n = 0; n <= SIZE_MAX_TRIED; n++) {
             for (size_t shift = 0; shift < ALIGNMENTS; shift++) {
                 try_one(kernels, what, n, shift);
+                try_array(kernels, what, n, shift);
             }
         }
     }
@@ -225,6 +302,8 @@ int main(void)
         cmocka_unit_test(every_half_survives_but_signalling_nans),
         cmocka_unit_test(halves_round_to_nearest_ties_to_even),
         cmocka_unit_test(bfloat16_rounds_to_nearest_ties_to_even),
+        cmocka_unit_test(stores_have_infinities_beyond_the_range),
+        cmocka_unit_test(doubles_round_to_nearest_ties_to_even),
         cmocka_unit_test(every_pattern_is_finite_or_not),
         cmocka_unit_test(avx2_gives_the_same_bits),
         cmocka_unit_test(avx2_decodes_every_pattern_alike),
