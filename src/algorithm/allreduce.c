@@ -55,30 +55,32 @@ static const laci_item *seek(
     return item;
 }
 
-static void load_items(void *context, size_t at, size_t n, float *x_out)
+static void load_items(void *context, size_t at, size_t n, void *x_out)
 {
     stream_state *const s = context;
+    float *x = x_out;
     while (n > 0) {
         size_t now = n;
         const laci_item *const item = seek(s->round, &s->loads, at, &now);
-        memcpy(x_out, item->in + (at - s->loads.start), now * sizeof(float));
-        x_out += now;
+        memcpy(x, item->in + (at - s->loads.start), now * sizeof(float));
+        x += now;
         at += now;
         n -= now;
     }
 }
 
-static void store_items(void *context, size_t at, size_t n, const float *sums)
+static void store_items(void *context, size_t at, size_t n, const void *sums)
 {
     stream_state *const s = context;
+    const float *x = sums;
     const laci_worker *const w = s->round->worker;
     while (n > 0) {
         size_t now = n;
         const laci_item *const item = seek(s->round, &s->stores, at, &now);
         w->kernels->gossip->scale(
-            (float)(1.0 / w->world), sums, item->out + (at - s->stores.start),
+            (float)(1.0 / w->world), x, item->out + (at - s->stores.start),
             now);
-        sums += now;
+        x += now;
         at += now;
         n -= now;
     }
@@ -100,8 +102,9 @@ static lac_status allreduce_reduce(void *state, laci_round *round)
     (void)state;
     const size_t n = round_values(round);
     stream_state s = {.round = round};
-    if (laci_group_streams(round->group, n)) {
-        const laci_stream stream = {&s, load_items, store_items};
+    if (laci_group_streams(round->group, &laci_number_f32, n)) {
+        const laci_stream stream = {
+            &laci_number_f32, &s, load_items, store_items};
         return laci_nonfinite_stream(round, &stream, n);
     }
     load_items(&s, 0, n, round->sums);

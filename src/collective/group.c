@@ -76,7 +76,7 @@ static size_t stack_depth(uint32_t world)
 // The stack, and one block of this worker's values.
 static size_t stack_size(uint32_t world)
 {
-    return (stack_depth(world) + 1) * LACI_SUM_BLOCK_FLOATS * sizeof(float);
+    return (stack_depth(world) + 1) * LACI_SUM_BLOCK_SIZE;
 }
 
 // A whole piece in one message, or its shares in as many as there can be: with
@@ -153,8 +153,9 @@ static void lay_out(laci_group *g, const plan *p)
     g->sends = (void *)(block + p->sends_at);
     g->receives = (void *)(block + p->receives_at);
     g->steps = (void *)(block + p->steps_at);
-    g->partial = (void *)(block + p->partial_at);
-    g->own = g->partial + stack_depth(g->world) * LACI_SUM_BLOCK_FLOATS;
+    g->partial = block + p->partial_at;
+    g->own =
+        block + p->partial_at + stack_depth(g->world) * LACI_SUM_BLOCK_SIZE;
     g->inbox = needs_inbox(g->world) ? block + p->inbox_at : NULL;
     g->floats = (void *)(block + p->floats_at);
     for (int i = 0; i < LACI_SET_COUNT; i++) {

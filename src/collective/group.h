@@ -22,6 +22,8 @@
 #include <laconic/topology.h>
 #include <laconic/transport.h>
 
+#include "collective/number.h"
+
 #define LACI_CHECKED __attribute__((warn_unused_result))
 
 // The traffic this worker sent, as it is reported to users. Gossip counts every
@@ -147,32 +149,33 @@ LACI_CHECKED lac_status laci_group_sum(
     size_t notes);
 
 // The values of a sum where their owner has them. load writes values
-// [at, at + n) to x_out, store takes their sums; both are called once for each
-// value, in blocks of any order, and store after load.
+// [at, at + n) to x_out as numbers of the type, store takes their sums; both
+// are called once for each value, in blocks of any order, and store after load.
 typedef struct laci_stream {
+    const laci_number *type;
     void *context;
-    void (*load)(void *context, size_t at, size_t n, float *x_out);
-    void (*store)(void *context, size_t at, size_t n, const float *sums);
+    void (*load)(void *context, size_t at, size_t n, void *x_out);
+    void (*store)(void *context, size_t at, size_t n, const void *sums);
 } laci_stream;
 
-// laci_group_streams returns whether a sum of n floats can be streamed: whether
-// the transport asks for pieces of sums, and it has several.
-bool laci_group_streams(const laci_group *g, size_t n);
+// laci_group_streams returns whether a sum of n numbers can be streamed:
+// whether the transport asks for pieces of sums, and it has several.
+bool laci_group_streams(const laci_group *g, const laci_number *type, size_t n);
 
 // laci_group_copied returns the most floats, without notes, that a sum of a
 // group with these options may have and not be streamed: sum_max where none is.
 size_t laci_group_copied(const laci_group_options *options, uint32_t world);
 
-// laci_group_sum_stream is laci_group_sum of the n floats of a stream and of
+// laci_group_sum_stream is laci_group_sum of the n numbers of a stream and of
 // one note, with the same bits, and without memory for a copy of them. If the
-// sum of the notes is not zero, nothing is stored. Fails like an exchange; some
-// sums may then be stored.
+// sum of the notes is not zero, nothing is stored. Without a note, `note` is
+// NULL. Fails like an exchange; some sums may then be stored.
 LACI_CHECKED lac_status laci_group_sum_stream(
     laci_group *g, uint64_t round, uint32_t phase, const laci_stream *stream,
     size_t n, float *note);
 
-// laci_group_sum_f64 is laci_group_sum for a few doubles, which do not count as
-// traffic.
+// laci_group_sum_f64 is laci_group_sum of doubles, without notes. It never uses
+// the transport's own all-reduce.
 LACI_CHECKED lac_status laci_group_sum_f64(
     laci_group *g, uint64_t round, uint32_t phase, double *x, size_t n);
 

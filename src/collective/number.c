@@ -9,6 +9,17 @@
 #include "base/bytes.h"
 #include "kernels/vector.h"
 
+// Whether bytes of a message can be used as numbers where they are.
+static bool readable(const uint8_t *bytes, size_t size)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return (uintptr_t)bytes % size == 0;
+#else
+    (void)bytes, (void)size;
+    return false;
+#endif
+}
+
 static void put_f32(uint8_t *out, const void *x, size_t n)
 {
     laci_put_floats(out, x, n);
@@ -19,21 +30,16 @@ static void get_f32(const uint8_t *in, void *x, size_t n)
     laci_get_floats(in, x, n);
 }
 
-// Whether bytes of a message can be used as floats where they are.
-static bool readable(const uint8_t *bytes)
+static void add_f32(
+    const laci_kernels *kernels, const void *x, void *y, size_t n)
 {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    return (uintptr_t)bytes % sizeof(float) == 0;
-#else
-    (void)bytes;
-    return false;
-#endif
+    kernels->vector->add(x, y, n);
 }
 
-static void add_f32(
+static void add_bytes_f32(
     const laci_kernels *kernels, const uint8_t *in, void *y, size_t n)
 {
-    if (readable(in)) {
+    if (readable(in, sizeof(float))) {
         kernels->vector->add((const void *)in, y, n);
         return;
     }
@@ -43,26 +49,48 @@ static void add_f32(
     }
 }
 
-static void unify_nan_f32(void *x, size_t n)
+static void unify_nan_f32(const void *x, void *out, size_t n)
 {
-    float *const values = x;
+    const float *const from = x;
+    float *const to = out;
     for (size_t i = 0; i < n; i++) {
-        values[i] = isnan(values[i]) ? NAN : values[i];
+        to[i] = isnan(from[i]) ? NAN : from[i];
     }
 }
 
+static double read_f32(const void *x, size_t i)
+{
+    return (double)((const float *)x)[i];
+}
+
+static void write_f32(void *x, size_t i, double value)
+{
+    ((float *)x)[i] = (float)value;
+}
+
 const laci_number laci_number_f32 = {
-    sizeof(float), put_f32, get_f32, add_f32, unify_nan_f32,
+    .size = sizeof(float),
+    .put = put_f32,
+    .get = get_f32,
+    .add = add_f32,
+    .add_bytes = add_bytes_f32,
+    .unify_nan = unify_nan_f32,
+    .read = read_f32,
+    .write = write_f32,
 };
 
 static void put_f64(uint8_t *out, const void *x, size_t n)
 {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    memcpy(out, x, n * sizeof(double));
+#else
     const double *const values = x;
     for (size_t i = 0; i < n; i++) {
         uint64_t bits;
         memcpy(&bits, &values[i], sizeof(bits));
         laci_put_u64(out + sizeof(bits) * i, bits);
     }
+#endif
 }
 
 static double get_one_f64(const uint8_t *in)
@@ -75,51 +103,89 @@ static double get_one_f64(const uint8_t *in)
 
 static void get_f64(const uint8_t *in, void *x, size_t n)
 {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    memcpy(x, in, n * sizeof(double));
+#else
     double *const values = x;
     for (size_t i = 0; i < n; i++) {
         values[i] = get_one_f64(in + sizeof(double) * i);
     }
+#endif
 }
 
 static void add_f64(
-    const laci_kernels *kernels, const uint8_t *in, void *y, size_t n)
+    const laci_kernels *kernels, const void *x, void *y, size_t n)
 {
     (void)kernels;
+    const double *const values = x;
+    double *const sums = y;
+    for (size_t i = 0; i < n; i++) {
+        sums[i] += values[i];
+    }
+}
+
+static void add_bytes_f64(
+    const laci_kernels *kernels, const uint8_t *in, void *y, size_t n)
+{
+    if (readable(in, sizeof(double))) {
+        add_f64(kernels, in, y, n);
+        return;
+    }
     double *const sums = y;
     for (size_t i = 0; i < n; i++) {
         sums[i] += get_one_f64(in + sizeof(double) * i);
     }
 }
 
-static void unify_nan_f64(void *x, size_t n)
+static void unify_nan_f64(const void *x, void *out, size_t n)
 {
-    double *const values = x;
+    const double *const from = x;
+    double *const to = out;
     for (size_t i = 0; i < n; i++) {
-        values[i] = isnan(values[i]) ? (double)NAN : values[i];
+        to[i] = isnan(from[i]) ? (double)NAN : from[i];
     }
+}
+
+static double read_f64(const void *x, size_t i)
+{
+    return ((const double *)x)[i];
+}
+
+static void write_f64(void *x, size_t i, double value)
+{
+    ((double *)x)[i] = value;
 }
 
 const laci_number laci_number_f64 = {
-    sizeof(double), put_f64, get_f64, add_f64, unify_nan_f64,
+    .size = sizeof(double),
+    .put = put_f64,
+    .get = get_f64,
+    .add = add_f64,
+    .add_bytes = add_bytes_f64,
+    .unify_nan = unify_nan_f64,
+    .read = read_f64,
+    .write = write_f64,
 };
 
-float *laci_floats_begin(uint8_t *out, float *room)
+void *laci_numbers_begin(const laci_number *type, uint8_t *out, void *room)
 {
-    return readable(out) ? (void *)out : room;
+    return readable(out, type->size) ? out : room;
 }
 
-void laci_floats_end(uint8_t *out, const float *x, size_t n)
+void laci_numbers_end(
+    const laci_number *type, uint8_t *out, const void *x, size_t n)
 {
-    if ((const void *)x != out) {
-        laci_put_floats(out, x, n);
+    if (x != out) {
+        type->put(out, x, n);
     }
 }
 
-const float *laci_floats_view(const uint8_t *in, float *room, size_t n)
+const void *laci_numbers_view(
+    const laci_number *type, const uint8_t *in, void *room, size_t n)
 {
-    if (readable(in)) {
-        return (const void *)in;
+    if (readable(in, type->size)) {
+        return in;
     }
-    laci_get_floats(in, room, n);
+    type->get(in, room, n);
     return room;
 }

@@ -13,24 +13,36 @@ typedef struct laci_number {
     size_t size;
     void (*put)(uint8_t *out, const void *x, size_t n);
     void (*get)(const uint8_t *in, void *x, size_t n);
-    void (*add)(
+
+    // y += x
+    void (*add)(const laci_kernels *kernels, const void *x, void *y, size_t n);
+
+    // The same for n numbers in a message.
+    void (*add_bytes)(
         const laci_kernels *kernels, const uint8_t *in, void *y, size_t n);
 
-    // The sum of two NaNs has the bits of either; this makes them equal.
-    void (*unify_nan)(void *x, size_t n);
+    // Copies x to `out`, which may be x. The sum of two NaNs has the bits of
+    // either; here all NaN become the same one.
+    void (*unify_nan)(const void *x, void *out, size_t n);
+
+    // One number of an array.
+    double (*read)(const void *x, size_t i);
+    void (*write)(void *x, size_t i, double value);
 } laci_number;
 
 extern const laci_number laci_number_f32;
 extern const laci_number laci_number_f64;
 
-// Floats that are computed in a message, without a copy where the host has the
+// Numbers that are computed in a message, without a copy where the host has the
 // byte order of messages. `room` is used elsewhere.
 //
-// laci_floats_begin returns where to write floats for out, which is aligned;
-// laci_floats_end then puts n of them there. laci_floats_view returns n floats
-// of a message.
-float *laci_floats_begin(uint8_t *out, float *room);
-void laci_floats_end(uint8_t *out, const float *x, size_t n);
-const float *laci_floats_view(const uint8_t *in, float *room, size_t n);
+// laci_numbers_begin returns where to write numbers for out, which is aligned;
+// laci_numbers_end then puts n of them there. laci_numbers_view returns n
+// numbers of a message.
+void *laci_numbers_begin(const laci_number *type, uint8_t *out, void *room);
+void laci_numbers_end(
+    const laci_number *type, uint8_t *out, const void *x, size_t n);
+const void *laci_numbers_view(
+    const laci_number *type, const uint8_t *in, void *room, size_t n);
 
 #endif

@@ -31,48 +31,45 @@
 // end_pace.
 #include "collective/shares.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/bytes.h"
-#include "collective/number.h"
 #include "collective/wire.h"
-#include "kernels/vector.h"
 
-// Floats that travel after the values of the first piece: the note, if there is
-// one, and whether the last sum was slow.
+// Numbers that travel after the values of the first piece: the note, if there
+// is one, and whether the last sum was slow.
 enum { SLOW, NOTE, TAIL_MAX };
 
 // Some values of a stream, and the tail that follows them in the first piece.
 typedef struct piece {
     const laci_stream *stream;
-    size_t at;     // of its first value in the stream
-    size_t values; // without the tail
-    size_t n;      // with it
-    const float *tail;
+    const laci_number *type; // that of the stream
+    size_t at;               // of its first value in the stream
+    size_t values;           // without the tail
+    size_t n;                // with it
+    const double *tail;
     bool early; // the own sums are stored when they are added
 } piece;
 
-// Of n floats of a piece from `at` on, the number that are values.
+// Of n numbers of a piece from `at` on, the number that are values.
 static size_t piece_values(const piece *p, size_t at, size_t n)
 {
     const size_t left = at < p->values ? p->values - at : 0;
     return n < left ? n : left;
 }
 
-static void load_part(const piece *p, size_t at, size_t n, float *x)
+static void load_part(const piece *p, size_t at, size_t n, void *x)
 {
     const size_t values = piece_values(p, at, n);
     if (values > 0) {
         p->stream->load(p->stream->context, p->at + at, values, x);
     }
     for (size_t i = values; i < n; i++) {
-        x[i] = p->tail[at + i - p->values];
+        p->type->write(x, i, p->tail[at + i - p->values]);
     }
 }
 
-static void store_part(const piece *p, size_t at, size_t n, const float *sums)
+static void store_part(const piece *p, size_t at, size_t n, const void *sums)
 {
     const size_t values = piece_values(p, at, n);
     if (values > 0) {
@@ -106,21 +103,23 @@ static void receive_from_all(laci_group *g)
     }
 }
 
-static size_t block_count(size_t left)
+// The numbers of a block when so many are left.
+static size_t block_count(const piece *p, size_t left)
 {
-    return left < LACI_SUM_BLOCK_FLOATS ? left : LACI_SUM_BLOCK_FLOATS;
+    const size_t most = LACI_SUM_BLOCK_SIZE / p->type->size;
+    return left < most ? left : most;
 }
 
-// Writes n floats of a piece, from `at` on, to the body of a message.
+// Writes n numbers of a piece, from `at` on, to the body of a message.
 static void load_body(
     const laci_group *g, const piece *p, size_t at, size_t n, uint8_t *body)
 {
     for (size_t done = 0; done < n;) {
-        const size_t now = block_count(n - done);
-        uint8_t *const out = body + done * sizeof(float);
-        float *const x = laci_floats_begin(out, g->partial);
+        const size_t now = block_count(p, n - done);
+        uint8_t *const out = body + done * p->type->size;
+        void *const x = laci_numbers_begin(p->type, out, g->partial);
         load_part(p, at + done, now, x);
-        laci_floats_end(out, x, now);
+        laci_numbers_end(p->type, out, x, now);
         done += now;
     }
 }
@@ -131,7 +130,7 @@ static void send_shares(laci_group *g, uint8_t *message, const piece *p)
     for (uint32_t distance = 1; distance < g->world; distance++) {
         const uint32_t to = (g->rank + distance) % g->world;
         const size_t count = share_count(g, to, p->n);
-        const size_t len = count * sizeof(float);
+        const size_t len = count * p->type->size;
         load_body(
             g, p, share_start(g, to, p->n), count, message + LACI_FRAME_SIZE);
         laci_wire_frame(g, message, len, to);
@@ -147,7 +146,7 @@ typedef struct block {
     size_t n;
 } block;
 
-static void load_own(const laci_group *g, const block *b, float *x)
+static void load_own(const laci_group *g, const block *b, void *x)
 {
     const size_t start = share_start(g, g->rank, b->piece->n);
     load_part(b->piece, start + b->at, b->n, x);
@@ -155,21 +154,22 @@ static void load_own(const laci_group *g, const block *b, float *x)
 
 // Copies worker k's part of the block to `y`, or adds it.
 static void take_part(
-    const laci_group *g, uint32_t k, const block *b, float *y, bool add)
+    const laci_group *g, uint32_t k, const block *b, void *y, bool add)
 {
+    const laci_number *const type = b->piece->type;
     const uint8_t *body;
     if (k == g->rank && add) {
         load_own(g, b, g->own);
-        g->kernels->vector->add(g->own, y, b->n);
+        type->add(g->kernels, g->own, y, b->n);
     } else if (k == g->rank) {
         load_own(g, b, y);
     } else {
         (void)laci_wire_body(g, receive_of(g, k), &body);
-        body += b->at * sizeof(*y);
+        body += b->at * type->size;
         if (add) {
-            laci_number_f32.add(g->kernels, body, y, b->n);
+            type->add_bytes(g->kernels, body, y, b->n);
         } else {
-            laci_number_f32.get(body, y, b->n);
+            type->get(body, y, b->n);
         }
     }
 }
@@ -180,36 +180,36 @@ static void take_part(
 static void add_parts(const laci_group *g, const block *b)
 {
     const uint32_t core = laci_sum_core(g);
-    float *top = g->partial;
+    uint8_t *top = g->partial;
     for (uint32_t k = 0; k < core; k++) {
         const bool has_extra = k < g->world - core;
         uint32_t halves = k; // bit i: a sum of 2^i parts waits
         if ((k & 1) != 0 && !has_extra) {
-            take_part(g, k, b, top - LACI_SUM_BLOCK_FLOATS, true);
+            take_part(g, k, b, top - LACI_SUM_BLOCK_SIZE, true);
             halves >>= 1;
         } else {
             take_part(g, k, b, top, false);
             if (has_extra) {
                 take_part(g, k + core, b, top, true);
             }
-            top += LACI_SUM_BLOCK_FLOATS;
+            top += LACI_SUM_BLOCK_SIZE;
         }
         for (; (halves & 1) != 0; halves >>= 1) {
-            top -= LACI_SUM_BLOCK_FLOATS;
-            g->kernels->vector->add(top, top - LACI_SUM_BLOCK_FLOATS, b->n);
+            top -= LACI_SUM_BLOCK_SIZE;
+            b->piece->type->add(
+                g->kernels, top, top - LACI_SUM_BLOCK_SIZE, b->n);
         }
     }
 }
 
 // Copies sums to a message and returns them. All NaN become the same one, see
 // number.h.
-static const float *place_sums(float *sums, uint8_t *out, size_t n)
+static const void *place_sums(
+    const laci_number *type, void *sums, uint8_t *out, size_t n)
 {
-    float *const x = laci_floats_begin(out, sums);
-    for (size_t i = 0; i < n; i++) {
-        x[i] = isnan(sums[i]) ? NAN : sums[i];
-    }
-    laci_floats_end(out, x, n);
+    void *const x = laci_numbers_begin(type, out, sums);
+    type->unify_nan(sums, x, n);
+    laci_numbers_end(type, out, x, n);
     return x;
 }
 
@@ -222,26 +222,27 @@ static lac_status add_shares(laci_group *g, const piece *p)
     const size_t count = share_count(g, g->rank, p->n);
     for (uint32_t i = 0; i + 1 < g->world; i++) {
         const uint8_t *body;
-        LAC_TRY(laci_wire_expect(g, i, count * sizeof(float), &body));
+        LAC_TRY(laci_wire_expect(g, i, count * p->type->size, &body));
     }
     uint8_t *const sums = g->sets[g->current].scratch + LACI_FRAME_SIZE;
-    for (size_t at = 0; at < count; at += LACI_SUM_BLOCK_FLOATS) {
-        const block b = {p, at, block_count(count - at)};
+    for (size_t at = 0; at < count;) {
+        const block b = {p, at, block_count(p, count - at)};
         add_parts(g, &b);
-        const float *const placed =
-            place_sums(g->partial, sums + at * sizeof(float), b.n);
+        const void *const placed =
+            place_sums(p->type, g->partial, sums + at * p->type->size, b.n);
         if (p->early) {
             store_part(p, start + at, b.n, placed);
         }
+        at += b.n;
     }
     return LAC_OK;
 }
 
-// Gather: sends the sum of the own share, of a piece of n values, to all.
-static void send_sum(laci_group *g, size_t n)
+// Gather: sends the sum of the own share of a piece to all.
+static void send_sum(laci_group *g, const piece *p)
 {
     uint8_t *const message = g->sets[g->current].scratch;
-    const size_t len = share_count(g, g->rank, n) * sizeof(float);
+    const size_t len = share_count(g, g->rank, p->n) * p->type->size;
     laci_wire_frame(g, message, len, LAC_RANK_ANY);
     for (uint32_t distance = 1; distance < g->world; distance++) {
         laci_wire_send(g, (g->rank + distance) % g->world, message, len);
@@ -273,7 +274,7 @@ static lac_status check_sums(
         if (k != g->rank) {
             LAC_TRY(laci_wire_expect(
                 g, from->first + receive_of(g, k),
-                share_count(g, k, p->n) * sizeof(float), &body));
+                share_count(g, k, p->n) * p->type->size, &body));
         }
     }
     return LAC_OK;
@@ -281,13 +282,17 @@ static lac_status check_sums(
 
 // Copies the sums of the tail, which ends the last share.
 static void take_tail(
-    const laci_group *g, const gathered *from, const piece *p, float *tail_out)
+    const laci_group *g, const gathered *from, const piece *p, double *tail_out)
 {
     const uint32_t last = g->world - 1;
     const size_t count = p->n - p->values;
-    const uint8_t *const end = gathered_sums(g, from, last) +
-                               share_count(g, last, p->n) * sizeof(float);
-    laci_get_floats(end - count * sizeof(float), tail_out, count);
+    const size_t before = share_count(g, last, p->n) - count;
+    const uint8_t *const body = gathered_sums(g, from, last);
+    double room[TAIL_MAX];
+    p->type->get(body + before * p->type->size, room, count);
+    for (size_t i = 0; i < count; i++) {
+        tail_out[i] = p->type->read(room, i);
+    }
 }
 
 static void store_sums(
@@ -300,42 +305,53 @@ static void store_sums(
         const uint8_t *const body = gathered_sums(g, from, k);
         const size_t start = share_start(g, k, p->n);
         const size_t count = share_count(g, k, p->n);
-        for (size_t at = 0; at < count; at += LACI_SUM_BLOCK_FLOATS) {
-            const size_t now = block_count(count - at);
-            store_part(
-                p, start + at, now,
-                laci_floats_view(body + at * sizeof(float), g->partial, now));
+        for (size_t at = 0; at < count;) {
+            const size_t now = block_count(p, count - at);
+            const void *const sums = laci_numbers_view(
+                p->type, body + at * p->type->size, g->partial, now);
+            store_part(p, start + at, now, sums);
+            at += now;
         }
     }
 }
 
 // A vector as a stream.
 
-static void vector_load(void *context, size_t at, size_t n, float *x_out)
+typedef struct vector {
+    uint8_t *x;
+    size_t size; // of a number
+} vector;
+
+static void vector_load(void *context, size_t at, size_t n, void *x_out)
 {
-    memcpy(x_out, (const float *)context + at, n * sizeof(*x_out));
+    const vector *const v = context;
+    memcpy(x_out, v->x + at * v->size, n * v->size);
 }
 
-static void vector_store(void *context, size_t at, size_t n, const float *sums)
+static void vector_store(void *context, size_t at, size_t n, const void *sums)
 {
-    memcpy((float *)context + at, sums, n * sizeof(*sums));
+    const vector *const v = context;
+    memcpy(v->x + at * v->size, sums, n * v->size);
 }
 
-static laci_stream stream_of(float *x)
+static laci_stream stream_of(const laci_number *type, vector *v)
 {
-    return (laci_stream){x, vector_load, vector_store};
+    return (laci_stream){type, v, vector_load, vector_store};
 }
 
-lac_status laci_sum_shares(laci_group *g, float *x, size_t n)
+lac_status laci_sum_shares(
+    laci_group *g, const laci_number *type, void *x, size_t n)
 {
-    const laci_stream stream = stream_of(x);
-    const piece p = {.stream = &stream, .values = n, .n = n, .early = true};
+    vector v = {x, type->size};
+    const laci_stream stream = stream_of(type, &v);
+    const piece p = {
+        .stream = &stream, .type = type, .values = n, .n = n, .early = true};
     send_shares(g, g->sets[g->current].scratch, &p);
     receive_from_all(g);
     LAC_TRY(laci_wire_run(g));
     LAC_TRY(add_shares(g, &p));
     const gathered from = {.own = g->sets[g->current].scratch};
-    send_sum(g, n);
+    send_sum(g, &p);
     receive_from_all(g);
     LAC_TRY(laci_wire_run(g));
     LAC_TRY(check_sums(g, &from, &p));
@@ -349,7 +365,7 @@ typedef struct pieces {
     size_t n;
     size_t most; // values of a piece, except the last
     size_t count;
-    float tail[TAIL_MAX];
+    double tail[TAIL_MAX];
     size_t tail_count;
     double start; // when the first scatter had arrived
 } pieces;
@@ -364,6 +380,7 @@ static piece piece_of(const pieces *p, size_t k)
     const size_t values = left < p->most ? left : p->most;
     return (piece){
         .stream = p->stream,
+        .type = p->stream->type,
         .at = k * p->most,
         .values = values,
         .n = values + (k == 0 ? p->tail_count : 0),
@@ -372,11 +389,11 @@ static piece piece_of(const pieces *p, size_t k)
     };
 }
 
-size_t laci_sum_most(const laci_group *g)
+size_t laci_sum_most(const laci_group *g, const laci_number *type)
 {
     const bool small = g->pace.small && g->piece > LACI_SUM_PIECE &&
                        LACI_SUM_PIECE / g->world >= LACI_SUM_SHARE;
-    return (small ? LACI_SUM_PIECE : g->piece) / sizeof(float);
+    return (small ? LACI_SUM_PIECE : g->piece) / type->size;
 }
 
 // Chooses the pieces of the next sum, the same on all workers. The messages and
@@ -396,7 +413,8 @@ static void end_pace(laci_group *g, const pieces *p)
         pace->small = !slow;
     }
     const double seconds = lac_transport_now(g->transport) - p->start;
-    const double bytes = (double)(p->n - p->most) * sizeof(float);
+    const double bytes =
+        (double)(p->n - p->most) * (double)p->stream->type->size;
     pace->slow = bytes < seconds * LACI_PACE_FAST;
 }
 
@@ -411,7 +429,8 @@ static void list_ahead(laci_group *g, const pieces *p, size_t t)
 {
     if (t < p->count) {
         // The message of a gather is before those of a scatter.
-        const size_t sum = (p->most / g->world + TAIL_MAX) * sizeof(float);
+        const size_t sum =
+            (p->most / g->world + TAIL_MAX) * p->stream->type->size;
         uint8_t *const message =
             g->sets[g->current].scratch + laci_aligned(LACI_FRAME_SIZE + sum);
         const piece scattered = piece_of(p, t);
@@ -420,7 +439,8 @@ static void list_ahead(laci_group *g, const pieces *p, size_t t)
     }
     if (t - 2 < p->count) {
         set_step(g, t - 2, true);
-        send_sum(g, piece_of(p, t - 2).n);
+        const piece added = piece_of(p, t - 2);
+        send_sum(g, &added);
     }
     if (t - 1 < p->count) {
         set_step(g, t - 1, false);
@@ -471,13 +491,14 @@ static lac_status run_ahead(laci_group *g, pieces *p, size_t t)
 lac_status laci_sum_stream(
     laci_group *g, const laci_stream *stream, size_t n, float *note)
 {
-    const size_t most = laci_sum_most(g);
+    const size_t most = laci_sum_most(g, stream->type);
     pieces p = {
         .stream = stream,
         .n = n,
         .most = most,
         .count = (n - 1) / most + 1,
-        .tail = {[SLOW] = g->pace.slow, [NOTE] = note == NULL ? 0 : *note},
+        .tail =
+            {[SLOW] = g->pace.slow, [NOTE] = note == NULL ? 0 : (double)*note},
         .tail_count = note == NULL ? NOTE : TAIL_MAX,
     };
     for (size_t t = 0; t < p.count + 4; t++) {
@@ -485,13 +506,15 @@ lac_status laci_sum_stream(
     }
     end_pace(g, &p);
     if (note != NULL) {
-        *note = p.tail[NOTE];
+        *note = (float)p.tail[NOTE];
     }
     return LAC_OK;
 }
 
-lac_status laci_sum_ahead(laci_group *g, float *x, size_t n)
+lac_status laci_sum_ahead(
+    laci_group *g, const laci_number *type, void *x, size_t n)
 {
-    const laci_stream stream = stream_of(x);
+    vector v = {x, type->size};
+    const laci_stream stream = stream_of(type, &v);
     return laci_sum_stream(g, &stream, n, NULL);
 }

@@ -14,14 +14,16 @@
 // from a stream: see laci_group_sum_stream; `note` may be NULL. A share of a
 // whole piece must have at least LACI_SUM_SHARE bytes. All fail like an
 // exchange; x is then lost.
-LACI_CHECKED lac_status laci_sum_shares(laci_group *g, float *x, size_t n);
-LACI_CHECKED lac_status laci_sum_ahead(laci_group *g, float *x, size_t n);
+LACI_CHECKED lac_status
+laci_sum_shares(laci_group *g, const laci_number *type, void *x, size_t n);
+LACI_CHECKED lac_status
+laci_sum_ahead(laci_group *g, const laci_number *type, void *x, size_t n);
 LACI_CHECKED lac_status laci_sum_stream(
     laci_group *g, const laci_stream *stream, size_t n, float *note);
 
 // laci_sum_most returns the values of a piece that laci_sum_ahead or
 // laci_sum_stream would send now. Later sums may have other pieces.
-size_t laci_sum_most(const laci_group *g);
+size_t laci_sum_most(const laci_group *g, const laci_number *type);
 
 // laci_sum_core returns the number of workers that take part in recursive
 // doubling: the largest power of two that is not above the world.

@@ -47,7 +47,7 @@ static lac_status add_partial(laci_group *g, const laci_number *type, size_t n)
 {
     const uint8_t *body;
     LAC_TRY(laci_wire_expect(g, 0, n * type->size, &body));
-    type->add(g->kernels, body, g->sum, n);
+    type->add_bytes(g->kernels, body, g->sum, n);
     return LAC_OK;
 }
 
@@ -78,7 +78,7 @@ static lac_status sum_in_core(
         LAC_TRY(laci_wire_run(g));
         LAC_TRY(add_partial(g, type, n));
     }
-    type->unify_nan(g->sum, n);
+    type->unify_nan(g->sum, g->sum, n);
     if (has_extra) {
         send_partial(g, type, g->rank + core, n);
         LAC_TRY(laci_wire_run(g));
@@ -167,26 +167,27 @@ static bool has_shares(const laci_group *g, size_t size)
     return size > LACI_SUM_SMALL && size / g->world >= LACI_SUM_SHARE;
 }
 
-// Whether pieces of a sum of n floats are sent ahead.
-static bool goes_ahead(const laci_group *g, size_t n)
+// Whether pieces of a sum of n numbers are sent ahead.
+static bool goes_ahead(const laci_group *g, const laci_number *type, size_t n)
 {
-    return g->ahead && n > laci_sum_most(g) && has_shares(g, g->piece);
+    return g->ahead && n > laci_sum_most(g, type) && has_shares(g, g->piece);
 }
 
-static lac_status sum_in_pieces(laci_group *g, float *x, size_t n)
+static lac_status sum_in_pieces(
+    laci_group *g, const laci_number *type, void *x, size_t n)
 {
-    const size_t most = g->piece / sizeof(*x);
-    if (goes_ahead(g, n)) {
-        return laci_sum_ahead(g, x, n);
+    const size_t most = g->piece / type->size;
+    if (goes_ahead(g, type, n)) {
+        return laci_sum_ahead(g, type, x, n);
     }
     size_t done = 0;
     do {
         const size_t now = n - done < most ? n - done : most;
-        float *const piece = n == 0 ? x : x + done;
-        if (has_shares(g, now * sizeof(*x))) {
-            LAC_TRY(laci_sum_shares(g, piece, now));
+        void *const piece = n == 0 ? x : (uint8_t *)x + done * type->size;
+        if (has_shares(g, now * type->size)) {
+            LAC_TRY(laci_sum_shares(g, type, piece, now));
         } else {
-            LAC_TRY(sum_doubling(g, &laci_number_f32, piece, now));
+            LAC_TRY(sum_doubling(g, type, piece, now));
         }
         done += now;
     } while (done < n);
@@ -212,15 +213,16 @@ lac_status laci_group_sum(
     if (is_native(g, all)) {
         LAC_TRY(sum_native(g, x, all));
     } else {
-        LAC_TRY(sum_in_pieces(g, x, all));
+        LAC_TRY(sum_in_pieces(g, &laci_number_f32, x, all));
     }
     laci_wire_count(g, n * sizeof(*x), all * sizeof(*x));
     return LAC_OK;
 }
 
-bool laci_group_streams(const laci_group *g, size_t n)
+bool laci_group_streams(const laci_group *g, const laci_number *type, size_t n)
 {
-    return g->world > 1 && goes_ahead(g, n) && !is_native(g, n);
+    const bool native = type == &laci_number_f32 && is_native(g, n);
+    return g->world > 1 && goes_ahead(g, type, n) && !native;
 }
 
 lac_status laci_group_sum_stream(
@@ -229,7 +231,8 @@ lac_status laci_group_sum_stream(
 {
     LAC_TRY(laci_wire_start(g, round, phase));
     LAC_TRY(laci_sum_stream(g, stream, n, note));
-    laci_wire_count(g, n * sizeof(*note), (n + 1) * sizeof(*note));
+    const size_t size = stream->type->size;
+    laci_wire_count(g, n * size, (n + (note != NULL)) * size);
     return LAC_OK;
 }
 
@@ -240,13 +243,7 @@ lac_status laci_group_sum_f64(
         return LAC_OK;
     }
     LAC_TRY(laci_wire_start(g, round, phase));
-    const size_t most = g->piece / sizeof(*x);
-    size_t done = 0;
-    do {
-        const size_t now = n - done < most ? n - done : most;
-        double *const piece = n == 0 ? x : x + done;
-        LAC_TRY(sum_doubling(g, &laci_number_f64, piece, now));
-        done += now;
-    } while (done < n);
+    LAC_TRY(sum_in_pieces(g, &laci_number_f64, x, n));
+    laci_wire_count(g, n * sizeof(*x), n * sizeof(*x));
     return LAC_OK;
 }

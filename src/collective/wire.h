@@ -26,9 +26,9 @@ enum {
     // So many sums are made of large pieces after small ones were slow.
     LACI_PACE_WAIT = 256,
 
-    // Parts of a share are added in blocks of so many floats, which stay in the
+    // Parts of a share are added in blocks of so many bytes, which stay in the
     // first cache from the first addition to the copy in the message.
-    LACI_SUM_BLOCK_FLOATS = 2 * 1024,
+    LACI_SUM_BLOCK_SIZE = 8 * 1024,
 
     // After a failure peers may read what was sent until this worker leaves.
     // A third set takes whatever is written then.
@@ -96,8 +96,8 @@ struct laci_group {
     size_t longest; // longer messages are refused before they are read
     laci_pace pace;
     bool ahead;     // pieces of sums are sent before the last ones arrive
-    float *partial; // a stack of blocks, for sums of shares
-    float *own;     // the block after it: a part of this worker
+    void *partial;  // a stack of blocks, for sums of shares
+    void *own;      // the block after it: a part of this worker
     uint8_t *inbox; // room for a message with a piece; NULL in worlds of 2^k
     float *floats;
 };

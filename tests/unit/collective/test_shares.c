@@ -495,8 +495,7 @@ static void a_failure_between_pieces_reaches_all(void **state)
 static void reported_memory_is_that_of_the_pieces(void **state)
 {
     (void)state;
-    static const size_t stack =
-        4 * LACI_SUM_BLOCK_FLOATS * sizeof(float); // of 4 workers
+    static const size_t stack = 4 * LACI_SUM_BLOCK_SIZE; // of 4 workers
     laci_group_options options = default_options;
     asked = 3 << 20;
     assert_int_equal(laci_group_sum_bytes(&options, 1), 0);

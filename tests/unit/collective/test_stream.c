@@ -78,21 +78,23 @@ typedef struct record {
     bool stored_unread; // a sum was stored before its value was loaded
 } record;
 
-static void record_load(void *context, size_t at, size_t n, float *x_out)
+static void record_load(void *context, size_t at, size_t n, void *x_out)
 {
     record *const r = context;
+    float *const x = x_out;
     for (size_t i = at; i < at + n; i++) {
-        x_out[i - at] = r->x[i];
+        x[i - at] = r->x[i];
         r->loads[i]++;
     }
 }
 
-static void record_store(void *context, size_t at, size_t n, const float *sums)
+static void record_store(void *context, size_t at, size_t n, const void *sums)
 {
     record *const r = context;
+    const float *const x = sums;
     for (size_t i = at; i < at + n; i++) {
         r->stored_unread |= r->loads[i] == 0;
-        r->out[i] = sums[i - at];
+        r->out[i] = x[i - at];
         r->stores[i]++;
     }
 }
@@ -152,7 +154,7 @@ static record begin_row(const test_worker *w)
 static lac_status sum_row(
     test_worker *w, record *r, uint32_t noted, float *note)
 {
-    const laci_stream stream = {r, record_load, record_store};
+    const laci_stream stream = {&laci_number_f32, r, record_load, record_store};
     *note = w->rank == noted ? 3 : 0;
     return laci_group_sum_stream(w->group, 4, 1, &stream, table.n, note);
 }
@@ -162,7 +164,7 @@ static lac_status expect_sums(test_worker *w)
     const size_t n = table.n;
     record r = begin_row(w);
     float note;
-    EXPECT(laci_group_streams(w->group, n));
+    EXPECT(laci_group_streams(w->group, &laci_number_f32, n));
     LAC_TRY(sum_row(w, &r, LAC_RANK_ANY, &note));
     EXPECT(note == 0);
     EXPECT(all_are(r.loads, n, 1));
@@ -246,15 +248,17 @@ static void nothing_is_stored_after_a_note(void **state)
 
 static lac_status expect_choice(test_worker *w)
 {
-    EXPECT(!laci_group_streams(w->group, 0));
-    EXPECT(!laci_group_streams(w->group, PIECE));
-    EXPECT(laci_group_streams(w->group, PIECE + 1) == (w->world > 1));
+    EXPECT(!laci_group_streams(w->group, &laci_number_f32, 0));
+    EXPECT(!laci_group_streams(w->group, &laci_number_f32, PIECE));
+    EXPECT(
+        laci_group_streams(w->group, &laci_number_f32, PIECE + 1) ==
+        (w->world > 1));
     return LAC_OK;
 }
 
 static lac_status expect_none(test_worker *w)
 {
-    EXPECT(!laci_group_streams(w->group, 1 << 20));
+    EXPECT(!laci_group_streams(w->group, &laci_number_f32, 1 << 20));
     return LAC_OK;
 }
 
