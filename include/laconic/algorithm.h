@@ -45,6 +45,9 @@ extern "C" {
 /// The types of values in a slice.
 typedef enum lac_dtype {
     LAC_F32 = 0,
+    LAC_F16 = 1,  ///< IEEE 754 binary16.
+    LAC_BF16 = 2, ///< bfloat16, the upper half of a float32.
+    LAC_F64 = 3,
 } lac_dtype;
 
 /// One tensor of a call. `in` and `out` are the same array or do not overlap.

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: MIT
 // The exact mean over all workers, the baseline of the gradient family: one sum
-// of all tensors of a call, divided by the number of workers.
+// of all tensors of a call, divided by the number of workers. Doubles are
+// summed in double, in a second sum; values of all other dtypes in float.
 //
 // Calls of more than 16 KiB use the transport's own all-reduce if it has one,
 // which is up to twice as fast. All workers still get the same bits, but the
 // last of them may depend on the grouping of tensors into calls.
 #include <string.h>
 
+#include "algorithm/framework/dtype.h"
 #include "algorithm/framework/round.h"
 #include "kernels/gossip.h"
+
+enum {
+    PHASE_DOUBLES = 1,
+    MEAN_BLOCK = 1024, // floats that are rounded at once
+};
 
 static void allreduce_plan(
     const void *state, const laci_worker *w, size_t tensor, laci_plan *plan)
@@ -23,93 +30,183 @@ static size_t allreduce_sum_bound(
     return laci_tensor_values(w, tensor);
 }
 
-// A place in the values of all items, one item after the other.
+// A place in the values of a stream, one item after the other.
 typedef struct cursor {
     size_t item;
     size_t start; // of this item
 } cursor;
 
-// The items of a round as a stream.
+// The items of a round that are summed as numbers of one type, as a stream.
 typedef struct stream_state {
     const laci_round *round;
+    const laci_number *type;
+    size_t n;
+    bool streams; // otherwise they are summed in `sums`
+    void *sums;
     cursor loads;
     cursor stores;
 } stream_state;
 
+// The values of an item in this stream. Those of the other one have none here.
+static size_t stream_values(const stream_state *s, size_t item)
+{
+    const laci_item *const it = &s->round->items[item];
+    const bool is_double = it->dtype == LAC_F64;
+    return is_double == (s->type == &laci_number_f64) ? it->n : 0;
+}
+
+static stream_state stream_of(const laci_round *round, const laci_number *type)
+{
+    stream_state s = {.round = round, .type = type};
+    for (size_t i = 0; i < round->count; i++) {
+        s.n += stream_values(&s, i);
+    }
+    s.streams = laci_group_streams(round->group, type, s.n);
+    return s;
+}
+
 // Moves the cursor to the item of value `at`. `*n` values follow there, at most
 // as many as before.
 static const laci_item *seek(
-    const laci_round *round, cursor *c, size_t at, size_t *n)
+    const stream_state *s, cursor *c, size_t at, size_t *n)
 {
     while (at < c->start) {
         c->item--;
-        c->start -= round->items[c->item].n;
+        c->start -= stream_values(s, c->item);
     }
-    while (at - c->start >= round->items[c->item].n) {
-        c->start += round->items[c->item].n;
+    while (at - c->start >= stream_values(s, c->item)) {
+        c->start += stream_values(s, c->item);
         c->item++;
     }
-    const laci_item *const item = &round->items[c->item];
-    const size_t left = c->start + item->n - at;
+    const size_t left = c->start + stream_values(s, c->item) - at;
     *n = *n < left ? *n : left;
-    return item;
+    return &s->round->items[c->item];
+}
+
+// Loads n values of the item, from `at` on.
+static void load_values(
+    const laci_worker *w, const laci_item *item, size_t at, void *x_out,
+    size_t n)
+{
+    if (item->dtype == LAC_F64) {
+        memcpy(x_out, (const double *)item->source + at, n * sizeof(double));
+    } else {
+        laci_dtype_load(w->kernels, item->dtype, item->source, at, x_out, n);
+    }
 }
 
 static void load_items(void *context, size_t at, size_t n, void *x_out)
 {
     stream_state *const s = context;
-    float *x = x_out;
+    uint8_t *x = x_out;
     while (n > 0) {
         size_t now = n;
-        const laci_item *const item = seek(s->round, &s->loads, at, &now);
-        memcpy(x, item->in + (at - s->loads.start), now * sizeof(float));
-        x += now;
+        const laci_item *const item = seek(s, &s->loads, at, &now);
+        load_values(s->round->worker, item, at - s->loads.start, x, now);
+        x += now * s->type->size;
         at += now;
         n -= now;
+    }
+}
+
+static void store_double_means(
+    uint32_t world, const double *sums, double *out, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        out[i] = sums[i] / world;
+    }
+}
+
+static void store_float_means(
+    const laci_worker *w, const laci_item *item, size_t at, const float *sums,
+    size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        float means[MEAN_BLOCK];
+        const size_t now = n - done < MEAN_BLOCK ? n - done : MEAN_BLOCK;
+        w->kernels->gossip->scale(
+            (float)(1.0 / w->world), sums + done, means, now);
+        laci_dtype_store(
+            w->kernels, item->dtype, means, item->target, at + done, now);
+        done += now;
+    }
+}
+
+// Writes the means of n sums to values of the item, from `at` on.
+static void store_means(
+    const laci_worker *w, const laci_item *item, size_t at, const void *sums,
+    size_t n)
+{
+    if (item->dtype == LAC_F64) {
+        store_double_means(w->world, sums, (double *)item->target + at, n);
+    } else if (item->dtype == LAC_F32) {
+        w->kernels->gossip->scale(
+            (float)(1.0 / w->world), sums, (float *)item->target + at, n);
+    } else {
+        store_float_means(w, item, at, sums, n);
     }
 }
 
 static void store_items(void *context, size_t at, size_t n, const void *sums)
 {
     stream_state *const s = context;
-    const float *x = sums;
-    const laci_worker *const w = s->round->worker;
+    const uint8_t *x = sums;
     while (n > 0) {
         size_t now = n;
-        const laci_item *const item = seek(s->round, &s->stores, at, &now);
-        w->kernels->gossip->scale(
-            (float)(1.0 / w->world), x, item->out + (at - s->stores.start),
-            now);
-        x += now;
+        const laci_item *const item = seek(s, &s->stores, at, &now);
+        store_means(s->round->worker, item, at - s->stores.start, x, now);
+        x += now * s->type->size;
         at += now;
         n -= now;
     }
 }
 
-static size_t round_values(const laci_round *round)
+// The first sum, which carries the count of non-finite tensors of all dtypes.
+static lac_status sum_floats(stream_state *s)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < round->count; i++) {
-        n += round->items[i].n;
+    if (s->streams) {
+        const laci_stream stream = {s->type, s, load_items, store_items};
+        return laci_nonfinite_stream(s->round, &stream, s->n);
     }
-    return n;
+    load_items(s, 0, s->n, s->sums);
+    return laci_nonfinite_sum(s->round, s->sums, s->n);
 }
 
-// A sum that is streamed has no copy of the values. The others are summed in
-// round->sums.
+static lac_status sum_doubles(stream_state *s)
+{
+    const laci_round *const r = s->round;
+    if (s->streams) {
+        const laci_stream stream = {s->type, s, load_items, store_items};
+        return laci_group_sum_stream(
+            r->group, r->number, PHASE_DOUBLES, &stream, s->n, NULL);
+    }
+    load_items(s, 0, s->n, s->sums);
+    return laci_group_sum_f64(
+        r->group, r->number, PHASE_DOUBLES, s->sums, s->n);
+}
+
+// A sum that is streamed has no copy of the values. The others are stored when
+// both sums have succeeded.
 static lac_status allreduce_reduce(void *state, laci_round *round)
 {
     (void)state;
-    const size_t n = round_values(round);
-    stream_state s = {.round = round};
-    if (laci_group_streams(round->group, &laci_number_f32, n)) {
-        const laci_stream stream = {
-            &laci_number_f32, &s, load_items, store_items};
-        return laci_nonfinite_stream(round, &stream, n);
+    stream_state floats = stream_of(round, &laci_number_f32);
+    stream_state doubles = stream_of(round, &laci_number_f64);
+    floats.sums = round->sums;
+    if (!doubles.streams) {
+        LAC_TRY(
+            laci_round_room(round, doubles.n * sizeof(double), &doubles.sums));
     }
-    load_items(&s, 0, n, round->sums);
-    LAC_TRY(laci_nonfinite_sum(round, round->sums, n));
-    store_items(&s, 0, n, round->sums);
+    LAC_TRY(sum_floats(&floats));
+    if (doubles.n > 0) {
+        LAC_TRY(sum_doubles(&doubles));
+    }
+    if (!floats.streams) {
+        store_items(&floats, 0, floats.n, floats.sums);
+    }
+    if (!doubles.streams) {
+        store_items(&doubles, 0, doubles.n, doubles.sums);
+    }
     return LAC_OK;
 }
 
@@ -132,6 +229,7 @@ const laci_algorithm_ops laci_allreduce_algorithm = {
     .baseline = true,
     .native_sums = true,
     .streams_sums = true,
+    .any_dtype = true,
     .plan = allreduce_plan,
     .sum_bound = allreduce_sum_bound,
     .reduce = allreduce_reduce,

@@ -138,7 +138,7 @@ static lac_status check_run(const laci_frame *expected, const uint8_t *message)
             LAC_ERR_PEER,
             "worker %" PRIu32
             " runs another layout, topology, algorithm, compressor or seed "
-            "than worker %" PRIu32 ", or gives other tensors",
+            "than worker %" PRIu32 ", or gives other tensors or dtypes",
             expected->sender, expected->receiver);
     }
     return LAC_OK;

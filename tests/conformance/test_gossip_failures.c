@@ -176,16 +176,18 @@ static lac_status misuse(gossip_worker *w)
     slices[2].in = (const char *)slices[2].out + 1;
     REFUSED(
         lac_algorithm_mix(a, 0, slices, NULL, 3),
-        ": the values of bias, or its update, are at an address");
+        ": the values of bias are at an address that is no multiple of 4, as "
+        "float32 needs");
     slices[2].in = slices[2].out;
     const float *odd[3] = {NULL, NULL, (void *)((char *)slices[2].out + 2)};
     REFUSED(
         lac_algorithm_mix(a, 0, slices, odd, 3),
-        ": the values of bias, or its update, are at an address");
+        ": the update of bias is at an address that is no multiple of 4");
     slices[2].dtype = (lac_dtype)7;
     REFUSED(
         lac_algorithm_mix(a, 0, slices, NULL, 3),
-        ": bias has dtype 7, expected float32");
+        ": bias has dtype 7, expected 0 to 3 (LAC_F32, LAC_F16, LAC_BF16, "
+        "LAC_F64)");
     REFUSED(
         lac_algorithm_end(a, 0, w->slices, NULL, 1),
         ": round 0 of weight was ended before it was begun");

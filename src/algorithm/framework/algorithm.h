@@ -115,6 +115,9 @@ typedef struct laci_algorithm_ops {
                            // that laci_group_streams
     bool sharded;          // gradient family: every tensor has an owner, and
                            // messages go to owners: laci_group_scatter
+    bool any_dtype;        // gradient family: converts the values of slices
+                           // itself, has no state, and sums non-finite values
+                           // like others
 
     // Claims that the conformance suite tests.
     bool baseline;   // takes no compressor and is exact gossip, or the mean

@@ -431,6 +431,7 @@ void lac_algorithm_close(lac_algorithm *a)
     laci_free(a->round.sent);
     laci_free(a->round.readers);
     laci_free_aligned(a->round.scratch);
+    laci_free_aligned(a->round.room);
     laci_free(a->items);
     laci_free(a->progress);
     laci_nonfinite_fini(a);

@@ -12,8 +12,9 @@ enum { LACI_WARNING_SIZE = 256 };
 // The progress of a tensor.
 typedef struct laci_progress {
     uint64_t next_round;
-    bool begun;  // next_round was begun and not ended
-    bool listed; // in the call or the state that is being read
+    bool begun;      // next_round was begun and not ended
+    lac_dtype dtype; // in which it was begun
+    bool listed;     // in the call or the state that is being read
 } laci_progress;
 
 struct lac_algorithm {

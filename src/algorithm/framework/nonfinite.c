@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "algorithm/framework/dtype.h"
 #include "algorithm/framework/handle.h"
 #include "base/alloc.h"
 #include "base/bytes.h"
@@ -103,8 +104,9 @@ void laci_nonfinite_plan(lac_algorithm *a, lac_nonfinite policy)
         const laci_field *const field = &a->fields.fields[i];
         f->saved_n += field->is_errors ? field->count : 0;
     }
-    f->raw_n =
-        policy == LAC_NONFINITE_RAW ? lac_layout_values(a->worker.layout) : 0;
+    f->raw_n = policy == LAC_NONFINITE_RAW && !a->ops->any_dtype
+                   ? lac_layout_values(a->worker.layout)
+                   : 0;
 }
 
 lac_status laci_nonfinite_open(lac_algorithm *a)
@@ -172,6 +174,12 @@ void laci_nonfinite_trust(lac_algorithm *a)
 // Returns why an item must not be reduced, or FINITE.
 static uint8_t check_item(const lac_algorithm *a, laci_item *item)
 {
+    if (a->ops->any_dtype) {
+        return laci_dtype_finite(
+                   a->worker.kernels, item->dtype, item->source, item->n)
+                   ? FINITE
+                   : NOT_FINITE;
+    }
     const uint32_t bits =
         a->worker.kernels->vector->max_magnitude(item->in, item->n);
     memcpy(&item->max_magnitude, &bits, sizeof(bits));
@@ -328,6 +336,10 @@ static void undo_partition(lac_algorithm *a, size_t finite)
 static lac_status resolve_raw(lac_algorithm *a)
 {
     const size_t count = a->round.count;
+    if (a->ops->any_dtype) {
+        a->round.nonfinite = 0;
+        return a->ops->reduce(a->state, &a->round);
+    }
     copy_errors(a, true);
     LAC_TRY(sum_raw(a));
     const size_t finite = partition_items(a);
@@ -347,9 +359,11 @@ static lac_status resolve_raw(lac_algorithm *a)
 static void fill_results(const lac_algorithm *a, float value)
 {
     for (size_t i = 0; i < a->round.count; i++) {
-        for (size_t k = 0; k < a->items[i].n; k++) {
-            a->items[i].out[k] = value;
-        }
+        const laci_item *const item = &a->items[i];
+        const bool given = a->ops->any_dtype;
+        laci_dtype_fill(
+            a->worker.kernels, given ? item->dtype : LAC_F32, value,
+            given ? item->target : item->out, item->n);
     }
 }
 

@@ -6,7 +6,9 @@
 
 #include <xxhash.h>
 
+#include "algorithm/framework/dtype.h"
 #include "algorithm/framework/handle.h"
+#include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/fail.h"
 
@@ -15,10 +17,11 @@ static const char *name_of(const lac_algorithm *a, size_t tensor)
     return lac_layout_tensor(a->worker.layout, tensor)->name;
 }
 
-static bool round_overlap(const void *x, const void *y, size_t size)
+static bool round_overlap(
+    const void *x, size_t x_size, const void *y, size_t y_size)
 {
     const uintptr_t a = (uintptr_t)x, b = (uintptr_t)y;
-    return x != NULL && y != NULL && (a < b ? b - a : a - b) < size;
+    return x != NULL && y != NULL && (a < b ? b - a < x_size : a - b < y_size);
 }
 
 static lac_status check_addresses(
@@ -32,24 +35,31 @@ static lac_status check_addresses(
             LAC_ERR_INVALID, "%s: the values of %s are NULL", algorithm,
             tensor);
     }
-    const uintptr_t addresses =
-        (uintptr_t)slice->in | (uintptr_t)slice->out | (uintptr_t)update;
-    if (addresses % alignof(float) != 0) {
+    const size_t value = laci_dtype_size(slice->dtype);
+    if (((uintptr_t)slice->in | (uintptr_t)slice->out) % value != 0) {
         return lac_fail(
             LAC_ERR_INVALID,
-            "%s: the values of %s, or its update, are at an address that is "
-            "no multiple of %zu, as floats need",
+            "%s: the values of %s are at an address that is no multiple of "
+            "%zu, as %s needs",
+            algorithm, tensor, value, laci_dtype_name(slice->dtype));
+    }
+    if ((uintptr_t)update % alignof(float) != 0) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: the update of %s is at an address that is no multiple of %zu, "
+            "as float32 needs",
             algorithm, tensor, alignof(float));
     }
-    const size_t size = n * sizeof(float);
-    if (slice->in != slice->out && round_overlap(slice->in, slice->out, size)) {
+    const size_t size = n * value;
+    if (slice->in != slice->out &&
+        round_overlap(slice->in, size, slice->out, size)) {
         return lac_fail(
             LAC_ERR_INVALID,
             "%s: in and out of %s overlap in part, expected one array, or two "
             "that do not overlap",
             algorithm, tensor);
     }
-    if (round_overlap(update, slice->out, size)) {
+    if (round_overlap(update, n * sizeof(float), slice->out, size)) {
         return lac_fail(
             LAC_ERR_INVALID, "%s: the update of %s overlaps its out", algorithm,
             tensor);
@@ -74,10 +84,12 @@ static lac_status check_slice(
         return lac_fail(
             LAC_ERR_INVALID, "%s: %s was given twice", algorithm, tensor);
     }
-    if (slice->dtype != LAC_F32) {
+    if (laci_dtype_size(slice->dtype) == 0) {
         return lac_fail(
-            LAC_ERR_INVALID, "%s: %s has dtype %d, expected float32", algorithm,
-            tensor, (int)slice->dtype);
+            LAC_ERR_INVALID,
+            "%s: %s has dtype %d, expected %d to %d (LAC_F32, LAC_F16, "
+            "LAC_BF16, LAC_F64)",
+            algorithm, tensor, (int)slice->dtype, LAC_F32, LAC_F64);
     }
     LAC_TRY(check_addresses(a, slice, update));
     if (progress->next_round != round) {
@@ -100,8 +112,9 @@ static laci_item item_of(
         .name_hash = tensor->name_hash,
         .shape = tensor->shape,
         .n = lac_shape_values(tensor->shape),
-        .in = slice->in,
-        .out = slice->out,
+        .dtype = slice->dtype,
+        .source = slice->in,
+        .target = slice->out,
         .update = update,
         .fields = laci_fields_of(&a->fields, slice->tensor),
     };
@@ -124,14 +137,14 @@ static lac_status fill_items(
     return LAC_OK;
 }
 
-// Hashes the tensors of a call in their order.
+// Hashes the tensors of a call and their dtypes, in their order.
 static uint64_t subject_of(const lac_algorithm *a, size_t count)
 {
     uint64_t hash = count;
     for (size_t i = 0; i < count; i++) {
         uint8_t item[16];
         laci_put_u64(item, hash);
-        laci_put_u64(item + 8, a->items[i].name_hash);
+        laci_put_u64(item + 8, a->items[i].name_hash + a->items[i].dtype);
         hash = XXH3_64bits(item, sizeof(item));
     }
     return hash;
@@ -166,6 +179,22 @@ static lac_status set_round(
             lac_topology_self_weight(w->topology, w->rank, number);
     }
     laci_group_subject(round->group, subject_of(a, count));
+    return laci_stage_load(a);
+}
+
+lac_status laci_round_room(laci_round *round, size_t size, void **out)
+{
+    if (size > round->room_size) {
+        laci_free_aligned(round->room);
+        round->room = laci_zalloc_aligned(size);
+        round->room_size = round->room == NULL ? 0 : size;
+    }
+    if (size > round->room_size) {
+        return lac_fail(
+            LAC_ERR_NOMEM, "%s: no memory for %zu bytes of converted values",
+            round->worker->algorithm, size);
+    }
+    *out = round->room;
     return LAC_OK;
 }
 
@@ -181,17 +210,27 @@ static lac_status expect_family(const lac_algorithm *a, lac_family family)
     return LAC_OK;
 }
 
-// A round of a tensor is begun once and then ended once.
+// A round of a tensor is begun once and then ended once, in the same dtype.
 static lac_status expect_begun(const lac_algorithm *a, bool expected)
 {
     for (size_t i = 0; i < a->round.count; i++) {
-        const laci_progress *const p = &a->progress[a->items[i].tensor];
+        const laci_item *const item = &a->items[i];
+        const laci_progress *const p = &a->progress[item->tensor];
         if (p->begun != expected) {
             return lac_fail(
                 LAC_ERR_INVALID, "%s: round %llu of %s was %s",
                 a->worker.algorithm, (unsigned long long)p->next_round,
-                a->items[i].name,
+                item->name,
                 expected ? "ended before it was begun" : "begun twice");
+        }
+        if (expected && p->dtype != item->dtype) {
+            return lac_fail(
+                LAC_ERR_INVALID,
+                "%s: round %llu of %s is ended as %s, expected %s as it was "
+                "begun",
+                a->worker.algorithm, (unsigned long long)p->next_round,
+                item->name, laci_dtype_name(item->dtype),
+                laci_dtype_name(p->dtype));
         }
     }
     return LAC_OK;
@@ -200,7 +239,9 @@ static lac_status expect_begun(const lac_algorithm *a, bool expected)
 static void set_begun(lac_algorithm *a, bool begun)
 {
     for (size_t i = 0; i < a->round.count; i++) {
-        a->progress[a->items[i].tensor].begun = begun;
+        laci_progress *const p = &a->progress[a->items[i].tensor];
+        p->begun = begun;
+        p->dtype = a->items[i].dtype;
     }
 }
 
@@ -254,6 +295,7 @@ static lac_status end_round(lac_algorithm *a, bool scanned)
         status = a->ops->end(a->state, &a->round);
     }
     if (status == LAC_OK) {
+        laci_stage_store(a);
         advance(a);
     } else if (!a->ops->begin_saves) {
         set_begun(a, false);
@@ -317,6 +359,7 @@ lac_status lac_algorithm_reduce(
                 a->worker.algorithm, a->worker.rank));
     }
     LAC_TRY(status);
+    laci_stage_store(a);
     advance(a);
     return LAC_OK;
 }

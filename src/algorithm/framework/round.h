@@ -23,6 +23,10 @@ typedef struct laci_item {
     uint64_t name_hash;
     lac_shape shape;
     size_t n;
+    lac_dtype dtype;    // of source and target
+    const void *source; // the caller's `in`
+    void *target;       // the caller's `out`
+    // The same as floats. An algorithm with any_dtype does not use them.
     const float *in;    // zeros in place of non-finite values
     const float *given; // gradient family: `in` as the caller gave it
     float *out;
@@ -62,7 +66,16 @@ struct laci_round {
     float *scratch;       // room for the largest tensor, for ops with `scratch`
     float *sums;          // room for sum_bound of all tensors and for
                           // LACI_SUM_NOTES floats more, see streams_sums
+    void *room;           // see laci_round_room
+    size_t room_size;
 };
+
+// laci_round_room returns `size` bytes of working memory, aligned to 64, until
+// its next call. It is for memory that only some callers need: it allocates
+// when the room of earlier calls is too small.
+// Fails with LAC_ERR_NOMEM.
+LACI_CHECKED lac_status
+laci_round_room(laci_round *round, size_t size, void **out);
 
 // laci_item_key returns the key of item `i` for a compressor.
 static inline lac_key laci_item_key(

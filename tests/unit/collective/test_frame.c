@@ -181,7 +181,7 @@ static void another_run_is_named(void **state)
     assert_astray(
         &other,
         "worker 3 runs another layout, topology, algorithm, compressor or seed "
-        "than worker 5, or gives other tensors");
+        "than worker 5, or gives other tensors or dtypes");
 }
 
 static void another_moment_is_named(void **state)

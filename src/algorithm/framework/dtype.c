@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+#include "algorithm/framework/dtype.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "algorithm/framework/handle.h"
+#include "base/alloc.h"
+#include "kernels/convert.h"
+#include "kernels/vector.h"
+
+// Values that are converted at once where they are not kept: they stay in the
+// first cache.
+enum { DTYPE_BLOCK = 1024 };
+
+size_t laci_dtype_size(lac_dtype dtype)
+{
+    switch (dtype) {
+    case LAC_F32:
+        return sizeof(float);
+    case LAC_F16:
+    case LAC_BF16:
+        return sizeof(uint16_t);
+    case LAC_F64:
+        return sizeof(double);
+    }
+    return 0;
+}
+
+const char *laci_dtype_name(lac_dtype dtype)
+{
+    switch (dtype) {
+    case LAC_F32:
+        return "float32";
+    case LAC_F16:
+        return "float16";
+    case LAC_BF16:
+        return "bfloat16";
+    case LAC_F64:
+        return "float64";
+    }
+    return "unknown";
+}
+
+void laci_dtype_load(
+    const laci_kernels *kernels, lac_dtype dtype, const void *in, size_t at,
+    float *x_out, size_t n)
+{
+    switch (dtype) {
+    case LAC_F32:
+        memcpy(x_out, (const float *)in + at, n * sizeof(float));
+        break;
+    case LAC_F16:
+        kernels->convert->half.load((const uint16_t *)in + at, x_out, n);
+        break;
+    case LAC_BF16:
+        kernels->convert->bfloat16.load((const uint16_t *)in + at, x_out, n);
+        break;
+    case LAC_F64:
+        laci_load_doubles((const double *)in + at, x_out, n);
+        break;
+    }
+}
+
+void laci_dtype_store(
+    const laci_kernels *kernels, lac_dtype dtype, const float *x, void *out,
+    size_t at, size_t n)
+{
+    switch (dtype) {
+    case LAC_F32:
+        memcpy((float *)out + at, x, n * sizeof(float));
+        break;
+    case LAC_F16:
+        kernels->convert->half.store(x, (uint16_t *)out + at, n);
+        break;
+    case LAC_BF16:
+        kernels->convert->bfloat16.store(x, (uint16_t *)out + at, n);
+        break;
+    case LAC_F64:
+        laci_store_doubles(x, (double *)out + at, n);
+        break;
+    }
+}
+
+static size_t block_at(size_t at, size_t n)
+{
+    return n - at < DTYPE_BLOCK ? n - at : DTYPE_BLOCK;
+}
+
+static bool doubles_finite(const double *x, size_t n)
+{
+    bool finite = true;
+    for (size_t i = 0; i < n; i++) {
+        finite &= isfinite(x[i]) != 0;
+    }
+    return finite;
+}
+
+// A double may be beyond the range of floats.
+bool laci_dtype_finite(
+    const laci_kernels *kernels, lac_dtype dtype, const void *in, size_t n)
+{
+    if (dtype == LAC_F32) {
+        return laci_all_finite(kernels, in, n);
+    }
+    if (dtype == LAC_F64) {
+        return doubles_finite(in, n);
+    }
+    bool finite = true;
+    for (size_t at = 0; at < n && finite; at += DTYPE_BLOCK) {
+        float x[DTYPE_BLOCK];
+        laci_dtype_load(kernels, dtype, in, at, x, block_at(at, n));
+        finite = laci_all_finite(kernels, x, block_at(at, n));
+    }
+    return finite;
+}
+
+void laci_dtype_fill(
+    const laci_kernels *kernels, lac_dtype dtype, float value, void *out,
+    size_t n)
+{
+    float x[DTYPE_BLOCK];
+    for (size_t i = 0; i < DTYPE_BLOCK; i++) {
+        x[i] = value;
+    }
+    for (size_t at = 0; at < n; at += DTYPE_BLOCK) {
+        laci_dtype_store(kernels, dtype, x, out, at, block_at(at, n));
+    }
+}
+
+// The floats of an item, which begin at a multiple of 64 bytes.
+static size_t stage_room(const laci_item *item)
+{
+    return laci_aligned(item->n * sizeof(float)) / sizeof(float);
+}
+
+static bool is_staged(const lac_algorithm *a, const laci_item *item)
+{
+    return item->dtype != LAC_F32 && !a->ops->any_dtype;
+}
+
+// One copy serves as `in` and as `out`: algorithms work in place too.
+lac_status laci_stage_load(lac_algorithm *a)
+{
+    size_t n = 0;
+    void *room = NULL;
+    for (size_t i = 0; i < a->round.count; i++) {
+        n += is_staged(a, &a->items[i]) ? stage_room(&a->items[i]) : 0;
+    }
+    LAC_TRY(laci_round_room(&a->round, n * sizeof(float), &room));
+    float *next = room;
+    for (size_t i = 0; i < a->round.count; i++) {
+        laci_item *const item = &a->items[i];
+        item->in = next;
+        item->out = next;
+        if (item->dtype == LAC_F32) {
+            item->in = item->source;
+            item->out = item->target;
+        } else if (is_staged(a, item) && item->n > 0) {
+            laci_dtype_load(
+                a->worker.kernels, item->dtype, item->source, 0, next, item->n);
+            next += stage_room(item);
+        }
+    }
+    return LAC_OK;
+}
+
+void laci_stage_store(const lac_algorithm *a)
+{
+    for (size_t i = 0; i < a->round.count; i++) {
+        const laci_item *const item = &a->items[i];
+        if (is_staged(a, item) && item->n > 0) {
+            laci_dtype_store(
+                a->worker.kernels, item->dtype, item->out, item->target, 0,
+                item->n);
+        }
+    }
+}
