@@ -35,14 +35,22 @@ extern "C" {
 // All workers make the same calls in the same order.
 //
 // Memory: open allocates all of it; layout and topology must outlive the
-// handle. The handle may be closed before its worker leaves the transport or
-// after. Memory that peers may still read is then released by the next exchange
-// of this worker on the transport, of whatever handle, or after it has left;
-// after a failure only when it has left.
+// handle. Only conversions from another dtype than float32 need more: the first
+// call with such slices allocates a copy of them, or fails with LAC_ERR_NOMEM.
+// The handle may be closed before its worker leaves the transport or after.
+// Memory that peers may still read is then released by the next exchange of this
+// worker on the transport, of whatever handle, or after it has left; after a
+// failure only when it has left.
 // Threads: a handle serves one thread at a time. It may move between threads
 // if the transport may: see transport.h.
 
-/// The types of values in a slice.
+/// The types of values in a slice. Algorithms compute in float32 and keep their
+/// state in it. Values of other types are converted to float32 when a call
+/// reads them; results are rounded to nearest even when it writes them. Values
+/// and results beyond the range of the new type become infinities, as by a
+/// cast; NaN stays NaN. allreduce alone sums doubles in double. The replicas
+/// that dcd and ecd keep of their neighbours do not have the rounding of a
+/// float16 or bfloat16 model and drift from it: keep such a model in float32.
 typedef enum lac_dtype {
     LAC_F32 = 0,
     LAC_F16 = 1,  ///< IEEE 754 binary16.
@@ -50,7 +58,9 @@ typedef enum lac_dtype {
     LAC_F64 = 3,
 } lac_dtype;
 
-/// One tensor of a call. `in` and `out` are the same array or do not overlap.
+/// One tensor of a call. `in` and `out` have the dtype and its alignment; they
+/// are the same array or do not overlap. Tensors of a call may have different
+/// dtypes, but a tensor has the same one on all workers, and in begin and end.
 typedef struct lac_slice {
     size_t tensor; ///< Its index in the layout.
     lac_dtype dtype;
@@ -156,7 +166,8 @@ lac_algorithm_start(lac_algorithm *a, const lac_slice *slices, size_t count);
 /// gradient computation: it reads `in` and writes only the algorithm's state.
 /// lac_algorithm_end finishes the round and writes the new values to `out`.
 /// `updates`, if not NULL, holds for each slice the local step, which is added
-/// to the values, or NULL; it must not overlap `out`. Rounds count from 0
+/// to the values, or NULL; it is float32 for every dtype and must not overlap
+/// `out`. Rounds count from 0
 /// without gaps. A tensor is in a call once, and each of its rounds is begun
 /// and ended once. Both fail with LAC_ERR_INVALID, LAC_ERR_PEER or
 /// LAC_ERR_CORRUPT. A failed round leaves state and values as they were before
@@ -243,7 +254,8 @@ enum {
 LAC_FALLIBLE lac_status lac_algorithm_load_with(
     lac_algorithm *a, const uint8_t *in, size_t len, unsigned flags);
 
-/// The cost of a round for one worker, from shapes alone.
+/// The cost of a round for one worker, from shapes alone, with all slices in
+/// float32.
 typedef struct lac_cost {
     double payload_bytes; ///< To one neighbour, or one contribution; a mean
                           ///< where rounds differ, a bound where it depends on

@@ -55,7 +55,8 @@ static size_t stream_values(const stream_state *s, size_t item)
     return is_double == (s->type == &laci_number_f64) ? it->n : 0;
 }
 
-static stream_state stream_of(const laci_round *round, const laci_number *type)
+static stream_state allreduce_stream(
+    const laci_round *round, const laci_number *type)
 {
     stream_state s = {.round = round, .type = type};
     for (size_t i = 0; i < round->count; i++) {
@@ -190,8 +191,8 @@ static lac_status sum_doubles(stream_state *s)
 static lac_status allreduce_reduce(void *state, laci_round *round)
 {
     (void)state;
-    stream_state floats = stream_of(round, &laci_number_f32);
-    stream_state doubles = stream_of(round, &laci_number_f64);
+    stream_state floats = allreduce_stream(round, &laci_number_f32);
+    stream_state doubles = allreduce_stream(round, &laci_number_f64);
     floats.sums = round->sums;
     if (!doubles.streams) {
         LAC_TRY(

@@ -10,7 +10,7 @@
 #define HALF_INFINITY     0x7c00u
 #define HALF_MAX          0x7bffu
 #define HALF_QUIET        0x0200u
-#define HALF_LEAST        0x38800000u // 2^-14, the least normal half, as a float
+#define HALF_LEAST        0x38800000u // 2^-14, the least normal, as a float
 #define HALF_BEYOND       0x47800000u // 2^16
 #define HALF_REBIAS       0x38000000u // 127 - 15 exponents
 #define HALF_SHIFT        13

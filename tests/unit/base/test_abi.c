@@ -36,6 +36,10 @@ static void enumerations_keep_their_values(void **state)
     assert_int_equal(LAC_PURPOSE_USER, 256);
     assert_int_equal(LAC_PARAM_BOOL, 0);
     assert_int_equal(LAC_PARAM_SPEC, 6);
+    assert_int_equal(LAC_F32, 0);
+    assert_int_equal(LAC_F16, 1);
+    assert_int_equal(LAC_BF16, 2);
+    assert_int_equal(LAC_F64, 3);
     assert_int_equal(LAC_NONFINITE_STOP, 0);
     assert_int_equal(LAC_NONFINITE_SKIP, 1);
     assert_int_equal(LAC_NONFINITE_RAW, 2);
