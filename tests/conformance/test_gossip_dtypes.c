@@ -84,21 +84,23 @@ static void results_are_those_of_floats(gossip_run *run)
 // before, or complete both; those that fail keep their values.
 static lac_status fail_in_round_1(gossip_worker *w)
 {
-    typed_values v = {0};
+    typed_values v = {0}, out = {0};
     lac_slice slices[TENSORS];
     lac_status status = LAC_OK;
     LAC_TRY(worker_open(w));
     typed_store(&v, rotation, w->x);
-    typed_slices(&v, &v, rotation, slices);
+    typed_slices(&v, w->rank % 2 == 0 ? &out : &v, rotation, slices);
     status = lac_algorithm_start(w->a, slices, TENSORS);
     for (uint64_t round = 0; status == LAC_OK && round < 2; round++) {
         if (w->rank == 1 && round == 1) {
             lac_transport_abort(w->transport, "test: no more");
             return LAC_OK;
         }
-        const typed_values before = v;
+        const typed_values v_before = v, out_before = out;
         status = lac_algorithm_mix(w->a, round, slices, NULL, TENSORS);
-        EXPECT(status == LAC_OK || memcmp(&v, &before, sizeof(v)) == 0);
+        EXPECT(
+            status == LAC_OK || (memcmp(&v, &v_before, sizeof(v)) == 0 &&
+                                 memcmp(&out, &out_before, sizeof(v)) == 0));
     }
     EXPECT(w->rank != 0 || status == LAC_ERR_PEER); // a neighbour
     return LAC_OK;
@@ -118,7 +120,7 @@ static void failures_leave_values(gossip_run *run)
         EXPECT(strstr(lac_error_message(), message) != NULL);                  \
     } while (0)
 
-// bias is bfloat16, weight float16.
+// weight is float16, bias float64.
 static lac_status misuse(gossip_worker *w)
 {
     typed_values v = {0};
@@ -136,6 +138,13 @@ static lac_status misuse(gossip_worker *w)
         lac_algorithm_mix(w->a, 0, &one, NULL, 1),
         ": the values of weight are at an address that is no multiple of 2, as "
         "float16 needs");
+    one = slices[BIAS];
+    one.in = (const uint8_t *)one.in + 4;
+    REFUSED(
+        lac_algorithm_mix(w->a, 0, &one, NULL, 1),
+        ": the values of bias are at an address that is no multiple of 8, as "
+        "float64 needs");
+    one = slices[WEIGHT];
     one.out = (uint8_t *)slices[WEIGHT].out + 2 * 34;
     REFUSED(
         lac_algorithm_mix(w->a, 0, &one, NULL, 1),
@@ -147,7 +156,7 @@ static lac_status misuse(gossip_worker *w)
     REFUSED(
         lac_algorithm_mix(w->a, 0, &one, updates, 1),
         ": the update of weight overlaps its out");
-    one.out = block + 4 * 35;
+    one.out = block + 4 * 35 + 2;
     updates[0] = update;
     LAC_TRY(lac_algorithm_mix(w->a, 0, &one, updates, 1));
     LAC_TRY(lac_algorithm_begin(w->a, 1, slices, 1));
@@ -157,7 +166,13 @@ static lac_status misuse(gossip_worker *w)
         lac_algorithm_end(w->a, 1, &one, updates, 1),
         ": round 1 of weight is ended as bfloat16, expected float16 as it was "
         "begun");
-    return lac_algorithm_end(w->a, 1, slices, updates, 1);
+    LAC_TRY(lac_algorithm_end(w->a, 1, slices, updates, 1));
+    // Beyond the range of floats.
+    ((double *)typed_tensor(&v, BIAS))[12] = 1e39;
+    REFUSED(
+        lac_algorithm_mix(w->a, 0, &slices[BIAS], NULL, 1),
+        ": worker 0 has a value in bias that is not finite");
+    return LAC_OK;
 }
 
 static void wrong_calls_are_refused(gossip_run *run)
