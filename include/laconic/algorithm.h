@@ -38,9 +38,9 @@ extern "C" {
 // handle. Only conversions from another dtype than float32 need more: the first
 // call with such slices allocates a copy of them, or fails with LAC_ERR_NOMEM.
 // The handle may be closed before its worker leaves the transport or after.
-// Memory that peers may still read is then released by the next exchange of this
-// worker on the transport, of whatever handle, or after it has left; after a
-// failure only when it has left.
+// Memory that peers may still read is then released by the next exchange of
+// this worker on the transport, of whatever handle, or after it has left; after
+// a failure only when it has left.
 // Threads: a handle serves one thread at a time. It may move between threads
 // if the transport may: see transport.h.
 
