@@ -14,7 +14,7 @@ import threading
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char_p, c_double,
                     c_float, c_int, c_size_t, c_uint, c_uint16, c_uint32,
                     c_uint64, c_void_p)
-from typing import Any, Callable, Dict, List, Optional, Tuple, Type
+from typing import Any, Dict, List, Optional, Tuple, Type
 
 from . import _library
 
@@ -372,7 +372,7 @@ class Functions:
             name: (result, arguments)
             for name, result, arguments in _PROTOTYPES}
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self._prototypes:
             raise AttributeError(name)
         result, arguments = self._prototypes[name]
