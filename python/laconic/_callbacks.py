@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""Calls an object of the program as the transport of a group."""
+from __future__ import annotations
+
+import ctypes
+import time
+from typing import Any, List, Protocol, Sequence, Tuple
+
+import numpy as np
+
+from . import _ffi
+
+
+class TransportLike(Protocol):
+    """An object that moves messages; see ``Transport.join_with``."""
+
+    def exchange(
+            self, sends: List[Tuple[int, int, memoryview]],
+            receives: List[Tuple[int, int, int]],
+            timeout: float) -> Sequence[Any]:
+        """Send all messages and return those that were received."""
+
+
+def _view(address: int, length: int) -> memoryview:
+    if length == 0:
+        return memoryview(b"")
+    return memoryview((ctypes.c_char * length).from_address(address)).cast("B")
+
+
+def _left(deadline: float) -> float:
+    # The clock of lac_transport_now.
+    return max(0.0, deadline - time.monotonic())
+
+
+def _release(views: List[memoryview]) -> None:
+    try:
+        for view in views:
+            view.release()
+    except BufferError:
+        raise _ffi.InvalidError(
+            "exchange: the object still uses a message, expected a copy"
+        ) from None
+
+
+class Callbacks:
+    """The table of functions for an object. It keeps the object alive, and
+    what was received until the next exchange.
+    """
+
+    def __init__(self, object: TransportLike) -> None:
+        self._object: Any = object
+        self._received: List[Any] = []
+        # Members that are not set are NULL: the object lacks them.
+        self.ops = _ffi.TransportOps(
+            size=ctypes.sizeof(_ffi.TransportOps),
+            exchange=_ffi.EXCHANGE(self._exchange))
+        if hasattr(object, "abort"):
+            self.ops.abort = _ffi.ABORT(self._abort)
+        if hasattr(object, "leave"):
+            self.ops.leave = _ffi.LEAVE(self._leave)
+        if hasattr(object, "allreduce_sum"):
+            self.ops.allreduce_sum = _ffi.ALLREDUCE_SUM(self._sum)
+
+    def _exchange(self, context: Any, sends: Any, send_count: int,
+                  receives: Any, receive_count: int, deadline: float) -> int:
+        views: List[memoryview] = []
+        try:
+            messages = []
+            for m in sends[:send_count]:
+                views.append(_view(m.data, m.len))
+                messages.append((m.peer, m.tag, views[-1]))
+            places = [receives[i] for i in range(receive_count)]
+            found = self._object.exchange(
+                messages, [(p.peer, p.tag, p.cap) for p in places],
+                _left(deadline))
+            self._deliver(found, places)
+            _release(views)
+        except BaseException as error:
+            return _ffi.fail(error)
+        return _ffi.OK
+
+    def _deliver(self, found: Sequence[Any], places: List[Any]) -> None:
+        if len(found) != len(places):
+            raise _ffi.InvalidError(
+                f"exchange returned {len(found)} messages, expected "
+                f"{len(places)}")
+        received = [np.frombuffer(message, np.uint8) if len(message) else
+                    np.zeros(0, np.uint8) for message in found]
+        for place, array in zip(places, received):
+            if (place.buffer or place.cap) and array.size > place.cap:
+                raise _ffi.SpaceError(
+                    f"exchange returned {array.size} bytes of worker "
+                    f"{place.peer}, expected at most {place.cap}")
+            place.data = array.ctypes.data
+            place.len = array.size
+            if place.buffer:
+                ctypes.memmove(place.buffer, place.data, place.len)
+                place.data = place.buffer
+        self._received = received
+
+    def _abort(self, context: Any, why: bytes) -> None:
+        self._object.abort(_ffi.text(why))
+
+    def _leave(self, context: Any) -> None:
+        self._object.leave()
+
+    def _sum(self, context: Any, x: Any, n: int, deadline: float) -> int:
+        try:
+            self._object.allreduce_sum(
+                np.ctypeslib.as_array(x, (n,)), _left(deadline))
+        except BaseException as error:
+            return _ffi.fail(error)
+        return _ffi.OK
