@@ -19,6 +19,9 @@ _VARIABLE = "LACONIC_TRANSPORT"
 
 Values = TypeVar("Values", Array, List[Array], Dict[str, Array])
 _Tensors = Tuple[Tuple[str, Tuple[int, ...]], ...]
+# "array", "list" or "dict", then names and shapes. Equal names in two forms
+# share no state.
+_Key = Tuple[str, _Tensors]
 
 
 def _join(comm: Any, transport: Union[None, str, Transport],
@@ -71,7 +74,7 @@ class Averager:
             "nonfinite": nonfinite}
         self.algorithm = algorithm
         self.compressor = compressor
-        self._algorithms: Dict[_Tensors, Algorithm] = {}
+        self._algorithms: Dict[_Key, Algorithm] = {}
         self._closed_traffic = Traffic(0, 0, 0)
         self._own_transport = not isinstance(transport, Transport)
         self.transport = _join(comm, transport, timeout)
@@ -104,15 +107,17 @@ class Averager:
                 "a gradient algorithm")
         return algorithm
 
-    def _reduce(self, arrays: Mapping[str, Array],
+    def _reduce(self, form: str, arrays: Mapping[str, Array],
                 out: Mapping[str, Array]) -> None:
         if self.transport.closed:
             raise _ffi.InvalidError("averager: it is closed")
         tensors = tuple((name, a.shape) for name, a in arrays.items())
-        if tensors and tensors not in self._algorithms:
-            self._algorithms[tensors] = self._open(tensors)
-        if tensors:
-            self._algorithms[tensors].reduce(arrays, out=out)
+        if not tensors:
+            return
+        key = (form, tensors)
+        if key not in self._algorithms:
+            self._algorithms[key] = self._open(tensors)
+        self._algorithms[key].reduce(arrays, out=out)
 
     def mean(self, values: Values, out: Optional[Values] = None) -> Values:
         """Return the mean over all workers, as the algorithm approximates it.
@@ -121,26 +126,26 @@ class Averager:
         results have the same form and types; they are new arrays, or those of
         ``out``, which may be ``values`` itself. All workers get the same bits.
         """
-        given = _named(values, "mean")
-        arrays = {name: readable(value, f"mean: {_plain(name)}")
+        form, given = _named(values, "mean")
+        arrays = {name: readable(value, f"mean: {name}")
                   for name, value in given.items()}
         if out is None:
             targets = {name: np.empty(a.shape, a.dtype)
                        for name, a in arrays.items()}
         else:
-            targets = _named(out, "mean: out")
+            _, targets = _named(out, "mean: out")
             _check_shapes(arrays, targets)
             # An array that is both is passed as it is: a copy of a view that
             # is not contiguous would hide that it cannot be written.
             arrays = {name: given[name] if given[name] is targets[name]
                       else array for name, array in arrays.items()}
-        self._reduce(arrays, targets)
+        self._reduce(form, arrays, targets)
         if out is not None:
             return out
         results = list(targets.values())
         return (dict(zip(values, results))  # type: ignore[return-value]
-                if isinstance(values, Mapping) else
-                results if isinstance(values, (list, tuple)) else results[0])
+                if form == "dict" else
+                results if form == "list" else results[0])
 
     @property
     def traffic(self) -> Traffic:
@@ -157,10 +162,11 @@ class Averager:
         return {
             "version": _VERSION,
             "states": [{
+                "form": form,
                 "names": [name for name, _ in tensors],
                 "shapes": [list(shape) for _, shape in tensors],
                 "state": algorithm.save(),
-            } for tensors, algorithm in self._algorithms.items()],
+            } for (form, tensors), algorithm in self._algorithms.items()],
         }
 
     def load_state_dict(self, state: Mapping[str, Any], *,
@@ -175,14 +181,15 @@ class Averager:
             raise _ffi.InvalidError(
                 f"averager: the state has version {state.get('version')!r}, "
                 f"expected {_VERSION}")
-        loaded: Dict[_Tensors, Algorithm] = {}
+        loaded: Dict[_Key, Algorithm] = {}
         try:
             for saved in state["states"]:
                 tensors = tuple(
                     (name, tuple(shape)) for name, shape
                     in zip(saved["names"], saved["shapes"]))
-                loaded[tensors] = self._open(tensors)
-                loaded[tensors].load(saved["state"], other_world=other_world)
+                key = (str(saved["form"]), tensors)
+                loaded[key] = self._open(tensors)
+                loaded[key].load(saved["state"], other_world=other_world)
         except BaseException:
             _close_all(loaded)
             raise
@@ -203,28 +210,21 @@ class Averager:
         self.close()
 
 
-def _close_all(algorithms: Mapping[_Tensors, Algorithm]) -> None:
+def _close_all(algorithms: Mapping[_Key, Algorithm]) -> None:
     for algorithm in algorithms.values():
         algorithm.close()
 
 
-def _named(values: Any, what: str) -> Dict[str, Any]:
-    """Return values by the name that a layout accepts. A list and a single
-    array have names that no text is escaped to.
-    """
+def _named(values: Any, what: str) -> Tuple[str, Dict[str, Any]]:
+    """Return the form of values, and them by names that a layout accepts."""
     if isinstance(values, Mapping):
         for name in values:
             if not isinstance(name, str):
                 raise TypeError(f"{what}: a name is {name!r}, expected a str")
-        return {escape(name): value for name, value in values.items()}
+        return "dict", {escape(name): value for name, value in values.items()}
     if isinstance(values, (list, tuple)):
-        return {f"%{i}": value for i, value in enumerate(values)}
-    return {"%array": values}
-
-
-def _plain(name: str) -> str:
-    """Return a name for messages."""
-    return "the array" if name == "%array" else name
+        return "list", {str(i): value for i, value in enumerate(values)}
+    return "array", {"array": values}
 
 
 def _check_shapes(arrays: Mapping[str, Array],
@@ -236,5 +236,5 @@ def _check_shapes(arrays: Mapping[str, Array],
     for name, array in arrays.items():
         if np.shape(targets[name]) != array.shape:
             raise _ffi.InvalidError(
-                f"mean: out of {_plain(name)} has shape "
+                f"mean: out of {name} has shape "
                 f"{np.shape(targets[name])}, expected {array.shape}")

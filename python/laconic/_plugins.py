@@ -2,6 +2,7 @@
 """What the library has: compressors, algorithms, topologies, transports."""
 from __future__ import annotations
 
+import ctypes
 import math
 from ctypes import byref, c_size_t
 from typing import Any, List, NamedTuple, Optional, Tuple
@@ -45,13 +46,14 @@ def _param(param: Any) -> Param:
 def _params(plugin: Any) -> Tuple[Param, ...]:
     found = []
     address = plugin.params
-    # The table of a later library has longer entries.
+    # The table of a later library has longer entries; 0 means as here.
+    size = plugin.param_size or ctypes.sizeof(_ffi.Param)
     while address:
         param = _ffi.Param.from_address(address)
         if param.name is None:
             break
         found.append(_param(param))
-        address += plugin.param_size
+        address += size
     return tuple(found)
 
 

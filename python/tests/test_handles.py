@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: MIT
+"""Objects that are closed, dropped, shared by threads, forked or left open."""
+import gc
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import laconic
+from laconic import (Algorithm, Averager, Compressor, Hub, Layout, Listener,
+                     Memory, Topology)
+
+
+def make_everything():
+    hub = Hub(1)
+    transport = hub.join(0)
+    layout = Layout({"x": 3})
+    topology = Topology("ring", 4)
+    compressor = Compressor("sign")
+    algorithm = Algorithm("allreduce", layout=layout, transport=transport)
+    return {"hub": hub, "transport": transport, "layout": layout,
+            "topology": topology, "compressor": compressor,
+            "memory": Memory(compressor, 3), "algorithm": algorithm,
+            "listener": Listener("tcp:listen=127.0.0.1")}
+
+
+USES = {
+    "hub": lambda h: h.join(0),
+    "transport": lambda t: t.exchange([], []),
+    "layout": lambda lay: Algorithm(
+        "allreduce", layout=lay, transport=Hub(1).join(0)),
+    "topology": lambda t: t.matrix(),
+    "compressor": lambda c: c.encode(np.ones(3, np.float32)),
+    "memory": lambda m: m.values,
+    "algorithm": lambda a: a.reduce([np.ones(3, np.float32)]),
+    "listener": lambda lis: lis.join([], 0),
+}
+
+
+@pytest.mark.parametrize("kind", sorted(USES))
+def test_use_after_close_raises(kind):
+    thing = make_everything()[kind]
+    with thing as same:
+        assert same is thing and not thing.closed
+    assert thing.closed
+    thing.close()
+    with pytest.raises(laconic.InvalidError, match=f"{kind}: it is closed"):
+        USES[kind](thing)
+
+
+def test_other_uses_after_close_raise():
+    things = make_everything()
+    for thing in things.values():
+        thing.close()
+    a, t, c = (things[n] for n in ("algorithm", "transport", "compressor"))
+    for call in (a.save, lambda: a.gamma, lambda: a.traffic, a.round,
+                 lambda: a.load(b""), lambda: a.waited, lambda: t.failed,
+                 lambda: c.decode(b"", 3), lambda: c.guarantee(3),
+                 lambda: c.kernels, lambda: things["topology"].spectrum):
+        with pytest.raises(laconic.InvalidError, match="it is closed"):
+            call()
+    t.abort("no harm")
+
+
+def test_any_order_of_closing_is_safe():
+    names = list(make_everything())
+    for shift in range(len(names)):
+        things = make_everything()
+        for name in names[shift:] + names[:shift]:
+            things[name].close()
+
+
+def test_an_algorithm_of_a_closed_layout_goes_on():
+    things = make_everything()
+    things["layout"].close()
+    x = np.ones(3, np.float32)
+    things["algorithm"].reduce([x])
+    things["transport"].close()
+    with pytest.raises(laconic.InvalidError, match="transport: it is closed"):
+        things["algorithm"].reduce([x])
+    things["algorithm"].close()
+
+
+def test_objects_that_are_dropped_are_released():
+    with open("/proc/self/fd/0"):
+        pass
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(20):
+        make_everything()
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) <= before + 1
+
+
+def test_threads_wait_for_each_other():
+    compressor = Compressor("dithering")
+    arrays = [np.full(1000 + i, i, np.float32) for i in range(4)]
+    failures = []
+
+    def work(x):
+        for _ in range(200):
+            y = compressor.decode(compressor.encode(x), x.shape)
+            if not np.allclose(x, y, rtol=0.2):
+                failures.append(x[0])
+
+    threads = [threading.Thread(target=work, args=(x,)) for x in arrays]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def run_python(code, **options):
+    return subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", code], text=True,
+        capture_output=True, timeout=120, **options)
+
+
+EXIT = """
+import os, sys, threading
+import numpy as np
+import laconic
+
+def leave_open(case):
+    # Everything stays open; in odd cases a daemon thread is in a call.
+    hub = laconic.Hub(2)
+    transports = [hub.join(0), hub.join(1)]
+    averager = laconic.Averager("powersgd", transport=transports[0])
+    listener = laconic.Listener("tcp:listen=127.0.0.1")
+    if case % 2:
+        def wait():
+            try:
+                averager.mean(np.ones((9, 9), np.float32))
+            except laconic.PeerError:
+                pass
+        thread = threading.Thread(target=wait, daemon=True)
+        thread.start()
+        while averager._algorithms == {}:
+            pass
+    return locals()
+
+for case in range(50):
+    child = os.fork()
+    if child == 0:
+        kept = leave_open(case)
+        sys.exit(0)     # the ordinary end, with atexit and finalizers
+    status = os.waitpid(child, 0)[1]
+    if status != 0:
+        sys.exit(f"case {case} ended with {status}")
+"""
+
+
+def test_fifty_exits_without_close():
+    done = run_python(EXIT)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+FORK = """
+import os, sys
+import laconic
+hub = laconic.Hub(1)
+transport = hub.join(0)
+compressor = laconic.Compressor("sign")
+child = os.fork()
+if child == 0:
+    compressor.encode([1.0])
+    try:
+        transport.exchange([], [])
+    except laconic.InvalidError as error:
+        assert "used by its fork" in str(error), error
+        transport.close()
+        sys.exit(7)
+    sys.exit(1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+transport.exchange([], [])
+"""
+
+
+def test_a_forked_process_does_not_use_its_parents_transport():
+    done = run_python(FORK)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_averager_in_use_can_be_closed_by_another_thread(workers):
+    # Closing waits for the call, then the next one raises.
+    def work(t):
+        averager = Averager(transport=t)
+        x = np.ones(1000, np.float32)
+        for _ in range(50):
+            averager.mean(x)
+        closer = threading.Thread(target=t.close)
+        closer.start()
+        closer.join()
+        with pytest.raises(laconic.InvalidError):
+            averager.mean(x)
+    workers(2, work)
+
+
+def test_a_thousand_layouts_release_their_memory():
+    def resident():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def reopen(count):
+        for _ in range(count):
+            with Algorithm("powersgd", layout=layout, transport=t) as a:
+                a.reduce([x])
+
+    with Hub(1) as hub, hub.join(0) as t, Layout({"x": (64, 64)}) as layout:
+        x = np.ones((64, 64), np.float32)
+        reopen(50)
+        before = resident()
+        reopen(1000)
+        assert resident() - before < 10e6
