@@ -7,6 +7,7 @@
 # get. They do not configure tests, and keep them where `make test` has.
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
+PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 FUZZ_SECONDS ?= 180
 RUN ?= runs/first
 TRAIN ?= --model lenet --data fashion-mnist --workers 8 --topology ring \
@@ -24,8 +25,8 @@ product = cmake --build build --target product
 sources = $(shell find src include tests fuzz examples bench \
             -name '*.[ch]' -o -name '*.def' -o -name '*.cpp')
 
-.PHONY: all build train test check bench install deps format clean help \
-        check-format check-lint check-clang check-asan check-tsan \
+.PHONY: all build train test check bench python install deps format clean \
+        help check-format check-lint check-clang check-asan check-tsan \
         check-portable check-fuzz
 
 all: build
@@ -89,6 +90,11 @@ check-fuzz: # hostile input for every decoder and parser
 bench: build ## measure the compressors on this machine
 	build/laconic bench
 
+python: ## make a wheel of the Python package in build/python
+	$(need) build python
+	$(PYTHON) -m pip wheel --no-build-isolation --no-deps --no-index \
+	    --wheel-dir build/python ./python
+
 # For DESTDIR the loader is not updated: that is done where the files end up.
 install: ## install under PREFIX (/usr/local), below DESTDIR if that is set
 	$(need) build
@@ -106,7 +112,7 @@ format: ## format all sources with clang-format
 	clang-format -i $(sources)
 
 clean: ## remove everything that was built
-	rm -rf build build-*
+	rm -rf build build-* python/build python/*.egg-info
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-10s%s\n", $$1, $$2 }' \

@@ -71,7 +71,7 @@ ALLOWED = [
 ]
 
 FOLDERS = ["src", "include", "tests", "fuzz", "docs", "examples", "bench",
-           "tools", "cmake"]
+           "python", "tools", "cmake"]
 EXPERIMENTS = ["experiments/*.py", "experiments/*.md"]
 TOP = ["README.md", "CONTRIBUTING.md", "Makefile", "CMakeLists.txt",
        "CMakePresets.json"]

@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: MIT
 # Installs the missing Debian packages of the named groups. It prints what it
 # does, and does not call apt-get if nothing is missing.
-# usage: install_packages.sh build|train|test|check ...
+# usage: install_packages.sh build|train|python|test|check ...
 set -eu
 
 build="gcc libc6-dev cmake ninja-build pkg-config libxxhash-dev libcjson-dev
        liblapack-dev zlib1g-dev libdnnl-dev libssl-dev"
-test="libcmocka-dev g++ python3 openssh-server openssh-client openssl
-      iproute2
-      libopenmpi-dev openmpi-bin libmpich-dev mpich gfortran"
+python="python3 python3-pip python3-setuptools python3-wheel"
+test="libcmocka-dev g++ openssh-server openssh-client openssl iproute2
+      libopenmpi-dev openmpi-bin libmpich-dev mpich gfortran
+      $python python3-venv python3-numpy python3-pytest python3-torch
+      python3-mpi4py mypy pyflakes3"
 train="dataset-fashion-mnist"
 check="clang clang-format clang-tidy libclang-rt-dev"
 
@@ -24,6 +26,7 @@ missing=
 for group in "$@"; do
     case $group in
     build) packages=$build ;;
+    python) packages=$python ;;
     test) packages=$test ;;
     train) packages=$train ;;
     check) packages=$check ;;

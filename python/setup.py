@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""Builds the library with CMake and puts it into the package.
+
+This works in a clone of the repository only: the sources of the library are
+beside this folder, so a source distribution of this folder alone cannot be
+built. The modules for tcp and MPI are built if OpenSSL 3, Open MPI or MPICH
+are found. CMAKE_ARGS in the environment has further options for CMake.
+"""
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+from wheel.bdist_wheel import bdist_wheel
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def version():
+    """Return the version of the project."""
+    path = ROOT / "CMakeLists.txt"
+    if not path.exists():
+        raise SystemExit(f"setup.py: there is no {path}; build the package in "
+                         "a clone of the repository")
+    return re.search(r"project\(laconic VERSION ([0-9.]+)",
+                     path.read_text()).group(1)
+
+
+def exists(package):
+    """Return whether pkg-config has a package."""
+    return subprocess.run(["pkg-config", "--exists", package]).returncode == 0
+
+
+def build_library(folder):
+    """Build the library and its modules in a folder."""
+    options = {
+        "CMAKE_BUILD_TYPE": "Release",
+        "BUILD_TESTING": "OFF",
+        "LAC_COMMAND": "OFF",
+        "LAC_XXHASH_INLINE": "ON",
+        "LAC_TCP": "ON" if exists("openssl >= 3.0") else "OFF",
+        "LAC_LAPACK": "ON" if exists("lapack") else "OFF",
+    }
+    generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+    subprocess.run(
+        ["cmake", "-S", str(ROOT), "-B", str(folder), *generator,
+         "--log-level=WARNING",
+         *(f"-D{name}={value}" for name, value in options.items()),
+         *shlex.split(os.environ.get("CMAKE_ARGS", ""))], check=True)
+    subprocess.run(
+        ["cmake", "--build", str(folder), "--target", "library",
+         "--parallel", os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL",
+                                      str(os.cpu_count() or 1))], check=True)
+
+
+class BuildWithLibrary(build_py):
+    """Adds the library and its modules to the package."""
+
+    def run(self):
+        super().run()
+        if getattr(self, "editable_mode", False):
+            return  # it uses LACONIC_LIBRARY or an installed library
+        build = pathlib.Path(self.get_finalized_command("build").build_temp)
+        build_library(build)
+        target = pathlib.Path(self.build_lib) / "laconic" / "lib"
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir(parents=True)
+        # The library finds its modules in its own folder.
+        for path in [build / "liblaconic.so.0", *build.glob("laconic_*.so")]:
+            shutil.copy(path, target / path.name)
+
+
+class PlatformWheel(bdist_wheel):
+    """The wheel has a library for this machine, and serves every Python 3."""
+
+    def finalize_options(self):
+        super().finalize_options()
+        self.root_is_pure = False
+
+    def get_tag(self):
+        return "py3", "none", super().get_tag()[2]
+
+
+setup(version=version(),
+      cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": PlatformWheel})
