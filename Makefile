@@ -112,7 +112,7 @@ format: ## format all sources with clang-format
 	clang-format -i $(sources)
 
 clean: ## remove everything that was built
-	rm -rf build build-* python/build python/*.egg-info
+	rm -rf build build-*
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-10s%s\n", $$1, $$2 }' \

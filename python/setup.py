@@ -13,7 +13,7 @@ import shlex
 import shutil
 import subprocess
 
-from setuptools import setup
+from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
 from wheel.bdist_wheel import bdist_wheel
 
@@ -61,29 +61,39 @@ class BuildWithLibrary(build_py):
     """Adds the library and its modules to the package."""
 
     def run(self):
+        # Modules of an earlier build that no longer exist.
+        shutil.rmtree(pathlib.Path(self.build_lib) / "laconic",
+                      ignore_errors=True)
         super().run()
         if getattr(self, "editable_mode", False):
             return  # it uses LACONIC_LIBRARY or an installed library
         build = pathlib.Path(self.get_finalized_command("build").build_temp)
         build_library(build)
         target = pathlib.Path(self.build_lib) / "laconic" / "lib"
-        shutil.rmtree(target, ignore_errors=True)
-        target.mkdir(parents=True)
+        target.mkdir()
         # The library finds its modules in its own folder.
         for path in [build / "liblaconic.so.0", *build.glob("laconic_*.so")]:
             shutil.copy(path, target / path.name)
 
 
-class PlatformWheel(bdist_wheel):
-    """The wheel has a library for this machine, and serves every Python 3."""
+class PlatformDistribution(Distribution):
+    """It has a library for this machine."""
 
-    def finalize_options(self):
-        super().finalize_options()
-        self.root_is_pure = False
+    def has_ext_modules(self):
+        return True
+
+
+class PlatformWheel(bdist_wheel):
+    """The wheel serves every Python 3: the library does not link Python."""
 
     def get_tag(self):
         return "py3", "none", super().get_tag()[2]
 
 
-setup(version=version(),
-      cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": PlatformWheel})
+# Nothing is written beside the sources.
+WORK = ROOT / "build" / "python" / "work"
+WORK.mkdir(parents=True, exist_ok=True)
+setup(version=version(), distclass=PlatformDistribution,
+      cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": PlatformWheel},
+      options={"build": {"build_base": str(WORK)},
+               "egg_info": {"egg_base": str(WORK)}})

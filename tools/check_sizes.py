@@ -9,7 +9,7 @@ import pathlib
 import sys
 
 FOLDERS = ["src", "include", "tests", "fuzz", "examples", "bench",
-           "experiments", "tools", "cmake"]
+           "python", "experiments", "tools", "cmake"]
 SUFFIXES = {".c", ".h", ".cpp", ".def", ".in", ".py", ".sh", ".cmake"}
 LINES_BELOW = 600
 COLUMNS_MAX = 80
