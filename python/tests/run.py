@@ -101,7 +101,7 @@ def main(group, build):
     if missing:
         print(f"skipped: {sys.executable} has no {', '.join(missing)}")
         return SKIPPED
-    build = pathlib.Path(build)
+    build = pathlib.Path(build).resolve()
     os.environ["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
     if group == "numpy":
         return run_numpy(sys.executable)
