@@ -56,8 +56,11 @@ class Resource:
         for need in self._needs:
             need._owners += 1
 
+    def _forked(self) -> bool:
+        return self._process not in (None, os.getpid())
+
     def __enter__(self) -> c_void_p:
-        if self._process not in (None, os.getpid()):
+        if self._forked():
             raise InvalidError(
                 f"{self.kind}: opened by process {self._process}, used by "
                 f"its fork {os.getpid()}")
@@ -82,7 +85,7 @@ class Resource:
 
     def close(self) -> None:
         """Release the object, once; wait for a call in another thread."""
-        if self._process not in (None, os.getpid()):
+        if self._forked():
             self.closed = True
             return
         with self._lock:
@@ -107,8 +110,11 @@ class Resource:
         """Close an object that its user did not close.
 
         If a thread is still in a call at the end of the program, the object
-        is left alone: the process ends anyway.
+        is left alone: the process ends anyway. A forked process leaves the
+        objects of its parent alone.
         """
+        if self._forked():
+            return
         if not self._lock.acquire(blocking=False):
             if self._interrupt is not None:
                 self._interrupt()

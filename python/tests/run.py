@@ -103,6 +103,7 @@ def main(group, build):
         return SKIPPED
     build = pathlib.Path(build).resolve()
     os.environ["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
+    os.environ["LACONIC_COMMAND"] = str(build / "laconic")
     if group == "numpy":
         return run_numpy(sys.executable)
     if group == "types":
