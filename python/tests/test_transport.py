@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: MIT
 """Transports: threads, tcp, and objects of the program."""
+import ctypes
 import queue
 import threading
+import time
 
 import numpy as np
 import pytest
 
 import laconic
-from laconic import Algorithm, Hub, Layout, Listener, Peer, Transport
+from laconic import (Algorithm, Hub, Layout, Listener, Peer, Transport,
+                     _ffi)
+from laconic._callbacks import Callbacks
 
 
 def test_messages_reach_their_peer_and_tag(workers):
@@ -231,13 +235,25 @@ def test_answers_that_break_the_rules_are_refused(answer, message):
             t.exchange([], [(1, 0)])
 
 
-def test_a_message_that_is_too_long_is_refused():
+@pytest.mark.parametrize("length, status", [
+    (8, _ffi.OK), (9, laconic.SpaceError.status)])
+@pytest.mark.parametrize("with_buffer", [True, False])
+def test_a_message_that_is_too_long_is_refused(length, status, with_buffer):
     class Long(Member):
         def exchange(self, sends, receives, timeout):
-            return [bytes(10**6)] * len(receives)
-    with Transport.join_with(Long(Queues(2), 0), 0, 2) as t:
-        with pytest.raises(laconic.Error):
-            sum_of_ranks(t)
+            assert receives == [(1, 5, 8)]
+            return [b"m" * length]
+    callbacks = Callbacks(Long(Queues(2), 0))
+    buffer = ctypes.create_string_buffer(b"." * 16)
+    receive = _ffi.Receive(
+        peer=1, tag=5, cap=8,
+        buffer=ctypes.addressof(buffer) if with_buffer else None)
+    assert callbacks.ops.exchange(
+        None, None, 0, ctypes.byref(receive), 1, time.monotonic() + 9) == status
+    written = 8 if with_buffer and status == _ffi.OK else 0
+    assert buffer.raw[:16] == b"m" * written + b"." * (16 - written)
+    if status == _ffi.OK:
+        assert ctypes.string_at(receive.data, receive.len) == b"m" * 8
 
 
 def test_views_of_messages_end_with_the_call():
