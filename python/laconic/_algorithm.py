@@ -181,7 +181,9 @@ class Algorithm(Handle):
     def _next(self, items: _Call, round: Optional[int]) -> int:
         if round is not None:
             return number(round, "algorithm: round")
-        rounds = {self.round(place.tensor) for place in items.slices}
+        with self._resource as a:
+            rounds = {int(lib.lac_algorithm_round(a, place.tensor))
+                      for place in items.slices}
         if len(rounds) > 1:
             raise _ffi.InvalidError(
                 "algorithm: the tensors are in different rounds: "

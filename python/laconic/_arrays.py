@@ -11,16 +11,16 @@ from . import _ffi
 
 Array = npt.NDArray[Any]
 
+# In both byte orders.
 _DTYPES: Dict[Any, int] = {
-    np.dtype(np.float32): _ffi.F32,
-    np.dtype(np.float16): _ffi.F16,
-    np.dtype(np.float64): _ffi.F64,
-}
+    np.dtype(order + kind): code
+    for kind, code in (("f4", _ffi.F32), ("f2", _ffi.F16), ("f8", _ffi.F64))
+    for order in "<>"}
 
 
 def dtype_of(array: Array, what: str) -> int:
     """Return the ``lac_dtype`` of an array, in either byte order."""
-    code = _DTYPES.get(array.dtype.newbyteorder("="))
+    code = _DTYPES.get(array.dtype)
     if code is None:
         raise _ffi.InvalidError(
             f"{what} has dtype {array.dtype}, expected float32, float64 or "
@@ -28,10 +28,17 @@ def dtype_of(array: Array, what: str) -> int:
     return code
 
 
+def _ready(array: Array) -> bool:
+    flags = array.flags
+    return flags.c_contiguous and flags.aligned and array.dtype.isnative
+
+
 def readable(value: Any, what: str) -> Array:
     """Return an array that the library can read: the same, or a copy."""
     array = np.asarray(value)
     dtype_of(array, what)
+    if _ready(array):
+        return array
     # ascontiguousarray would make a scalar one-dimensional.
     return np.require(array, array.dtype.newbyteorder("="), ["C", "A"])
 

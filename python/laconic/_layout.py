@@ -2,6 +2,7 @@
 """Layouts: the named tensors of a model."""
 from __future__ import annotations
 
+import re
 from ctypes import byref, c_void_p
 from typing import Iterator, List, Mapping, NamedTuple, Sequence, Tuple, Union
 
@@ -9,6 +10,9 @@ from . import _ffi
 from ._arguments import ShapeLike, c_text, matrix
 from ._ffi import lib
 from ._handle import Handle, Resource
+
+
+_REJECTED = re.compile("[\0- \x7f,#%]")
 
 
 class Tensor(NamedTuple):
@@ -31,9 +35,7 @@ def escape(name: str) -> str:
     >>> escape("block 1, weight")
     'block%201%2C%20weight'
     """
-    return "".join(
-        f"%{ord(c):02X}" if c <= " " or c in "\x7f,#%" else c
-        for c in name) or "%"
+    return _REJECTED.sub(lambda c: f"%{ord(c[0]):02X}", name) or "%"
 
 
 class Layout(Handle):
