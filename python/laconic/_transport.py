@@ -20,19 +20,16 @@ Buffer = Union[bytes, bytearray, memoryview]
 class Hub(Handle):
     """Connects threads of one process; each joins with its own rank.
 
-    >>> import threading
+    >>> from concurrent.futures import ThreadPoolExecutor
     >>> hub = Hub(2)
     >>> def work(rank):
     ...     with hub.join(rank) as transport:
     ...         peer = 1 - rank
-    ...         got, = transport.exchange(
+    ...         return transport.exchange(
     ...             [(peer, 0, b"from %d" % rank)], [(peer, 0)])
-    ...         if rank == 0:
-    ...             print(got)
-    >>> threads = [threading.Thread(target=work, args=(r,)) for r in range(2)]
-    >>> for thread in threads: thread.start()
-    >>> for thread in threads: thread.join()
-    b'from 1'
+    >>> with ThreadPoolExecutor(2) as pool:
+    ...     list(pool.map(work, range(2)))
+    [[b'from 1'], [b'from 0']]
     """
 
     def __init__(self, world: int) -> None:
