@@ -159,7 +159,8 @@ typedef struct laci_stream {
 } laci_stream;
 
 // laci_group_streams returns whether a sum of n numbers can be streamed:
-// whether the transport asks for pieces of sums, and it has several.
+// whether the transport asks for pieces of sums, and it is larger than one of
+// LACI_SUM_PIECE.
 bool laci_group_streams(const laci_group *g, const laci_number *type, size_t n);
 
 // laci_group_copied returns the most floats, without notes, that a sum of a

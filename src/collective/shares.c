@@ -413,8 +413,10 @@ static void end_pace(laci_group *g, const pieces *p)
         pace->small = !slow;
     }
     const double seconds = lac_transport_now(g->transport) - p->start;
-    const double bytes =
-        (double)(p->n - p->most) * (double)p->stream->type->size;
+    // What arrived since then: all but the first piece, or half of the only
+    // one.
+    const size_t n = p->count == 1 ? p->n / 2 : p->n - p->most;
+    const double bytes = (double)n * (double)p->stream->type->size;
     pace->slow = bytes < seconds * LACI_PACE_FAST;
 }
 

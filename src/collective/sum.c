@@ -167,10 +167,12 @@ static bool has_shares(const laci_group *g, size_t size)
     return size > LACI_SUM_SMALL && size / g->world >= LACI_SUM_SHARE;
 }
 
-// Whether pieces of a sum of n numbers are sent ahead.
+// Whether pieces of a sum of n numbers are sent ahead. So is one large piece:
+// its time is measured, and the next sum may have several small ones.
 static bool goes_ahead(const laci_group *g, const laci_number *type, size_t n)
 {
-    return g->ahead && n > laci_sum_most(g, type) && has_shares(g, g->piece);
+    const size_t piece = g->piece < LACI_SUM_PIECE ? g->piece : LACI_SUM_PIECE;
+    return g->ahead && n > piece / type->size && has_shares(g, g->piece);
 }
 
 static lac_status sum_in_pieces(
