@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Compressed communication for PyTorch."""
