@@ -47,6 +47,7 @@ def open_session(group: Any = None, spec: str = "auto",
 def _open(session: Session, group: Any, spec: str,
           timeout: float) -> Transport:
     has_group = dist.is_available() and dist.is_initialized()
+    group = dist.group.WORLD if has_group and group is None else group
     world = dist.get_world_size(group) if has_group else 1
     if world < 1:
         raise InvalidError(
@@ -141,14 +142,9 @@ def _join_tcp(session: Session, group: Any, spec: str,
     except (Error, OSError) as error:
         offer = offer._replace(error=str(error))
     offers = [_Offer(*values) for values in _agree(group, tuple(offer))]
-    _check_all(offers_errors(offers))
+    _check_all([offer.error for offer in offers])
     assert listener is not None
     return _connect(session, group, listener, _reachable(group, offers))
-
-
-def offers_errors(offers: List[_Offer]) -> List[str]:
-    """Return the error of every offer, empty where there is none."""
-    return [offer.error for offer in offers]
 
 
 def _check_all(errors: List[str]) -> None:
