@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: MIT
+"""The communication hook for DistributedDataParallel.
+
+DDP calls the hook for every bucket of gradients. The hook passes the bucket to
+the thread of its session, which replaces the values by their mean over all
+workers and completes the future that DDP waits for. Buckets arrive in the same
+order on all workers, so the thread makes the same calls everywhere.
+
+A future that failed would reach the user as a failed cast in C++. So a future
+always succeeds, and the error is raised at the end of the backward pass, after
+DDP has completed its own part.
+"""
+import warnings
+from concurrent.futures import Future
+from types import TracebackType
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Type
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+from .. import Algorithm, InvalidError, Layout, Traffic
+from .._ffi import lib
+from ._device import Staged, stage
+from ._model import DTYPES, check_dtype, parameters_by_name
+from ._session import Session
+from ._transport import open_session
+
+_VERSION = 1
+
+# lac_slice
+_SLICE = np.dtype({
+    "names": ["tensor", "dtype", "in", "out"],
+    "formats": ["u8", "i4", "u8", "u8"],
+    "offsets": [0, 8, 16, 24],
+    "itemsize": 32,
+})
+_Slices = npt.NDArray[np.void]
+
+
+class _Plan:
+    """Which tensors a bucket has, and where in its buffer."""
+
+    def __init__(self, parameters: Sequence[torch.Tensor],
+                 indices: Sequence[int]) -> None:
+        self.parameters = list(parameters)
+        counts = [p.numel() for p in parameters]
+        starts = np.cumsum([0] + counts[:-1])
+        filled = [i for i, count in enumerate(counts) if count > 0]
+        self.tensors = np.array([indices[i] for i in filled], np.int64)
+        self._starts = starts[filled].astype(np.uint64)
+        self.host: Optional[torch.Tensor] = None
+
+    def fits(self, parameters: Sequence[torch.Tensor]) -> bool:
+        """Return whether a bucket has these parameters in this order."""
+        return len(parameters) == len(self.parameters) and all(
+            a is b for a, b in zip(parameters, self.parameters))
+
+    def slices(self, values: torch.Tensor) -> _Slices:
+        """Return the slices of a bucket with these values."""
+        slices = np.zeros(len(self.tensors), _SLICE)
+        slices["tensor"] = self.tensors
+        slices["dtype"] = DTYPES[values.dtype]
+        slices["in"] = values.data_ptr() + self._starts * np.uint64(
+            values.element_size())
+        slices["out"] = slices["in"]
+        return slices
+
+
+class Hook:
+    """Averages the gradients of DistributedDataParallel with compression.
+
+        hook = laconic.torch.Hook(ddp, "powersgd:rank=2")
+        ddp.register_comm_hook(hook, laconic.torch.hook)
+
+    ``algorithm`` is a gradient algorithm and ``compressor`` its compressor, as
+    ``laconic list`` prints them. All workers of the model's process group (or
+    ``group``) make the Hook at the same point, with the same arguments.
+
+    transport: "auto" connects the workers over tcp, or falls back to the
+        process group with a warning; also "tcp", "c10d", "mpi" or any spec.
+    timeout: seconds that a call may wait for another worker.
+    nonfinite: what happens when some worker has a gradient that is not finite.
+        "propagate": the gradients of that call become NaN on all workers and
+        the state stays as it is, as a GradScaler needs it; also "stop",
+        "skip" and "raw".
+    calls: "bucket" sends every bucket as soon as it is ready; "step" sends all
+        of them in one call when the last is, which is fewer messages.
+
+    Errors are raised by ``backward()``. After a PeerError the group is gone;
+    the job has to be started again, from a checkpoint with ``state_dict()``.
+
+    DDP drops the result of a parameter that no worker used in a step, though
+    its error memory was sent.
+    """
+
+    def __init__(
+            self, model: torch.nn.Module, algorithm: str = "powersgd",
+            compressor: Optional[str] = None, *, group: Any = None,
+            transport: str = "auto", seed: int = 1, timeout: float = 1800.0,
+            nonfinite: str = "propagate", calls: str = "bucket") -> None:
+        if calls not in ("bucket", "step"):
+            raise InvalidError(
+                f"Hook: calls is {calls!r}, expected 'bucket' or 'step'")
+        if group is None and isinstance(model, DistributedDataParallel):
+            group = model.process_group
+        parameters = parameters_by_name(model)
+        self._layout = Layout(
+            {name: tuple(p.shape) for name, p in parameters.items()})
+        self._indices = {
+            id(p): i for i, p in enumerate(parameters.values())}
+        self._parameters = parameters
+        self._settings = {"seed": seed, "timeout": timeout,
+                          "nonfinite": nonfinite}
+        self._per_step = calls == "step"
+        self._plans: Dict[int, _Plan] = {}
+        self._held: List[Tuple[_Plan, Staged]] = []
+        self._last: Optional[Future[None]] = None
+        self._error: Optional[BaseException] = None
+        self._in_backward = False
+        self._earlier = Traffic(0, 0, 0)
+        self._session: Session = open_session(group, transport, timeout)
+        try:
+            self._algorithm = self._open(algorithm, compressor)
+        except BaseException:
+            self._session.close()
+            raise
+        self._rounds = np.zeros(len(self._layout), np.int64)
+
+    def _open(self, algorithm: str, compressor: Optional[str]) -> Algorithm:
+        session = self._session
+        opened = session.run(lambda: Algorithm(
+            algorithm, compressor, layout=self._layout, training=True,
+            transport=session.transport, session=session.number,
+            **self._settings))
+        if opened.family != "gradient":
+            session.run(opened.close)
+            raise InvalidError(
+                f"Hook: {algorithm} averages models, expected a gradient "
+                "algorithm; Gossip is for models")
+        if opened.warning is not None and session.rank == 0:
+            warnings.warn(f"laconic: {opened.warning}", stacklevel=4)
+        return opened
+
+    @property
+    def rank(self) -> int:
+        """The rank of this worker."""
+        return self._session.rank
+
+    @property
+    def world(self) -> int:
+        """The number of workers."""
+        return self._session.world
+
+    # A bucket.
+
+    def reduce(self, bucket: Any) -> Any:
+        """Average a bucket; DDP calls it through ``hook``."""
+        try:
+            self._hold(bucket)
+        except BaseException as error:
+            if not self._session.closed:
+                self._session.abort(str(error))
+            raise
+        future = self._held[-1][1].future
+        if self._per_step and not bucket.is_last():
+            return future
+        held, self._held = self._held, []
+        self._last = self._session.submit(lambda: self._reduce(held))
+        if not self._in_backward:
+            # A worker without inputs takes part for the others, in join().
+            self._last.result()
+            self._raise()
+        return future
+
+    def _hold(self, bucket: Any) -> None:
+        if not hasattr(bucket, "buffer"):
+            raise TypeError(
+                f"Hook: DDP passes a {type(bucket).__name__}, expected a "
+                "GradBucket: the reducer in Python is not supported")
+        if bucket.index() == 0:
+            self._held = []
+            self._in_backward = self._call_at_end(self._finish)
+        plan = self._plan(bucket)
+        staged = stage(bucket.buffer(), plan.host)
+        if staged.host is not staged.values:
+            plan.host = staged.host
+        self._held.append((plan, staged))
+
+    def _plan(self, bucket: Any) -> _Plan:
+        parameters = bucket.parameters()
+        plan = self._plans.get(bucket.index())
+        if plan is None or not plan.fits(parameters):
+            plan = _Plan(parameters, [self._index(p) for p in parameters])
+            self._plans[bucket.index()] = plan
+        buffer = bucket.buffer()
+        name = self._name(parameters[0])
+        if buffer.layout != torch.strided:
+            raise InvalidError(
+                f"Hook: the gradient of {name} is {buffer.layout}, expected "
+                "a dense one, such as that of Embedding(sparse=False)")
+        check_dtype(f"Hook: the gradient of {name}", buffer)
+        return plan
+
+    def _index(self, parameter: torch.Tensor) -> int:
+        index = self._indices.get(id(parameter))
+        if index is None:
+            raise InvalidError(
+                f"Hook: a parameter of shape {tuple(parameter.shape)} was not "
+                "trained when the Hook was made, or is of another model; make "
+                "a Hook of this model once all its parameters are trained")
+        return index
+
+    def _name(self, parameter: torch.Tensor) -> str:
+        return self._layout[self._index(parameter)].name
+
+    # In the thread.
+
+    def _reduce(self, held: List[Tuple[_Plan, Staged]]) -> None:
+        try:
+            for _, staged in held:
+                staged.wait()
+            self._call(np.concatenate(
+                [plan.slices(staged.host) for plan, staged in held]))
+        except BaseException as error:
+            self._error = error
+            self._read_rounds()
+        for _, staged in held:
+            staged.restore()
+
+    def _call(self, slices: _Slices) -> None:
+        """Reduce slices, those of one round in one call.
+
+        Rounds differ where parameters were in other buckets, or in none.
+        """
+        rounds = self._rounds[slices["tensor"]]
+        for number in np.unique(rounds):
+            part = np.ascontiguousarray(slices[rounds == number])
+            with self._algorithm._transport._resource, \
+                    self._algorithm._resource as a:
+                lib.lac_algorithm_reduce(
+                    a, int(number), part.ctypes.data, len(part))
+            self._rounds[part["tensor"]] += 1
+
+    def _read_rounds(self) -> None:
+        if not self._algorithm.closed:
+            self._rounds[:] = [self._algorithm.round(i)
+                               for i in range(len(self._rounds))]
+
+    # The end of the backward pass.
+
+    @staticmethod
+    def _call_at_end(function: Any) -> bool:
+        """Call a function when the backward pass ends; return whether there
+        is one.
+        """
+        variable: Any = torch.autograd.Variable
+        try:
+            variable._execution_engine.queue_callback(function)
+        except RuntimeError:
+            return False
+        return True
+
+    def _finish(self) -> None:
+        """Wait for the thread. This is before DDP's own callback; one that is
+        queued now is after it.
+        """
+        if self._last is not None:
+            self._last.result()
+        if self._error is not None:
+            self._call_at_end(self._raise)
+
+    def _raise(self) -> None:
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    # Between steps.
+
+    @property
+    def traffic(self) -> Traffic:
+        """What this worker has sent so far, with all algorithms."""
+        sent = self._session.run(lambda: self._algorithm.traffic)
+        return Traffic(*(a + b for a, b in zip(self._earlier, sent)))
+
+    def reconfigure(self, algorithm: str,
+                    compressor: Optional[str] = None) -> None:
+        """Go on with other settings, the same on all workers at the same step.
+
+        Error memory and other state start at zero. Raises InvalidError or
+        NotFoundError for settings that do not exist; the Hook is then
+        unchanged.
+        """
+        new = self._open(algorithm, compressor)
+        self._earlier = self.traffic
+        old, self._algorithm = self._algorithm, new
+        self._session.run(old.close)
+        self._rounds[:] = 0
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Return the state of this worker: error memory, factors, rounds.
+
+        Every worker has a state of its own, under a key with its rank, so
+        save all of them. It holds tensors, numbers and text only and loads
+        with ``torch.load(..., weights_only=True)``.
+        """
+        algorithm = self._algorithm
+        state = bytearray(self._session.run(algorithm.save))
+        return {f"rank{self.rank}": {
+            "version": _VERSION,
+            "world": self.world,
+            "algorithm": algorithm.spec,
+            "compressor": algorithm.compressor or "",
+            "state": torch.frombuffer(state, dtype=torch.uint8),
+        }}
+
+    def load_state_dict(self, state: Mapping[str, Any], *,
+                        other_world: bool = False) -> None:
+        """Go on from a state, bit for bit.
+
+        Parameters are found by name: the buckets, their sizes and their order
+        may differ. With ``other_world`` it may be the state of another rank or
+        number of workers; error memory then starts at zero. All workers must
+        then pass states of one step.
+        """
+        entry = state.get(f"rank{self.rank}")
+        if entry is None and other_world:
+            entry = next(iter(state.values()), None)
+        if entry is None:
+            raise InvalidError(
+                f"Hook: the state has {', '.join(state) or 'no ranks'}, "
+                f"expected rank{self.rank}; other_world=True loads that of "
+                "another rank")
+        if entry["version"] != _VERSION:
+            raise InvalidError(
+                f"Hook: the state has version {entry['version']}, expected "
+                f"{_VERSION}")
+        data = bytes(entry["state"].numpy())
+        self._session.run(
+            lambda: self._algorithm.load(data, other_world=other_world))
+        self._session.run(self._read_rounds)
+
+    def close(self) -> None:
+        """Leave the group; again is allowed.
+
+        It also happens at the end of the program.
+        """
+        if not self._session.closed:
+            self._session.submit(self._algorithm.close)
+            self._session.close()
+
+    def __enter__(self) -> "Hook":
+        return self
+
+    def __exit__(
+            self, kind: Optional[Type[BaseException]],
+            error: Optional[BaseException],
+            trace: Optional[TracebackType]) -> None:
+        self.close()
+
+
+# DDP compares the annotations, so they are types here and not text.
+def hook(state: Hook,
+         bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    """The function for ``register_comm_hook``; ``state`` is a Hook."""
+    future: torch.futures.Future[torch.Tensor] = state.reduce(bucket)
+    return future
