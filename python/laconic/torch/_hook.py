@@ -31,12 +31,8 @@ from ._transport import open_session
 _VERSION = 1
 
 # lac_slice
-_SLICE = np.dtype({
-    "names": ["tensor", "dtype", "in", "out"],
-    "formats": ["u8", "i4", "u8", "u8"],
-    "offsets": [0, 8, 16, 24],
-    "itemsize": 32,
-})
+_SLICE = np.dtype([("tensor", "u8"), ("dtype", "i4"), ("in", "u8"),
+                   ("out", "u8")], align=True)
 _Slices = npt.NDArray[np.void]
 
 
