@@ -127,15 +127,17 @@ class Hook:
 
     def _open(self, algorithm: str, compressor: Optional[str]) -> Algorithm:
         session = self._session
-        opened = session.run(lambda: Algorithm(
-            algorithm, compressor, layout=self._layout, training=True,
-            transport=session.transport, session=session.number,
-            **self._settings))
-        if opened.family != "gradient":
-            session.run(opened.close)
-            raise InvalidError(
-                f"Hook: {algorithm} averages models, expected a gradient "
-                "algorithm; Gossip is for models")
+        try:
+            opened = session.run(lambda: Algorithm(
+                algorithm, compressor, layout=self._layout, training=True,
+                transport=session.transport, session=session.number,
+                **self._settings))
+        except InvalidError as error:
+            if "a topology is needed" in str(error):
+                raise InvalidError(
+                    f"Hook: {algorithm} averages models, expected a gradient "
+                    "algorithm such as powersgd; Gossip takes it") from error
+            raise
         if opened.warning is not None and session.rank == 0:
             warnings.warn(f"laconic: {opened.warning}", stacklevel=4)
         return opened
@@ -154,24 +156,6 @@ class Hook:
 
     def reduce(self, bucket: Any) -> Any:
         """Average a bucket; DDP calls it through ``hook``."""
-        try:
-            self._hold(bucket)
-        except BaseException as error:
-            if not self._session.closed:
-                self._session.abort(str(error))
-            raise
-        future = self._held[-1][1].future
-        if self._per_step and not bucket.is_last():
-            return future
-        held, self._held = self._held, []
-        self._last = self._session.submit(lambda: self._reduce(held))
-        if not self._in_backward:
-            # A worker without inputs takes part for the others, in join().
-            self._last.result()
-            self._raise()
-        return future
-
-    def _hold(self, bucket: Any) -> None:
         if not hasattr(bucket, "buffer"):
             raise TypeError(
                 f"Hook: DDP passes a {type(bucket).__name__}, expected a "
@@ -179,11 +163,41 @@ class Hook:
         if bucket.index() == 0:
             self._held = []
             self._in_backward = self._call_at_end(self._finish)
+        try:
+            staged = self._hold(bucket)
+        except Exception as error:
+            staged = self._refuse(bucket, error)
+        if self._per_step and not bucket.is_last():
+            return staged.future
+        held, self._held = self._held, []
+        if held:
+            self._last = self._session.submit(lambda: self._reduce(held))
+        if not self._in_backward:
+            # A worker without inputs takes part for the others, in join().
+            self._wait()
+            self._raise()
+        return staged.future
+
+    def _hold(self, bucket: Any) -> Staged:
+        self._session.check()
         plan = self._plan(bucket)
         staged = stage(bucket.buffer(), plan.host)
         if staged.host is not staged.values:
             plan.host = staged.host
         self._held.append((plan, staged))
+        return staged
+
+    def _refuse(self, bucket: Any, error: Exception) -> Staged:
+        """Return a bucket as it is. The others cannot go on either."""
+        self._fail(error)
+        self._session.abort(str(error))
+        staged = Staged(bucket.buffer())
+        staged.restore()
+        return staged
+
+    def _fail(self, error: BaseException) -> None:
+        if self._error is None:
+            self._error = error
 
     def _plan(self, bucket: Any) -> _Plan:
         parameters = bucket.parameters()
@@ -218,19 +232,19 @@ class Hook:
         try:
             for _, staged in held:
                 staged.wait()
-            self._call(np.concatenate(
-                [plan.slices(staged.host) for plan, staged in held]))
+            self._call([plan.slices(staged.host) for plan, staged in held])
         except BaseException as error:
-            self._error = error
+            self._fail(error)
             self._read_rounds()
         for _, staged in held:
             staged.restore()
 
-    def _call(self, slices: _Slices) -> None:
-        """Reduce slices, those of one round in one call.
+    def _call(self, buckets: List[_Slices]) -> None:
+        """Reduce buckets, all slices of one round in one call.
 
-        Rounds differ where parameters were in other buckets, or in none.
+        Rounds differ if some parameters were not in every step.
         """
+        slices = np.concatenate(buckets)
         rounds = self._rounds[slices["tensor"]]
         for number in np.unique(rounds):
             part = np.ascontiguousarray(slices[rounds == number])
@@ -263,10 +277,14 @@ class Hook:
         """Wait for the thread. This is before DDP's own callback; one that is
         queued now is after it.
         """
-        if self._last is not None:
-            self._last.result()
+        self._wait()
         if self._error is not None:
             self._call_at_end(self._raise)
+
+    def _wait(self) -> None:
+        last, self._last = self._last, None
+        if last is not None:
+            last.result()
 
     def _raise(self) -> None:
         error, self._error = self._error, None

@@ -113,17 +113,21 @@ class Session:
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
-        return not self._end.alive
+        """Whether it was closed; a fork has no session."""
+        return not self._end.alive or os.getpid() != self._calls.process
+
+    def check(self) -> None:
+        """Raise InvalidError if it is closed."""
+        if os.getpid() != self._calls.process:
+            raise InvalidError(
+                f"session: opened by process {self._calls.process}, used by "
+                f"its fork {os.getpid()}")
+        if self.closed:
+            raise InvalidError("session: it is closed")
 
     def submit(self, function: Callable[[], T]) -> Future[T]:
         """Run a function in the thread, after all that came before."""
-        if os.getpid() != self._calls.process:
-            raise InvalidError(
-                f"opened by process {self._calls.process}, used by its fork "
-                f"{os.getpid()}")
-        if self.closed:
-            raise InvalidError("it is closed")
+        self.check()
         return self._calls.submit(function)
 
     def run(self, function: Callable[[], T]) -> T:
@@ -132,7 +136,8 @@ class Session:
 
     def abort(self, why: str) -> None:
         """Make the calls of this worker, and soon of the others, fail."""
-        self.transport.abort(why)
+        if not self.closed:
+            self.transport.abort(why)
 
     def close(self) -> None:
         """Leave the group and end the thread; again is allowed."""
