@@ -43,7 +43,7 @@ class StagedOnDevice(Staged):
     def __init__(self, values: torch.Tensor,
                  host: Optional[torch.Tensor]) -> None:
         super().__init__(values)
-        self.future = torch.futures.Future(devices=[values.device])
+        self.future = future_on(values.device)
         self.host = pinned(values) if host is None else host
         self._stream = cuda.current_stream(values.device)
         self.host.copy_(values, non_blocking=True)
@@ -57,6 +57,11 @@ class StagedOnDevice(Staged):
         with cuda.stream(self._stream):
             self.values.copy_(self.host, non_blocking=True)
             super().restore()
+
+
+def future_on(device: torch.device) -> Any:
+    """Return a future for a tensor on a device."""
+    return torch.futures.Future(devices=[device])
 
 
 def pinned(values: torch.Tensor) -> torch.Tensor:

@@ -108,8 +108,8 @@ class Hook:
         self._indices = {
             id(p): i for i, p in enumerate(parameters.values())}
         self._parameters = parameters
-        self._settings = {"seed": seed, "timeout": timeout,
-                          "nonfinite": nonfinite}
+        self._settings: Dict[str, Any] = {
+            "seed": seed, "timeout": timeout, "nonfinite": nonfinite}
         self._per_step = calls == "step"
         self._plans: Dict[int, _Plan] = {}
         self._held: List[Tuple[_Plan, Staged]] = []
@@ -376,8 +376,10 @@ class Hook:
 
 
 # DDP compares the annotations, so they are types here and not text.
-def hook(state: Hook,
-         bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+def hook(
+        state: Hook,
+        bucket: dist.GradBucket,  # type: ignore[name-defined]
+) -> torch.futures.Future[torch.Tensor]:
     """The function for ``register_comm_hook``; ``state`` is a Hook."""
     future: torch.futures.Future[torch.Tensor] = state.reduce(bucket)
     return future

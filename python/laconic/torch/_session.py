@@ -4,6 +4,10 @@
 Library calls wait for other workers, so they run in a thread, in the order in
 which they were submitted: that order must be the same on all workers.
 
+A fork, such as a worker of a DataLoader, has no session. It closes its copies
+of the connections: as long as one is open, the others would not notice that
+this process was killed.
+
 At the end of the program the thread is joined before the interpreter is taken
 down: a daemon thread that wakes later is unwound through C++, which aborts.
 """
@@ -14,7 +18,7 @@ import queue
 import threading
 import weakref
 from concurrent.futures import Future
-from typing import Any, Callable, Optional, Tuple, TypeVar
+from typing import Any, Callable, List, Optional, Tuple, TypeVar
 
 from .. import InvalidError, Transport
 
@@ -49,10 +53,22 @@ class _Calls:
     def __init__(self) -> None:
         self.process = os.getpid()
         self.transport: Optional[Transport] = None
+        self.sockets: List[Tuple[int, int]] = []
         self._jobs: queue.SimpleQueue[Optional[_Job]] = queue.SimpleQueue()
         self._thread = threading.Thread(
             target=_work, args=(self._jobs,), name="laconic", daemon=True)
         self._thread.start()
+        _opened.add(self)
+
+    def forked(self) -> None:
+        """Close the sockets that are still those of the transport."""
+        for descriptor, inode in self.sockets:
+            try:
+                if os.fstat(descriptor).st_ino == inode:
+                    os.close(descriptor)
+            except OSError:
+                pass
+        self.sockets = []
 
     def submit(self, function: Callable[[], T]) -> Future[T]:
         future: Future[T] = Future()
@@ -68,6 +84,7 @@ class _Calls:
         if os.getpid() != self.process:
             return
         transport = self.transport
+        self.sockets = []
         if transport is not None:
             self.submit(transport.close)
         self._jobs.put(None)
@@ -75,6 +92,17 @@ class _Calls:
         if self._thread.is_alive() and transport is not None:
             transport.abort(f"worker {transport.rank} left during a call")
             self._thread.join(_GRACE_SECONDS)
+
+
+_opened: weakref.WeakSet[_Calls] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for calls in list(_opened):
+        calls.forked()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 class Session:
@@ -100,6 +128,10 @@ class Session:
     def use(self, transport: Transport) -> None:
         """Leave by this transport at the end."""
         self._calls.transport = transport
+
+    def close_in_forks(self, sockets: List[int]) -> None:
+        """Close these in processes that are forked from now on."""
+        self._calls.sockets = [(s, os.fstat(s).st_ino) for s in sockets]
 
     @property
     def rank(self) -> int:

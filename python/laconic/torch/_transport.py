@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import random
 import socket
+import stat
 import warnings
 from typing import Any, List, NamedTuple, Optional
 
@@ -59,7 +60,7 @@ def _open(session: Session, group: Any, spec: str,
         hub = Hub(1)
         return session.run(lambda: hub.join(0))
     if not has_group:
-        return session.run(lambda: Transport(spec))
+        return session.run(lambda: _join(spec, timeout))
     session.number = _agree(group, random.getrandbits(63))[0]
     if spec == "auto":
         return _join_auto(session, group)
@@ -67,7 +68,8 @@ def _open(session: Session, group: Any, spec: str,
         return _join_c10d(session, group)
     if own_keys:
         return _join_tcp(session, group, spec, timeout)
-    return _check_rank(session.run(lambda: Transport(spec)), group, spec)
+    return _check_rank(
+        session.run(lambda: _join(spec, timeout)), group, spec)
 
 
 def _check_alone(has_group: bool, spec: str) -> None:
@@ -76,6 +78,21 @@ def _check_alone(has_group: bool, spec: str) -> None:
         raise InvalidError(
             f"transport {spec}: WORLD_SIZE is {world} and there is no process "
             "group, expected torch.distributed.init_process_group before")
+
+
+def _join(spec: str, timeout: float) -> Transport:
+    """Join by a spec of the library.
+
+    Where mpi4py is installed, it starts MPI and ends it with the program; the
+    library alone would end it with the first session.
+    """
+    if spec != "mpi":
+        return Transport(spec)
+    try:
+        from mpi4py import MPI
+    except ImportError:
+        return Transport(spec)
+    return Transport.mpi(MPI.COMM_WORLD, timeout=timeout)
 
 
 def _check_rank(transport: Transport, group: Any, spec: str) -> Transport:
@@ -92,7 +109,8 @@ def _check_rank(transport: Transport, group: Any, spec: str) -> Transport:
 def _agree(group: Any, value: Any) -> List[Any]:
     """Return what every worker of the group passes, in order of rank."""
     values: List[Any] = [None] * dist.get_world_size(group)
-    dist.all_gather_object(values, value, group=group)
+    gather: Any = dist.all_gather_object
+    gather(values, value, group=group)
     return values
 
 
@@ -169,7 +187,31 @@ def _connect(session: Session, group: Any, listener: Listener,
             session.run(transport.close)
         raise
     assert transport is not None
+    session.close_in_forks(_sockets(offers, rank))
     return transport
+
+
+def _sockets(offers: List[_Offer], rank: int) -> List[int]:
+    """Return the connections with the others.
+
+    Each has the port of a listener at one end: this worker's here, or
+    another's there.
+    """
+    others = {(offer.address, offer.port) for offer in offers}
+    found = []
+    for descriptor in map(int, os.listdir("/proc/self/fd")):
+        try:
+            if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+                continue
+            with socket.socket(fileno=os.dup(descriptor)) as one:
+                here, there = one.getsockname(), one.getpeername()
+        except OSError:
+            continue
+        if isinstance(there, tuple) and (
+                here[1] == offers[rank].port
+                or (there[0].replace("::ffff:", ""), there[1]) in others):
+            found.append(descriptor)
+    return found
 
 
 def _dial(offer: _Offer) -> str:
@@ -195,7 +237,8 @@ def _address(spec: str) -> str:
     for setting in spec.partition(":")[2].split(","):
         name, _, value = setting.partition("=")
         if name == "listen":
-            return value.strip("[]")
+            host, bracket, _ = value.partition("]")
+            return host[1:] if bracket else value.partition(":")[0]
     return _towards(os.environ.get("MASTER_ADDR", _LOOPBACK))
 
 

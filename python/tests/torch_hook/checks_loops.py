@@ -56,9 +56,13 @@ def check_two_models_are_hooked():
 
 
 def check_one_model_after_another_leaves_nothing():
-    threads = [len(os.listdir("/proc/self/task")) for _ in range(6)
-               if trained(algorithm="powersgd:rank=1", count=1)]
-    assert threads[-1] == threads[1], threads
+    """Neither threads nor open files."""
+    found = []
+    for _ in range(6):
+        trained(algorithm="powersgd:rank=1", count=1)
+        found.append([len(os.listdir(f"/proc/self/{what}"))
+                      for what in ("task", "fd")])
+    assert found[-1] == found[1], found
 
 
 def poison(ddp, x, y):

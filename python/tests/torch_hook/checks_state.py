@@ -124,7 +124,7 @@ def check_wrong_states_are_refused():
         refused(hook, second.state_dict(), "powersgd")
         second.close()
     _, second = wrap(model(hidden=8), "powersgd:rank=1")
-    refused(hook, second.state_dict(), "0.weight")
+    refused(hook, second.state_dict(), "0.bias is 8 x 1")
     second.close()
     steps(ddp, optimizer, batches(3, 3))
     assert digest(ddp) == trained(algorithm="powersgd:rank=1")

@@ -7,6 +7,7 @@ the run, since the ranks are then no longer in step.
 """
 import importlib
 import json
+import os
 import sys
 import time
 import traceback
@@ -24,6 +25,7 @@ def checks(module):
 
 def main():
     torch.set_num_threads(1)
+    os.environ.setdefault("RANK", os.environ.get("OMPI_COMM_WORLD_RANK", "0"))
     dist.init_process_group("gloo", timeout=timedelta(seconds=60))
     # Small models have several buckets, too.
     dist._DEFAULT_FIRST_BUCKET_BYTES = 64
@@ -36,6 +38,7 @@ def main():
         except BaseException:
             error = traceback.format_exc()
         print(json.dumps({"name": name, "error": error,
+                          "rank": dist.get_rank(),
                           "seconds": time.monotonic() - begun}), flush=True)
         if error:
             sys.exit(1)
