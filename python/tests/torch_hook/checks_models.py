@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Kinds of parameters and of buckets, two ranks."""
+from unittest import mock
+
 import torch
 import torch.distributed as dist
 from torch import nn
@@ -184,7 +186,7 @@ class Mixed(nn.Module):
         return self.last(x)
 
 
-def mean_gradients(module, ddp, batch):
+def mean_gradients(module, batch):
     """The means of the gradients of all ranks, computed in double."""
     x, y = batch
     module.zero_grad()
@@ -195,12 +197,21 @@ def mean_gradients(module, ddp, batch):
     return [mean / dist.get_world_size() for mean in own]
 
 
+def without_broadcast(check):
+    """Gloo of torch 1.13 cannot broadcast bfloat16, which DDP does first."""
+    def run():
+        with mock.patch.object(nn.parallel.distributed,
+                               "_sync_module_states", lambda **_: None):
+            check()
+    return run
+
+
+@without_broadcast
 def check_half_bfloat16_and_double_in_one_model():
     made = Mixed()
-    made.zero_grad()
     batch = next(batches(1))
     ddp, hook = wrap(made, "allreduce")
-    expected = mean_gradients(made, ddp, batch)
+    expected = mean_gradients(made, batch)
     made.zero_grad(set_to_none=True)
     cross_entropy(ddp(batch[0]), batch[1]).backward()
     for parameter, mean in zip(made.parameters(), expected):

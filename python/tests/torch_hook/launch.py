@@ -10,7 +10,6 @@ import threading
 from typing import Dict, List, NamedTuple, Optional
 
 HERE = pathlib.Path(__file__).resolve().parent
-PACKAGE = HERE.parent.parent
 # A limit for hangs only.
 SECONDS = 150
 
@@ -28,11 +27,8 @@ def free_port() -> int:
 
 
 def environment(extra: Optional[Dict[str, str]] = None) -> Dict[str, str]:
-    paths = [str(PACKAGE), os.environ.get("PYTHONPATH", "")]
-    if os.environ.get("LACONIC_TESTS_INSTALLED"):
-        paths = paths[1:]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-            "OMP_NUM_THREADS": "1", **(extra or {})}
+    return {**os.environ, "OMP_NUM_THREADS": "1",
+            "PYTHONDONTWRITEBYTECODE": "1", **(extra or {})}
 
 
 def start(program: str, world: int, *arguments: str,
