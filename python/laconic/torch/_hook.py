@@ -90,6 +90,10 @@ class Hook:
 
     DDP drops the result of a parameter that no worker used in a step, though
     its error memory was sent.
+
+    >>> with Hook(torch.nn.Linear(4, 3), "powersgd:rank=2") as hook:
+    ...     hook.rank, hook.world, list(hook.state_dict())
+    (0, 1, ['rank0'])
     """
 
     def __init__(

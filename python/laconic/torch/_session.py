@@ -38,11 +38,9 @@ def _work(jobs: queue.SimpleQueue[Optional[_Job]]) -> None:
             return
         future, function = job
         try:
-            result = function()
+            future.set_result(function())
         except BaseException as error:
             future.set_exception(error)
-        else:
-            future.set_result(result)
         # An idle thread keeps nothing of the last job alive.
         del job, future, function
 
@@ -88,6 +86,9 @@ class _Calls:
         if transport is not None:
             self.submit(transport.close)
         self._jobs.put(None)
+        if threading.current_thread() is self._thread:
+            # Its last job was the last to use the session.
+            return
         self._thread.join(_GRACE_SECONDS)
         if self._thread.is_alive() and transport is not None:
             transport.abort(f"worker {transport.rank} left during a call")

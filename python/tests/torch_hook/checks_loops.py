@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Training loops of all kinds, two ranks."""
+import gc
 import os
 import warnings
 
@@ -217,6 +218,45 @@ def check_a_hook_of_another_model_is_refused():
     else:
         raise AssertionError("no error")
     hook.close()
+
+
+def check_an_error_of_one_rank_reaches_the_other():
+    """At once and with its reason, in the middle of a backward pass."""
+    for transport in ("tcp", "c10d"):
+        for calls in ("bucket", "step"):
+            ddp, hook = wrap(model(), "powersgd:rank=1", calls=calls,
+                             transport=transport)
+            optimizer = optimizer_of(ddp)
+            steps(ddp, optimizer, batches(2))
+            if dist.get_rank() == 1:
+                hook._indices.pop(id(ddp.module[0].weight))
+                hook._plans.clear()
+            try:
+                steps(ddp, optimizer, batches(1, 2))
+            except laconic.PeerError as error:
+                assert dist.get_rank() == 0
+                assert "worker 1 aborted: Hook: a parameter" in str(error)
+            except laconic.InvalidError:
+                assert dist.get_rank() == 1
+            else:
+                raise AssertionError("no error")
+            hook.close()
+            dist.barrier()
+
+
+def check_a_hook_that_is_dropped_ends():
+    """Its thread may be the last to use it."""
+    threads = len(os.listdir("/proc/self/task"))
+    ddp, hook = wrap(model(), "allreduce")
+    steps(ddp, optimizer_of(ddp), batches(1))
+    last = hook._session._calls._thread
+    session = hook._session
+    hook._session.submit(lambda: (hook, session))
+    del ddp, hook, session
+    gc.collect()
+    last.join(60)
+    assert not last.is_alive()
+    assert len(os.listdir("/proc/self/task")) == threads
 
 
 def check_a_closed_hook_is_refused():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The order of copies for a device, with a fake one, and no process group."""
 import contextlib
+import doctest
 import types
 
 import pytest
@@ -9,7 +10,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 
 import laconic  # noqa: E402
 import laconic.torch  # noqa: E402
-from laconic.torch import _device  # noqa: E402
+from laconic.torch import _device, _hook  # noqa: E402
 
 
 class Stream:
@@ -185,3 +186,8 @@ def test_the_reducer_in_python_is_refused():
     with laconic.torch.Hook(torch.nn.Linear(4, 3)) as hook:
         with pytest.raises(TypeError, match="reducer in Python"):
             laconic.torch.hook(hook, (torch.ones(3), None))
+
+
+def test_examples_in_texts():
+    found = doctest.testmod(_hook)
+    assert found.attempted > 0 and found.failed == 0

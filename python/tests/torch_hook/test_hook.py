@@ -66,3 +66,18 @@ def test_checks_over_mpi():
     assert not any(errors.values()), errors
     assert done.returncode == 0 and len(errors) == 4, (
         done.returncode, errors, done.stderr)
+
+
+def test_checks_by_torchrun():
+    done = subprocess.run(
+        # The redirects avoid a failure of torch 1.13 with Python 3.11.
+        [sys.executable, "-m", "torch.distributed.run", "-r", "9:1", "-t",
+         "9:1", "--nproc_per_node", "2", "--master_port",
+         str(launch.free_port()), str(launch.HERE / "run_checks.py"),
+         "checks_torchrun"],
+        env=launch.environment(), capture_output=True, text=True,
+        timeout=launch.SECONDS)
+    errors = errors_of(done.stdout)
+    assert not any(errors.values()), errors
+    assert done.returncode == 0 and len(errors) == 2, (
+        done.returncode, errors, done.stderr)
