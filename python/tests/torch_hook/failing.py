@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A rank that fails in step 3: failing.py HOW TRANSPORT.
 
-HOW is "kill", "fork" (killed, but its child lives on), "raise", "backward" (it raises there) or "join" (killed there,
-while rank 0 has no more inputs). The others print the PeerError that they get, and
-exit with 0.
+HOW is "kill", "fork" (killed, but its child lives on), "raise", "backward" (it
+raises there) or "join" (killed there, while rank 0 has no more inputs).
+The others print the PeerError that they get, and exit with 0.
 """
 import os
 import signal

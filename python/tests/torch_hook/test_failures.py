@@ -12,8 +12,8 @@ import launch  # noqa: E402
 
 
 @pytest.mark.parametrize("how,transport,world", [
-    ("kill", "tcp", 3), ("kill", "c10d", 2), ("fork", "tcp", 2), ("raise", "tcp", 2),
-    ("backward", "tcp", 2), ("join", "tcp", 2)])
+    ("kill", "tcp", 3), ("kill", "c10d", 2), ("fork", "tcp", 2),
+    ("raise", "tcp", 2), ("backward", "tcp", 2), ("join", "tcp", 2)])
 def test_the_others_notice(how, transport, world, record_property):
     *others, last = launch.launch("failing.py", world, how, transport)
     killed = how in ("kill", "fork", "join")
