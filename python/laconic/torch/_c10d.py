@@ -91,8 +91,12 @@ class C10d:
         """
         text = why.encode()[:_ABORT_BYTES].ljust(_ABORT_BYTES, b"\0")
         for peer in range(len(self._ranks)):
-            if peer != self._own:
+            if peer == self._own:
+                continue
+            try:
                 self._aborts += self._send(peer, _ABORT, bytearray(text))
+            except RuntimeError:
+                pass  # It is gone.
 
 
 def _wait(work: Any, peer: int, limit: timedelta) -> None:
