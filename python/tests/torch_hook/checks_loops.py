@@ -246,17 +246,19 @@ def check_an_error_of_one_rank_reaches_the_other():
             dist.barrier()
 
 
-def check_a_hook_that_is_dropped_ends():
-    """Its thread may be the last to use it."""
+def thread_of_a_dropped_hook():
     ddp, hook = wrap(model(), "allreduce")
     steps(ddp, optimizer_of(ddp), batches(1))
-    last = hook._session._calls._thread
-    session = hook._session
-    hook._session.submit(lambda: (hook, session))
-    del ddp, hook, session
+    hook._session.submit(lambda: hook)
+    return hook._session._calls._thread
+
+
+def check_a_hook_that_is_dropped_ends():
+    """Its thread may be the last to use it."""
+    thread = thread_of_a_dropped_hook()
     gc.collect()
-    last.join(60)
-    assert not last.is_alive()
+    thread.join(60)
+    assert not thread.is_alive()
 
 
 def check_a_closed_hook_is_refused():
