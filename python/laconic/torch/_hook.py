@@ -89,7 +89,8 @@ class Hook:
     the job has to be started again, from a checkpoint with ``state_dict()``.
 
     DDP drops the result of a parameter that no worker used in a step, though
-    its error memory was sent.
+    its error memory was sent. With a GradScaler, the error memory is in units
+    of the scale at that time.
 
     >>> with Hook(torch.nn.Linear(4, 3), "powersgd:rank=2") as hook:
     ...     hook.rank, hook.world, list(hook.state_dict())
@@ -143,7 +144,7 @@ class Hook:
                     "algorithm such as powersgd; Gossip takes it") from error
             raise
         if opened.warning is not None and session.rank == 0:
-            warnings.warn(f"laconic: {opened.warning}", stacklevel=4)
+            warnings.warn(f"laconic: {opened.warning}", stacklevel=3)
         return opened
 
     @property

@@ -17,7 +17,7 @@ import os
 import queue
 import threading
 import weakref
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Any, Callable, List, Optional, Tuple, TypeVar
 
 from .. import InvalidError, Transport
@@ -77,22 +77,25 @@ class _Calls:
         """Leave the group and join the thread, once what runs has ended.
 
         A call that still waits for others is aborted after a while, so that
-        neither this process nor the others hang.
+        neither this process nor the others hang. Leaving is not: the others
+        may still receive what the last call has sent.
         """
         if os.getpid() != self.process:
             return
-        transport = self.transport
         self.sockets = []
+        transport = self.transport
+        idle = self.submit(lambda: None)
         if transport is not None:
             self.submit(transport.close)
         self._jobs.put(None)
         if threading.current_thread() is self._thread:
             # Its last job was the last to use the session.
             return
-        self._thread.join(_GRACE_SECONDS)
-        if self._thread.is_alive() and transport is not None:
+        if transport is not None and wait([idle], _GRACE_SECONDS).not_done:
             transport.abort(f"worker {transport.rank} left during a call")
             self._thread.join(_GRACE_SECONDS)
+            return
+        self._thread.join()
 
 
 _opened: weakref.WeakSet[_Calls] = weakref.WeakSet()
