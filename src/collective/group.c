@@ -245,17 +245,16 @@ size_t laci_group_sum_bytes(const laci_group_options *options, uint32_t world)
     return world == 1 ? 0 : 2 * size + stack;
 }
 
-// As laci_group_streams.
+// As laci_group_streams, for floats.
 size_t laci_group_copied(const laci_group_options *options, uint32_t world)
 {
     lac_transport *const t = options->transport;
-    const size_t piece = largest_piece(options);
+    const size_t piece = piece_size(options);
     const bool streams =
         t != NULL && world > 1 && laci_transport_sum_piece(t) > 0 &&
-        piece / world >= LACI_SUM_SHARE &&
+        laci_has_shares(world, piece) &&
         !(options->native_sums && laci_transport_has_allreduce(t));
-    const size_t small = piece < LACI_SUM_PIECE ? piece : LACI_SUM_PIECE;
-    const size_t most = small / sizeof(float);
+    const size_t most = laci_ahead_from(piece) / sizeof(float);
     return streams && most < options->sum_max ? most : options->sum_max;
 }
 

@@ -161,18 +161,11 @@ static lac_status sum_native(laci_group *g, float *x, size_t n)
     return laci_group_abort_on_failure(g, status);
 }
 
-// Whether shares of a piece of this size are large enough for messages.
-static bool has_shares(const laci_group *g, size_t size)
-{
-    return size > LACI_SUM_SMALL && size / g->world >= LACI_SUM_SHARE;
-}
-
-// Whether pieces of a sum of n numbers are sent ahead. So is one large piece:
-// its time is measured, and the next sum may have several small ones.
+// Whether pieces of a sum of n numbers are sent ahead.
 static bool goes_ahead(const laci_group *g, const laci_number *type, size_t n)
 {
-    const size_t piece = g->piece < LACI_SUM_PIECE ? g->piece : LACI_SUM_PIECE;
-    return g->ahead && n > piece / type->size && has_shares(g, g->piece);
+    return g->ahead && n > laci_ahead_from(g->piece) / type->size &&
+           laci_has_shares(g->world, g->piece);
 }
 
 static lac_status sum_in_pieces(
@@ -186,7 +179,7 @@ static lac_status sum_in_pieces(
     do {
         const size_t now = n - done < most ? n - done : most;
         void *const piece = n == 0 ? x : (uint8_t *)x + done * type->size;
-        if (has_shares(g, now * type->size)) {
+        if (laci_has_shares(g->world, now * type->size)) {
             LAC_TRY(laci_sum_shares(g, type, piece, now));
         } else {
             LAC_TRY(sum_doubling(g, type, piece, now));

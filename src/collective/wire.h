@@ -44,6 +44,21 @@ enum {
 // fraction of a processor.
 #define LACI_PACE_FAST 200e6
 
+// laci_has_shares returns whether shares of a piece of `size` bytes are large
+// enough for messages.
+static inline bool laci_has_shares(uint32_t world, size_t size)
+{
+    return size > LACI_SUM_SMALL && size / world >= LACI_SUM_SHARE;
+}
+
+// laci_ahead_from returns the bytes of a sum above which it is sent ahead, in
+// pieces of at most `piece` bytes. Thus one large piece is too: its time is
+// measured, and the next sum may have several small ones.
+static inline size_t laci_ahead_from(size_t piece)
+{
+    return piece < LACI_SUM_PIECE ? piece : LACI_SUM_PIECE;
+}
+
 // How pieces of sums are sent ahead. All workers have the same `small`.
 typedef struct laci_pace {
     bool small;    // pieces of LACI_SUM_PIECE

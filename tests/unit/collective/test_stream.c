@@ -15,7 +15,8 @@ enum {
     PIECE = 8192, // values
     VALUES_MAX = 4 * PIECE + 100,
     LONG = 600 * 1000, // values: two pieces of 2 MiB, or three of 1 MiB
-    IN_LARGE = 6,      // exchanges
+    IN_ONE = 5,        // exchanges
+    IN_LARGE = 6,
     IN_SMALL = 7,
 };
 
@@ -374,6 +375,53 @@ static void pieces_stay_large_where_sums_are_slow(void **state)
     run_all(2, expect_large_pieces, NULL);
 }
 
+// A sum that fits a large piece is measured as well.
+static lac_status expect_pieces_of_one(test_worker *w)
+{
+    LAC_TRY(sum_long(w, 2, IN_ONE, false));
+    LAC_TRY(sum_long(w, 2, IN_SMALL, w->rank == 0));
+    return sum_long(w, 2, IN_ONE, false);
+}
+
+static void one_large_piece_becomes_small_ones(void **state)
+{
+    (void)state;
+    asked = 4 << 20;
+    run_all(2, expect_pieces_of_one, NULL);
+}
+
+// The room for sums that are copied must hold every sum that is not streamed.
+static void sums_that_are_not_streamed_are_copied(void **state)
+{
+    (void)state;
+    const uint32_t large_worlds[] = {2, 3, 511, 512, 513, 600, 1024, 3000};
+    const size_t sizes[] = {1000, 5000, 262144, 290000, 500000, 2000000};
+    asked = 4 << 20;
+    for (size_t i = 0; i < sizeof(large_worlds) / sizeof(large_worlds[0]);
+         i++) {
+        lac_hub *hub = NULL;
+        lac_transport *t = NULL;
+        assert_int_equal(lac_hub_open(&hub, large_worlds[i]), LAC_OK);
+        assert_int_equal(
+            lac_transport_join(&t, "local", hub, 0, large_worlds[i]), LAC_OK);
+        for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
+            laci_group_options options = default_options;
+            options.transport = t;
+            options.sum_max = sizes[k];
+            laci_group *g = NULL;
+            assert_int_equal(laci_group_open(&g, &options), LAC_OK);
+            const size_t copied = laci_group_copied(&options, large_worlds[i]);
+            assert_true(
+                copied == sizes[k] ||
+                (copied < sizes[k] &&
+                 laci_group_streams(g, &laci_number_f32, copied + 1)));
+            laci_group_close(g);
+        }
+        lac_transport_leave(t);
+        lac_hub_close(hub);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -384,6 +432,8 @@ int main(void)
         cmocka_unit_test(a_failure_between_pieces_reaches_all),
         cmocka_unit_test(pieces_are_small_where_sums_are_fast),
         cmocka_unit_test(pieces_stay_large_where_sums_are_slow),
+        cmocka_unit_test(one_large_piece_becomes_small_ones),
+        cmocka_unit_test(sums_that_are_not_streamed_are_copied),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
