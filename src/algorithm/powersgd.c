@@ -505,12 +505,12 @@ static lac_status begin_step(const step *t)
                : LACI_SCAN;
 }
 
-// All workers check the same numbers, and fail alike.
+// All workers check the same numbers, and overflow alike.
 static lac_status check_range(const step *t, const float *x, size_t n)
 {
     if (!step_finite(t, x, n)) {
         return lac_fail(
-            LAC_ERR_INVALID,
+            LACI_OVERFLOW,
             "powersgd: the factors of %s are more than a float holds",
             t->item->name);
     }

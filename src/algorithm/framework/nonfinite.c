@@ -367,6 +367,29 @@ static void fill_results(const lac_algorithm *a, float value)
     }
 }
 
+// Finishes the round by the policies that give a result; the others return
+// false.
+static bool resolve_all(lac_algorithm *a)
+{
+    switch (a->nonfinite.policy) {
+    case LAC_NONFINITE_PROPAGATE:
+        copy_errors(a, true);
+        fill_results(a, NAN);
+        return true;
+    case LAC_NONFINITE_SKIP:
+        fill_results(a, 0);
+        return true;
+    default:
+        return false;
+    }
+}
+
+// A double may be finite and too large for the float that is computed with.
+static const char *as_float(const lac_algorithm *a, const laci_item *item)
+{
+    return item->dtype == LAC_F64 && !a->ops->any_dtype ? " as a float" : "";
+}
+
 lac_status laci_nonfinite_resolve(lac_algorithm *a)
 {
     found first = {0};
@@ -374,21 +397,24 @@ lac_status laci_nonfinite_resolve(lac_algorithm *a)
     if (a->nonfinite.policy == LAC_NONFINITE_RAW) {
         return resolve_raw(a);
     }
-    if (a->nonfinite.policy == LAC_NONFINITE_PROPAGATE) {
-        copy_errors(a, true);
-        fill_results(a, NAN);
+    if (resolve_all(a)) {
         return LAC_OK;
     }
-    if (a->nonfinite.policy == LAC_NONFINITE_SKIP) {
-        fill_results(a, 0);
-        return LAC_OK;
+    const laci_item *const item = &a->items[first.item];
+    if (first.flag == OVERFLOWS) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: worker %u has values in %s that overflow its error memory",
+            a->worker.algorithm, first.worker, item->name);
     }
     return lac_fail(
-        LAC_ERR_INVALID,
-        first.flag == OVERFLOWS
-            ? "%s: worker %u has values in %s that overflow its error memory"
-            : "%s: worker %u has a value in %s that is not finite",
-        a->worker.algorithm, first.worker, a->items[first.item].name);
+        LAC_ERR_INVALID, "%s: worker %u has a value in %s that is not finite%s",
+        a->worker.algorithm, first.worker, item->name, as_float(a, item));
+}
+
+lac_status laci_nonfinite_overflow(lac_algorithm *a)
+{
+    return resolve_all(a) ? LAC_OK : LAC_ERR_INVALID;
 }
 
 // Gossip has no first exchange with everybody. A worker whose values are not
@@ -404,8 +430,9 @@ lac_status laci_nonfinite_stop(lac_algorithm *a)
             char why[MESSAGE_SIZE];
             (void)snprintf(
                 why, sizeof(why),
-                "%s: worker %u has a value in %s that is not finite",
-                a->worker.algorithm, a->worker.rank, item->name);
+                "%s: worker %u has a value in %s that is not finite%s",
+                a->worker.algorithm, a->worker.rank, item->name,
+                as_float(a, item));
             laci_group_abort(a->round.group, why);
             return lac_fail(LAC_ERR_INVALID, "%s", why);
         }

@@ -54,6 +54,11 @@ void laci_nonfinite_scan(lac_algorithm *a);
 // tensor.
 lac_status laci_nonfinite_resolve(lac_algorithm *a);
 
+// laci_nonfinite_overflow finishes a round in which a sum overflowed: skip and
+// propagate treat it like a non-finite value, the others fail with the
+// algorithm's message.
+lac_status laci_nonfinite_overflow(lac_algorithm *a);
+
 // laci_nonfinite_stop fails with LAC_ERR_INVALID, on all workers, if a value or
 // an update of the round is not finite: the only policy of the model family.
 lac_status laci_nonfinite_stop(lac_algorithm *a);

@@ -351,6 +351,9 @@ lac_status lac_algorithm_reduce(
     if (status == LACI_NONFINITE) {
         status = laci_nonfinite_resolve(a);
     }
+    if (status == LACI_OVERFLOW) {
+        status = laci_nonfinite_overflow(a);
+    }
     if (status == LACI_SCAN) { // after one: the state itself overflows
         status = laci_group_abort_on_failure(
             a->round.group,

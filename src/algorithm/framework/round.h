@@ -155,6 +155,10 @@ LACI_CHECKED lac_status laci_take_all(
 #define LACI_NONFINITE ((lac_status)1)
 #define LACI_SCAN      ((lac_status)2) // see finds_nonfinite
 
+// A sum of finite values over all workers overflowed. `reduce` returns it, with
+// a message by lac_fail, on all workers alike and before it changes any field.
+#define LACI_OVERFLOW ((lac_status)3)
+
 // Floats that the first sum carries after its payload.
 enum { LACI_SUM_NOTES = 1 };
 

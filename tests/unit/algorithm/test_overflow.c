@@ -316,6 +316,54 @@ static void deepsqueeze_stops_before_its_memory_overflows(void **state)
     }
 }
 
+// The values of every worker are finite, the sum of their products is not. All
+// workers see that, and each policy has its result.
+static lac_status overflow_in_sum(test_worker *w)
+{
+    const run *const r = w->context;
+    const lac_tensor matrix = {.name = "x", .shape = {8, 8}};
+    const bool goes_on = r->nonfinite != LAC_NONFINITE_STOP;
+    float x[VALUES];
+    const lac_slice slice = {.in = x, .out = x};
+    lac_layout *layout = NULL;
+    lac_algorithm *a = NULL;
+    LAC_TRY(lac_layout_open(&layout, &matrix, 1));
+    LAC_TRY(open_algorithm(w, layout, NULL, &a));
+    for (size_t i = 0; i < VALUES; i++) {
+        x[i] = 1e37F;
+    }
+    const lac_status status = lac_algorithm_reduce(a, 0, &slice, 1);
+    EXPECT(status == (goes_on ? LAC_OK : LAC_ERR_INVALID));
+    EXPECT(goes_on || strstr(lac_error_message(), "more than a float holds"));
+    EXPECT(lac_algorithm_round(a, 0) == (goes_on ? 1 : 0));
+    for (size_t i = 0; i < VALUES; i++) {
+        EXPECT(
+            r->nonfinite == LAC_NONFINITE_PROPAGATE ? isnan(x[i])
+            : goes_on                               ? x[i] == 0
+                                                    : x[i] == 1e37F);
+        x[i] = 1;
+    }
+    LAC_TRY(lac_algorithm_reduce(a, goes_on, &slice, 1));
+    EXPECT(fabsf(x[0] - 1) < 1e-5F);
+    lac_algorithm_close(a);
+    lac_layout_close(layout);
+    return LAC_OK;
+}
+
+static void a_sum_that_overflows_has_the_result_of_the_policy(void **state)
+{
+    (void)state;
+    enum { MANY = 16 };
+    const lac_nonfinite policies[] = {
+        LAC_NONFINITE_STOP, LAC_NONFINITE_SKIP, LAC_NONFINITE_PROPAGATE};
+    for (size_t p = 0; p < sizeof(policies) / sizeof(policies[0]); p++) {
+        run r = {.algorithm = "powersgd", .nonfinite = policies[p]};
+        test_worker workers[MANY];
+        run_workers(MANY, overflow_in_sum, &r, workers);
+        assert_all_ok(workers, MANY);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +371,7 @@ int main(void)
         cmocka_unit_test(huge_gradients_do_not_poison_powersgd),
         cmocka_unit_test(deepsqueeze_stops_before_its_memory_overflows),
         cmocka_unit_test(an_infinity_of_a_peer_is_refused_by_name),
+        cmocka_unit_test(a_sum_that_overflows_has_the_result_of_the_policy),
     };
     return cmocka_run_group_tests_name("overflow", tests, NULL, NULL);
 }
