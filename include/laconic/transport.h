@@ -102,7 +102,8 @@ typedef struct lac_transport_ops {
     /// exchange sends all messages and waits for all receives, at most until
     /// `deadline`, in seconds of lac_transport_now; HUGE_VAL is none. The
     /// arguments are checked: peers are in the group and not this worker, and
-    /// sends have data. There may be no messages at all. Required.
+    /// sends have data unless `len` is 0. There may be no messages at all.
+    /// Required.
     ///
     /// Sends: it may borrow the bytes, and must have released those of a call
     /// when the next one returns LAC_OK, or when leave returns. A copy, or a
