@@ -52,7 +52,7 @@ OURS = ["allreduce", "powersgd:rank=1", "powersgd:rank=2", "powersgd:rank=4",
         "compressed with natural"]
 TORCH = ["all_reduce", "fp16_compress", "powerSGD 1", "powerSGD 2",
          "powerSGD 4"]
-EXACT = {"allreduce", "all_reduce", "MPI_Allreduce"}
+EXACT = {"allreduce", "all_reduce", "MPI_Allreduce", "DDP"}
 
 SIZES = [1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22,
          1 << 24, 4 * 25557032]
@@ -91,6 +91,15 @@ def write_layout(path, tensors):
 
 # --- jobs --------------------------------------------------------------------
 
+def python_with(module):
+    """A Python that has the module, or None: Debian's packages are those of
+    /usr/bin/python3, which need not be the one that runs this."""
+    return next((python for python in (sys.executable, "/usr/bin/python3")
+                 if subprocess.run([python, "-c", f"import {module}"],
+                                   capture_output=True).returncode == 0),
+                None)
+
+
 class Tools:
     """The programs of this machine that jobs need, and what is missing."""
 
@@ -113,14 +122,6 @@ class Tools:
             ["mpirun", "--version"], capture_output=True, text=True).stdout
         self.mpirun = bool(version) and "Open MPI" in version
 
-    def python(self, module):
-        """A Python that has the module, or None: Debian's packages are those
-        of /usr/bin/python3, which need not be the one that runs this."""
-        return next((python for python in (sys.executable, "/usr/bin/python3")
-                     if subprocess.run([python, "-c", f"import {module}"],
-                                       capture_output=True).returncode == 0),
-                    None)
-
     def job(self, name, layout, contenders, host, folder):
         """(a job, None), or (None, the reason why it cannot run here)."""
         ours = [str(self.program)]
@@ -138,7 +139,7 @@ class Tools:
         else:
             kind, module = (("torch", "torch.distributed") if name == "torch"
                             else ("mpi", "numpy"))
-            python, mpi = self.python(module), name == "openmpi"
+            python, mpi = python_with(module), name == "openmpi"
             if python is None or (mpi and not self.mpirun):
                 return None, (f"no Python with {module} (Debian: python3-"
                               f"{module.split('.')[0]}), or no mpirun")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tables, page and plot of bench/exchange.py."""
+"""Tables, page and plot of bench/exchange.py and bench/ddp.py."""
 import datetime
 import math
 import pathlib
@@ -16,6 +16,10 @@ METHOD = {
                 "busier host counted in an exchange",
     "small": "two workers on loopback; a time is that of the slower worker, "
              "the mean of the rounds of a turn, the median of the turns",
+    "ddp": "two processes in two network namespaces, veth and tbf; a time is "
+           "that of the slower process for a forward and a backward pass, the "
+           "mean of the steps of a turn, the median of the turns; sent is "
+           "what the interface of the busier host counted in a step",
 }
 # The lines of the plot: jobs in order of preference, contender, colour, name.
 LINES = [
@@ -95,7 +99,7 @@ def small_rows(run):
 
 
 def rows_of(run):
-    return (exchange_rows if run["mode"] == "exchange" else small_rows)(run)
+    return (small_rows if run["mode"] == "small" else exchange_rows)(run)
 
 
 def table(run):
@@ -211,7 +215,7 @@ def made_up(job, contender, seconds, **more):
 
 
 def selftest(links, sizes, ours):
-    """Tables of the widest figures fit 80 columns; the page gets its part."""
+    """The tables of bench/exchange.py, with the widest figures."""
     runs = [describe("exchange", "a machine", [], {"tcp": "not there"},
                      [made_up(job, contender, 199.999, link=link)
                       for job in ("tcp", "tcp-plain") for contender in ours
@@ -221,16 +225,30 @@ def selftest(links, sizes, ours):
                       for job in ("tcp", "tcp-plain", "torch", "openmpi")
                       for size in sizes])]
     for run in runs:
-        for line in table(run).splitlines():
-            assert len(line) <= 80, (len(line), line)
-        with tempfile.TemporaryDirectory() as folder:
-            docs = pathlib.Path(folder)
-            page = docs / "performance.md"
-            text = (DOCS / "performance.md").read_text()
-            page.write_text(text)
-            write_page(run, docs)
-            assert part(run) in page.read_text(), page.read_text()
-            begin = f"<!-- begin {run['mode']} -->"
-            assert page.read_text().startswith(text[:text.index(begin)])
-            if run["mode"] == "exchange":
-                xml.etree.ElementTree.parse(docs / "exchange.svg")
+        check_report(run)
+
+
+def selftest_ddp(links, torch, ours):
+    """The table of bench/ddp.py, with the widest figures."""
+    check_report(describe(
+        "ddp", "a machine", [], {},
+        [made_up(job, contender, 19.9999, link=link)
+         for job, contenders in (("torch", torch), ("hook", ours))
+         for contender in contenders for link in links]))
+
+
+def check_report(run):
+    """The table fits 80 columns; the page gets its part."""
+    for line in table(run).splitlines():
+        assert len(line) <= 80, (len(line), line)
+    with tempfile.TemporaryDirectory() as folder:
+        docs = pathlib.Path(folder)
+        page = docs / "performance.md"
+        text = (DOCS / "performance.md").read_text()
+        page.write_text(text)
+        write_page(run, docs)
+        assert part(run) in page.read_text(), page.read_text()
+        begin = f"<!-- begin {run['mode']} -->"
+        assert page.read_text().startswith(text[:text.index(begin)])
+        if run["mode"] == "exchange":
+            xml.etree.ElementTree.parse(docs / "exchange.svg")
