@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 COPIED = ["CMakeLists.txt", "cmake", "include", "src", "tests", "fuzz",
-          "examples", "bench", "tools", "docs", "Makefile"]
+          "python", "examples", "bench", "tools", "docs", "Makefile"]
 BLOCK = re.compile(r"^<!-- (file|line): (\S+) -->\n```c\n(.*?)^```",
                    re.M | re.S)
 LINE = re.compile(r"^LAC_COMPRESSOR\((\d+), (\w+)\)\n", re.M)
