@@ -134,6 +134,22 @@ static void bench(int rank)
     }
 }
 
+// A program may finalise MPI before it leaves: a later call fails, and no
+// function of MPI is called, which would end the job.
+static bool leave_late(void)
+{
+    lac_transport *const t = join(MPI_COMM_WORLD);
+    REQUIRE(host_pass_ranks(t) == LAC_OK);
+    const bool finalised = MPI_Finalize() == MPI_SUCCESS;
+    const lac_status status =
+        lac_transport_exchange(t, NULL, 0, NULL, 0, lac_transport_now(t));
+    const bool refused =
+        status == LAC_ERR_UNSUPPORTED &&
+        strstr(lac_error_message(), "was called after MPI_Finalize") != NULL;
+    lac_transport_leave(t);
+    return finalised && refused;
+}
+
 int main(int argc, char **argv)
 {
     int rank = 0, size = 1;
@@ -143,9 +159,9 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "bench") == 0) {
         REQUIRE(size == 2);
         bench(rank);
-    } else {
-        use_own_communicators(rank, size);
-        host_report();
+        return MPI_Finalize() == MPI_SUCCESS ? EXIT_SUCCESS : EXIT_FAILURE;
     }
-    return MPI_Finalize() == MPI_SUCCESS ? EXIT_SUCCESS : EXIT_FAILURE;
+    use_own_communicators(rank, size);
+    host_report();
+    return leave_late() ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -124,7 +124,8 @@ void laci_mpi_abort(void *state, const char *why)
         (void)snprintf(s->why, sizeof(s->why), "%s", why);
         atomic_store(&s->aborted, true);
     }
-    if (!s->in_call && pthread_equal(s->owner, pthread_self()) != 0) {
+    if (!s->in_call && pthread_equal(s->owner, pthread_self()) != 0 &&
+        !laci_mpi_finalised()) {
         laci_mpi_announce_abort(s);
     }
     (void)pthread_mutex_unlock(&s->lock);

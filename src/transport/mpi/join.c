@@ -11,11 +11,17 @@
 #include "base/fail.h"
 #include "transport/mpi/session.h"
 
+bool laci_mpi_finalised(void)
+{
+    int finalised = 0;
+    (void)MPI_Finalized(&finalised);
+    return finalised != 0;
+}
+
 static lac_status initialise(laci_mpi_session *s)
 {
-    int initialised = 0, finalised = 0, provided = 0;
-    (void)MPI_Finalized(&finalised);
-    if (finalised != 0) {
+    int initialised = 0, provided = 0;
+    if (laci_mpi_finalised()) {
         return s->services->fail(
             LAC_ERR_UNSUPPORTED,
             "mpi: MPI was finalised in this process, it cannot start again");

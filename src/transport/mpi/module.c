@@ -29,6 +29,13 @@ static lac_status enter(laci_mpi_session *s)
             "initialised MPI, but MPI grants less than MPI_THREAD_SERIALIZED",
             s->rank);
     }
+    if (laci_mpi_finalised()) {
+        return s->services->fail(
+            LAC_ERR_UNSUPPORTED,
+            "mpi: worker %u was called after MPI_Finalize, expected that it "
+            "leaves before",
+            s->rank);
+    }
     (void)pthread_mutex_lock(&s->lock);
     s->owner = pthread_self();
     s->in_call = true;
@@ -130,12 +137,13 @@ static bool session_release(laci_mpi_session *s)
     return idle;
 }
 
-// A thread that may not call MPI can only release memory.
+// A thread that may not call MPI, or that finalised it, can only release
+// memory.
 static bool module_leave(void *state)
 {
     laci_mpi_session *const s = state;
     const bool failed = atomic_load(&s->aborted);
-    if (!may_call(s)) {
+    if (!may_call(s) || laci_mpi_finalised()) {
         return session_release(s);
     }
     if (failed) {
@@ -158,6 +166,9 @@ static bool module_leave(void *state)
 static void module_kill_job(void *state, int code)
 {
     laci_mpi_session *const s = state;
+    if (laci_mpi_finalised()) {
+        return;
+    }
     if (may_call(s)) {
         (void)finish(s, FAILED_GRACE_SECONDS);
     }

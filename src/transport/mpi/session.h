@@ -155,6 +155,10 @@ lac_status laci_mpi_share_processes(laci_mpi_session *s);
 // gone. It looks a few times a second, or at once if `due`.
 lac_status laci_mpi_check_processes(laci_mpi_session *s, double now, bool due);
 
+// laci_mpi_finalised returns whether the program has finalised MPI: nothing of
+// it may then be called.
+bool laci_mpi_finalised(void);
+
 // laci_mpi_abort as in the table of the transport.
 void laci_mpi_abort(void *state, const char *why);
 
