@@ -37,9 +37,11 @@ def main():
             error = ""
         except BaseException:
             error = traceback.format_exc()
-        print(json.dumps({"name": name, "error": error,
-                          "rank": dist.get_rank(),
-                          "seconds": time.monotonic() - begun}), flush=True)
+        line = json.dumps({"name": name, "error": error,
+                           "rank": dist.get_rank(),
+                           "seconds": time.monotonic() - begun})
+        # Ranks may share a pipe: a line is one write.
+        os.write(sys.stdout.fileno(), (line + "\n").encode())
         if error:
             sys.exit(1)
 
