@@ -252,7 +252,7 @@ static void expect_double_means(uint32_t world, size_t tensor)
     for (size_t i = 0; i < sizes[tensor]; i++) {
         long double mean = 0;
         for (uint32_t rank = 0; rank < world; rank++) {
-            mean += value_of(rank, tensor, i);
+            mean += (long double)value_of(rank, tensor, i);
         }
         mean /= world;
         const double found = results_of(0)[tensor].doubles[i];
@@ -260,7 +260,8 @@ static void expect_double_means(uint32_t world, size_t tensor)
             assert_true(found == (double)mean);
         } else {
             assert_true(
-                fabsl(found - mean) <= 2 * (long double)DBL_EPSILON * mean);
+                fabsl((long double)found - mean) <=
+                2 * (long double)DBL_EPSILON * mean);
         }
     }
 }
