@@ -65,6 +65,10 @@ class _Plan:
         return slices
 
 
+def _do_nothing() -> None:
+    pass
+
+
 class Hook:
     """Averages the gradients of DistributedDataParallel with compression.
 
@@ -120,7 +124,6 @@ class Hook:
         self._held: List[Tuple[_Plan, Staged]] = []
         self._last: Optional[Future[None]] = None
         self._error: Optional[BaseException] = None
-        self._in_backward = False
         self._earlier = Traffic(0, 0, 0)
         self._session: Session = open_session(group, transport, timeout)
         try:
@@ -167,7 +170,10 @@ class Hook:
                 "GradBucket: the reducer in Python is not supported")
         if bucket.index() == 0:
             self._held = []
-            self._in_backward = self._call_at_end(self._finish)
+        # The last bucket's backward pass is the one that DDP ends in; others
+        # may be in passes within it, of layers that are recomputed.
+        in_backward = self._call_at_end(
+            self._finish if bucket.is_last() else _do_nothing)
         try:
             staged = self._hold(bucket)
         except Exception as error:
@@ -177,7 +183,7 @@ class Hook:
         held, self._held = self._held, []
         if held:
             self._last = self._session.submit(lambda: self._reduce(held))
-        if not self._in_backward:
+        if not in_backward:
             # A worker without inputs takes part for the others, in join().
             self._wait()
             self._raise()

@@ -10,6 +10,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
+from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, TensorDataset
 
 import laconic
@@ -158,6 +159,42 @@ def check_nan_stops_by_request_and_training_goes_on():
     assert raised == 1
     same_everywhere(digest(ddp))
     hook.close()
+
+
+class Recomputed(nn.Module):
+    """The last layer, of the first bucket, is in a backward pass of its own
+    within that of the model.
+    """
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(2)
+        self.first = nn.Linear(INPUTS, INPUTS)
+        self.last = nn.Linear(INPUTS, 5)
+
+    def forward(self, x):
+        return checkpoint(self.last, torch.tanh(self.first(x)))
+
+
+def check_an_error_is_raised_in_its_step_with_layers_recomputed():
+    agrees_with_plain(Recomputed)
+    for calls in ("bucket", "step"):
+        ddp, hook = wrap(Recomputed(), "powersgd:rank=1", calls=calls,
+                         nonfinite="stop")
+        optimizer = optimizer_of(ddp)
+        steps(ddp, optimizer, batches(2))
+        poisoned = ddp.module.first.weight.register_hook(
+            lambda g: g * float("nan") if dist.get_rank() == 1 else g)
+        try:
+            steps(ddp, optimizer, batches(1, 2))
+        except laconic.InvalidError as error:
+            assert "worker 1" in str(error), error
+        else:
+            raise AssertionError("no error")
+        poisoned.remove()
+        steps(ddp, optimizer, batches(1, 3))
+        same_everywhere(digest(ddp))
+        hook.close()
 
 
 def check_loaders_fork():
