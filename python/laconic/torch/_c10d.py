@@ -8,6 +8,7 @@ need, are ignored.
 """
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 from typing import Any, List, Sequence, Tuple
 
@@ -22,6 +23,10 @@ _ABORT = -1
 _ABORT_BYTES = 512
 
 
+# The peer, the work, and what is sent: its memory must stay.
+_Sent = Tuple[int, Any, torch.Tensor]
+
+
 class C10d:
     """Moves the messages of one session; see ``Transport.join_with``."""
 
@@ -32,8 +37,10 @@ class C10d:
         self._own = dist.get_rank(group)
         self._length_tag = _TAG_BASE + session % (_TAG_BASE // 2) * 2
         # Of the last exchange: a peer may receive them in its next one.
-        self._sent: List[Tuple[Any, torch.Tensor]] = []
-        self._aborts: List[Tuple[Any, torch.Tensor]] = []
+        self._sent: List[_Sent] = []
+        self._aborts: List[_Sent] = []
+        # Another thread aborts: its length must not precede other bytes.
+        self._sending = threading.Lock()
 
     def exchange(
             self, sends: List[Tuple[int, int, memoryview]],
@@ -49,23 +56,24 @@ class C10d:
             self._sent += self._send(peer, len(data), bytearray(data))
         bodies = []
         for (peer, _, most), work, length in zip(receives, works, lengths):
-            _wait(work, peer, limit)
+            _wait(work, f"message of worker {peer}", limit)
             bodies.append(self._body(peer, int(length.item()), most, limit))
         for (peer, _, _), (work, _) in zip(receives, bodies):
             if work is not None:
-                _wait(work, peer, limit)
-        for work, _ in before:
-            work.wait(limit)
+                _wait(work, f"message of worker {peer}", limit)
+        for peer, work, _ in before:
+            _wait(work, f"message to worker {peer} has arrived", limit)
         return [body.numpy() for _, body in bodies]
 
     def _send(self, peer: int, length: int,
-              data: bytearray) -> List[Tuple[Any, torch.Tensor]]:
+              data: bytearray) -> List[_Sent]:
         parts = [torch.tensor([length])]
         if data:
             parts.append(torch.frombuffer(data, dtype=torch.uint8))
-        return [(dist.isend(part, self._ranks[peer], self._group,
-                            self._length_tag + i), part)
-                for i, part in enumerate(parts)]
+        with self._sending:
+            return [(peer, dist.isend(part, self._ranks[peer], self._group,
+                                      self._length_tag + i), part)
+                    for i, part in enumerate(parts)]
 
     def _receive(self, peer: int, part: int, into: torch.Tensor) -> Any:
         return dist.irecv(into, self._ranks[peer], self._group,
@@ -75,7 +83,8 @@ class C10d:
               limit: timedelta) -> Tuple[Any, torch.Tensor]:
         if length == _ABORT:
             why = torch.zeros(_ABORT_BYTES, dtype=torch.uint8)
-            _wait(self._receive(peer, 1, why), peer, limit)
+            _wait(self._receive(peer, 1, why), f"reason of worker {peer}",
+                  limit)
             text = bytes(why.numpy()).rstrip(b"\0").decode(errors="replace")
             raise PeerError(f"worker {peer} aborted: {text}")
         if length < 0 or 0 < most < length:
@@ -99,10 +108,9 @@ class C10d:
                 pass  # It is gone.
 
 
-def _wait(work: Any, peer: int, limit: timedelta) -> None:
+def _wait(work: Any, what: str, limit: timedelta) -> None:
     try:
         work.wait(limit)
     except RuntimeError as error:
         reason = str(error).splitlines()[0]
-        raise PeerError(
-            f"c10d: no message of worker {peer}: {reason}") from error
+        raise PeerError(f"c10d: no {what}: {reason}") from error

@@ -8,7 +8,7 @@ the same: they share what they found through the group.
 from __future__ import annotations
 
 import os
-import random
+import secrets
 import socket
 import stat
 import warnings
@@ -61,7 +61,7 @@ def _open(session: Session, group: Any, spec: str,
         return session.run(lambda: hub.join(0))
     if not has_group:
         return session.run(lambda: _join(spec, timeout))
-    session.number = _agree(group, random.getrandbits(63))[0]
+    session.number = _agree(group, secrets.randbits(63))[0]
     if spec == "auto":
         return _join_auto(session, group)
     if spec == "c10d":

@@ -2,8 +2,10 @@
 """Training loops of all kinds, two ranks."""
 import gc
 import os
+import random
 import threading
 import warnings
+from unittest import mock
 
 import torch
 import torch.distributed as dist
@@ -16,6 +18,7 @@ from torch.utils.data import DataLoader, TensorDataset
 import laconic
 import laconic.torch
 from laconic.torch import _transport
+from laconic.torch._c10d import C10d
 from training import (INPUTS, agrees_with_plain, batches, digest, model,
                       optimizer_of, same_everywhere, steps, trained, wrap)
 
@@ -281,6 +284,51 @@ def check_an_error_of_one_rank_reaches_the_other():
                 raise AssertionError("no error")
             hook.close()
             dist.barrier()
+
+
+def check_an_abort_does_not_split_a_message():
+    """Rank 1 aborts in one thread while another sends a message."""
+    messages = C10d(dist.group.WORLD, 7)
+    real = dist.isend
+    aborts = []
+
+    def isend(*arguments):
+        sent = real(*arguments)
+        if not aborts:
+            # Time for the abort to slip in, which it must not.
+            aborts.append(threading.Thread(target=messages.abort,
+                                           args=("a reason",)))
+            aborts[0].start()
+            aborts[0].join(0.2)
+        return sent
+
+    if dist.get_rank() == 1:
+        with mock.patch.object(dist, "isend", isend):
+            messages.exchange([(0, 0, b"abc")], [], 60.0)
+            aborts[0].join()
+    else:
+        found, = messages.exchange([], [(1, 0, 100)], 60.0)
+        assert bytes(found) == b"abc"
+        try:
+            messages.exchange([], [(1, 0, 100)], 60.0)
+        except laconic.PeerError as error:
+            assert str(error) == "worker 1 aborted: a reason", error
+        else:
+            raise AssertionError("no error")
+    dist.barrier()
+
+
+def check_sessions_differ_and_leave_the_random_numbers_alone():
+    found = []
+    for _ in range(2):
+        random.seed(4)
+        expected = random.random()
+        random.seed(4)
+        hook = laconic.torch.Hook(model(), "allreduce", timeout=60.0)
+        assert random.random() == expected
+        found.append(same_everywhere(hook._session.number))
+        hook.close()
+    assert found[0] != found[1]
 
 
 def thread_of_a_dropped_hook():
