@@ -29,6 +29,9 @@ def parameters_by_name(
     DataParallel and torch.compile around it. A tied parameter has the first of
     its names.
     """
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(f"model is a {type(model).__name__}, expected a "
+                        "torch.nn.Module")
     found = {name.replace(_COMPILED, ""): parameter
              for name, parameter in model.named_parameters()}
     while found and all(name.startswith(_WRAPPED) for name in found):

@@ -12,12 +12,14 @@ import secrets
 import socket
 import stat
 import warnings
-from typing import Any, List, NamedTuple, Optional
+from typing import Any, List, NamedTuple, Optional, Tuple
 
 import torch.distributed as dist
 
 from .. import (Error, Hub, InvalidError, Listener, Peer, PeerError,
                 Transport, UnsupportedError)
+from .._arguments import c_text, seconds
+from .._ffi import ERRORS
 from ._c10d import C10d
 from ._session import Session
 
@@ -26,6 +28,7 @@ _AUTO_SECONDS = 5.0
 # How long a transport that was asked for waits.
 _JOIN_SECONDS = 60.0
 _LOOPBACK = "127.0.0.1"
+_ALL_INTERFACES = ("0.0.0.0", "::")
 
 
 def open_session(group: Any = None, spec: str = "auto",
@@ -36,6 +39,12 @@ def open_session(group: Any = None, spec: str = "auto",
     or any other transport of the library. Without a process group, "auto" is
     one worker alone. Joining takes at most ``timeout`` seconds, or a minute.
     """
+    c_text(spec, "transport")
+    if not isinstance(timeout, (int, float)):
+        raise TypeError(
+            f"timeout is a {type(timeout).__name__}, expected a number")
+    seconds(timeout)
+    _check_group(group)
     session = Session()
     try:
         session.use(_open(session, group, spec, min(timeout, _JOIN_SECONDS)))
@@ -43,6 +52,16 @@ def open_session(group: Any = None, spec: str = "auto",
         session.close()
         raise
     return session
+
+
+def _check_group(group: Any) -> None:
+    if group is None or dist.is_available() and (
+            isinstance(
+                group, dist.ProcessGroup)  # type: ignore[attr-defined]
+            or group is dist.GroupMember.NON_GROUP_MEMBER):
+        return
+    raise TypeError(f"group is a {type(group).__name__}, expected a process "
+                    "group of torch.distributed")
 
 
 def _open(session: Session, group: Any, spec: str,
@@ -61,7 +80,7 @@ def _open(session: Session, group: Any, spec: str,
         return session.run(lambda: hub.join(0))
     if not has_group:
         return session.run(lambda: _join(spec, timeout))
-    session.number = _agree(group, secrets.randbits(63))[0]
+    session.number = _agree_on_transport(group, spec, own_keys)
     if spec == "auto":
         return _join_auto(session, group)
     if spec == "c10d":
@@ -70,6 +89,23 @@ def _open(session: Session, group: Any, spec: str,
         return _join_tcp(session, group, spec, timeout)
     return _check_rank(
         session.run(lambda: _join(spec, timeout)), group, spec)
+
+
+def _agree_on_transport(group: Any, spec: str, own_keys: bool) -> int:
+    """Return the number of the session, or raise on all workers if they have
+    different transports. Settings such as addresses may differ.
+    """
+    kind = spec.partition(":")[0]
+    if kind == "tcp" and not own_keys:
+        kind = "tcp with peers or token"
+    shared = _agree(group, (secrets.randbits(63), kind))
+    number, expected = shared[0]
+    for rank, (_, found) in enumerate(shared):
+        if found != expected:
+            raise InvalidError(
+                f"transport: worker {rank} has {found}, expected {expected}, "
+                "as worker 0 has")
+    return int(number)
 
 
 def _check_alone(has_group: bool, spec: str) -> None:
@@ -137,6 +173,11 @@ def _join_c10d(session: Session, group: Any) -> Transport:
     return session.run(lambda: Transport.join_with(messages, rank, world))
 
 
+# The status and the message of an error, to share.
+_Failure = Tuple[int, str]
+_FINE: _Failure = (0, "")
+
+
 class _Offer(NamedTuple):
     """What a worker shares about itself, or why it cannot listen."""
 
@@ -144,7 +185,7 @@ class _Offer(NamedTuple):
     port: int
     key: str
     host: str
-    error: str = ""
+    failure: _Failure = _FINE
 
 
 def _join_tcp(session: Session, group: Any, spec: str,
@@ -158,30 +199,35 @@ def _join_tcp(session: Session, group: Any, spec: str,
         listener = session.run(lambda: Listener(spec + settings))
         offer = _Offer(_address(spec), listener.port, listener.key, _host())
     except (Error, OSError) as error:
-        offer = offer._replace(error=str(error))
+        offer = offer._replace(failure=_failure(error))
     offers = [_Offer(*values) for values in _agree(group, tuple(offer))]
-    _check_all([offer.error for offer in offers])
+    _check_all([offer.failure for offer in offers])
     assert listener is not None
     return _connect(session, group, listener, _reachable(group, offers))
 
 
-def _check_all(errors: List[str]) -> None:
-    for rank, error in enumerate(errors):
-        if error:
-            raise PeerError(f"worker {rank}: {error}")
+def _failure(error: Exception) -> _Failure:
+    return getattr(error, "status", PeerError.status), str(error)
+
+
+def _check_all(failures: List[_Failure]) -> None:
+    for rank, failure in enumerate(failures):
+        if failure != _FINE:
+            status, text = failure
+            raise ERRORS.get(status, PeerError)(f"worker {rank}: {text}")
 
 
 def _connect(session: Session, group: Any, listener: Listener,
              offers: List[_Offer]) -> Transport:
     peers = [Peer(_dial(offer), offer.key) for offer in offers]
-    rank, error = dist.get_rank(group), ""
+    rank, failure = dist.get_rank(group), _FINE
     transport: Optional[Transport] = None
     try:
         transport = session.run(lambda: listener.join(peers, rank))
-    except Error as failure:
-        error = str(failure)
+    except Error as error:
+        failure = _failure(error)
     try:
-        _check_all(_agree(group, error))
+        _check_all(_agree(group, failure))
     except Error:
         if transport is not None:
             session.run(transport.close)
@@ -238,7 +284,9 @@ def _address(spec: str) -> str:
         name, _, value = setting.partition("=")
         if name == "listen":
             host, bracket, _ = value.partition("]")
-            return host[1:] if bracket else value.partition(":")[0]
+            host = host[1:] if bracket else value.partition(":")[0]
+            if host not in _ALL_INTERFACES:
+                return host
     return _towards(os.environ.get("MASTER_ADDR", _LOOPBACK))
 
 
@@ -264,8 +312,13 @@ def _reachable(group: Any, offers: List[_Offer]) -> List[_Offer]:
     if len({offer.host for offer in offers}) == 1 or len(outside) == len(
             offers):
         return offers
-    own = offers[dist.get_rank(group)].address
-    if _is_loopback(own):
-        own = _towards(outside[0] if outside else socket.getfqdn())
+    own, failure = offers[dist.get_rank(group)].address, _FINE
+    try:
+        if _is_loopback(own):
+            own = _towards(outside[0] if outside else socket.getfqdn())
+    except OSError as error:
+        failure = _failure(error)
+    shared = _agree(group, (own, failure))
+    _check_all([failure for _, failure in shared])
     return [offer._replace(address=address)
-            for offer, address in zip(offers, _agree(group, own))]
+            for offer, (address, _) in zip(offers, shared)]

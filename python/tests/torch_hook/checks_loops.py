@@ -415,10 +415,26 @@ def check_wrong_settings_have_one_message():
             ({"algorithm": "allreduce", "calls": "epoch"}, "'epoch'"),
             ({"algorithm": "allreduce", "nonfinite": "ignore"}, "'ignore'"),
             ({"algorithm": "allreduce", "transport": "pigeon"}, "pigeon"),
+            ({"algorithm": "allreduce", "transport": "tcp:bogus=1"}, "bogus"),
+            ({"algorithm": "allreduce",
+              "transport": ("auto", "c10d")[dist.get_rank()]},
+             "worker 1 has c10d, expected auto, as worker 0 has"),
             ({"algorithm": "allreduce", "timeout": -1.0}, "-1")):
         try:
             laconic.torch.Hook(model(), **arguments)
         except (laconic.InvalidError, laconic.NotFoundError) as error:
+            assert message in str(error), error
+        else:
+            raise AssertionError(arguments)
+    for arguments, message in (
+            ({"model": None}, "model is a NoneType, expected a torch.nn"),
+            ({"transport": 5}, "transport is a int, expected a str"),
+            ({"transport": None}, "transport is a NoneType, expected a str"),
+            ({"timeout": "x"}, "timeout is a str, expected a number"),
+            ({"group": 5}, "group is a int, expected a process group")):
+        try:
+            laconic.torch.Hook(**{"model": model(), **arguments})
+        except TypeError as error:
             assert message in str(error), error
         else:
             raise AssertionError(arguments)

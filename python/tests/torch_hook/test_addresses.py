@@ -4,6 +4,7 @@ import pytest
 
 pytest.importorskip("torch.distributed", reason="torch is not installed")
 
+import laconic  # noqa: E402
 from laconic.torch import _transport  # noqa: E402
 
 
@@ -24,6 +25,14 @@ def test_the_address_to_listen_on_is_the_one_to_dial():
         "10.0.0.1:80")
 
 
+@pytest.mark.parametrize("spec", [
+    "tcp:listen=0.0.0.0", "tcp:listen=0.0.0.0:0", "tcp:listen=[::]",
+    "tcp:encryption=no,listen=[::]:0"])
+def test_an_address_for_all_interfaces_is_none_to_dial(monkeypatch, spec):
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    assert _transport._address(spec) == "127.0.0.1"
+
+
 @pytest.fixture
 def as_rank(monkeypatch):
     """Runs _reachable as a rank; the others share what they have."""
@@ -34,7 +43,7 @@ def as_rank(monkeypatch):
             _transport.dist, "get_rank", lambda group: rank)
         monkeypatch.setattr(
             _transport, "_agree", lambda group, own: [
-                own if i == rank else offer.address
+                own if i == rank else (offer.address, _transport._FINE)
                 for i, offer in enumerate(offers)])
         monkeypatch.setattr(
             _transport, "_towards", lambda host: f"route to {host}")
@@ -60,3 +69,23 @@ def test_a_machine_whose_name_is_loopback_uses_the_route_to_the_others(
 def test_addresses_of_several_machines_stay(as_rank):
     assert as_rank(1, ("10.0.0.1", "a"), ("10.0.0.2", "b")) == [
         "10.0.0.1", "10.0.0.2"]
+
+
+def test_a_machine_without_a_route_tells_the_others(as_rank, monkeypatch):
+    def fail(host):
+        raise OSError(f"no route to {host}")
+
+    workers = ("127.0.0.1", "a"), ("10.0.0.2", "b")
+    shared = []
+    as_rank(0, *workers)
+    agree = _transport._agree
+    monkeypatch.setattr(_transport, "_towards", fail)
+    monkeypatch.setattr(
+        _transport, "_agree", lambda group, own: shared.append(own) or agree(
+            group, own))
+    with pytest.raises(laconic.PeerError,
+                       match="worker 0: no route to 10.0.0.2"):
+        _transport._reachable(None, [
+            _transport._Offer(address, 1, "key", host)
+            for address, host in workers])
+    assert len(shared) == 1
