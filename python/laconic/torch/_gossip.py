@@ -22,7 +22,8 @@ from torch.nn.parallel import DistributedDataParallel
 from .. import Algorithm, InvalidError, Layout, Topology, Traffic, _ffi
 from .._ffi import lib
 from .._layout import escape
-from ._model import DTYPES, check_dtype, parameters_by_name
+from ._model import (DTYPES, check_dtype, is_dense, memory_shape,
+                     parameters_by_name)
 from ._transport import open_session
 
 _VERSION = 1
@@ -342,17 +343,6 @@ def _floats(tensors: Iterable[Tuple[str, Any]]) -> List[Tuple[str, Tensor]]:
             and value.numel() > 0]
 
 
-def _is_dense(tensor: Tensor) -> bool:
-    """Whether the values lie side by side, in any order of dimensions."""
-    expected = 1
-    for stride, size in sorted(zip(tensor.stride(), tensor.shape)):
-        if size > 1:
-            if stride != expected:
-                return False
-            expected *= size
-    return True
-
-
 class _Values:
     """The values of named tensors as the library reads and writes them.
 
@@ -372,16 +362,17 @@ class _Values:
                     "tensor")
 
     def layout(self) -> Layout:
-        """The layout; the first dimension of a tensor are its rows."""
-        return Layout([(escape(name), tuple(tensor.shape) or (1,))
+        """The layout; the slowest dimension of a tensor are its rows."""
+        return Layout([(escape(name), memory_shape(tensor) or (1,))
                        for name, tensor in self.tensors])
 
     def _copy(self, index: int, tensor: Tensor) -> Optional[Tensor]:
-        if tensor.device.type == "cpu" and _is_dense(tensor):
+        if tensor.device.type == "cpu" and is_dense(tensor):
             return None
         if index not in self._copies:
-            self._copies[index] = torch.empty(
-                tensor.shape, dtype=tensor.dtype,
+            dense = tensor if is_dense(tensor) else tensor.contiguous()
+            self._copies[index] = torch.empty_strided(
+                tensor.shape, dense.stride(), dtype=tensor.dtype,
                 pin_memory=tensor.device.type == "cuda")
         return self._copies[index]
 

@@ -24,7 +24,8 @@ from torch.nn.parallel import DistributedDataParallel
 from .. import Algorithm, InvalidError, Layout, Traffic
 from .._ffi import lib
 from ._device import Staged, stage
-from ._model import DTYPES, check_dtype, parameters_by_name
+from ._model import (DTYPES, check_dtype, memory_shape,
+                     parameters_by_name)
 from ._session import Session
 from ._transport import open_session
 
@@ -113,7 +114,7 @@ class Hook:
             group = model.process_group
         parameters = parameters_by_name(model)
         self._layout = Layout(
-            {name: tuple(p.shape) for name, p in parameters.items()})
+            {name: memory_shape(p) for name, p in parameters.items()})
         self._indices = {
             id(p): i for i, p in enumerate(parameters.values())}
         self._parameters = parameters

@@ -2,7 +2,7 @@
 """The parameters of a model and the names that a layout has for them."""
 from __future__ import annotations
 
-from typing import Dict
+from typing import Dict, Tuple
 
 import torch
 
@@ -51,3 +51,26 @@ def check_dtype(name: str, values: torch.Tensor) -> None:
         raise InvalidError(
             f"{name} has dtype {values.dtype}, expected "
             f"{', '.join(str(dtype) for dtype in DTYPES)}")
+
+
+def is_dense(tensor: torch.Tensor) -> bool:
+    """Whether the values lie side by side, in any order of dimensions."""
+    expected = 1
+    for stride, size in sorted(zip(tensor.stride(), tensor.shape)):
+        if size > 1:
+            if stride != expected:
+                return False
+            expected *= size
+    return True
+
+
+def memory_shape(tensor: torch.Tensor) -> Tuple[int, ...]:
+    """Return the shape for a layout: the sizes in the order of the memory.
+
+    The rows are then the dimension that is slowest in memory. A tensor with
+    gaps is copied, in the order of its dimensions.
+    """
+    if tensor.is_contiguous() or not is_dense(tensor):
+        return tuple(tensor.shape)
+    return tuple(size for _, size in sorted(
+        zip(tensor.stride(), tensor.shape), reverse=True))

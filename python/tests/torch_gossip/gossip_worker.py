@@ -297,6 +297,8 @@ def memory_formats_do_not_matter() -> None:
             wide = torch.zeros(*t.shape[:-1], 2 * t.shape[-1])
             wide[..., ::2] = t
             return wide[..., ::2]
+        if kind == "transposed":
+            return t.permute(1, 3, 2, 0)
         return t
     def after_a_round(kind: str, algorithm: str,
                       compressor: Optional[str]) -> Tensor:
@@ -318,6 +320,11 @@ def memory_formats_do_not_matter() -> None:
     # A tensor with gaps takes the local step of dcd through a copy.
     assert torch.equal(after_a_round("plain", "dcd", "natural"),
                        after_a_round("strided", "dcd", "natural"))
+    # The matrix of a transposed tensor is that of its memory.
+    assert torch.equal(
+        after_a_round("plain", "powergossip:rank=1", None),
+        after_a_round("transposed", "powergossip:rank=1", None).permute(
+            3, 0, 2, 1))
 
 
 def a_scaler_makes_the_local_step() -> None:

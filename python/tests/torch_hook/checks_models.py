@@ -158,6 +158,36 @@ def check_channels_last():
 
     agrees_with_plain(build)
     agrees_with_plain(build, options={"gradient_as_bucket_view": True})
+    ddp, hook = wrap(build(), "allreduce")
+    assert hook._layout["net.0.weight"][:3] == ("net.0.weight", 8, 27)
+    hook.close()
+
+
+def check_a_transposed_parameter_is_the_matrix_of_its_memory():
+    """It gets the bits of the parameter that it is the transpose of."""
+    class Product(nn.Module):
+        def __init__(self, transposed):
+            super().__init__()
+            weight = torch.zeros(3, 8, 4)
+            self.weight = nn.Parameter(
+                weight.permute(1, 2, 0) if transposed else weight)
+
+        def forward(self, factors):
+            return (self.weight * factors).sum()
+
+    factors = torch.randn(3, 8, 4, generator=torch.Generator().manual_seed(
+        dist.get_rank()))
+    ddp, hook = wrap(Product(False), "powersgd:rank=1")
+    ddp(factors).backward()
+    expected = ddp.module.weight.grad
+    hook.close()
+    ddp, hook = wrap(Product(True), "powersgd:rank=1")
+    assert hook._layout["weight"][:3] == ("weight", 3, 32)
+    ddp(factors.permute(1, 2, 0)).backward()
+    found = ddp.module.weight.grad
+    assert found.stride() == (4, 1, 32), found.stride()
+    assert torch.equal(found.permute(2, 0, 1), expected)
+    hook.close()
 
 
 def check_float64():
