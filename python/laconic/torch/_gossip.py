@@ -9,7 +9,7 @@ run beside the gradient computation.
 from __future__ import annotations
 
 import warnings
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from ctypes import c_void_p
 from types import TracebackType
 from typing import (Any, Callable, Dict, Iterable, List, Mapping, NamedTuple,
@@ -24,9 +24,8 @@ from .._ffi import lib
 from .._layout import escape
 from ._model import (DTYPES, check_dtype, is_dense, memory_shape,
                      parameters_by_name)
+from ._state import pack, unpack
 from ._transport import open_session
-
-_VERSION = 1
 
 
 class Gossip:
@@ -161,7 +160,7 @@ class Gossip:
     def _begin(self) -> _Begun:
         self._values.fetch()
         slices = self._values.slices()
-        return _Begun(self._values.versions(),
+        return _Begun(self._values.marks(),
                       self._session.submit(lambda: self._begin_now(slices)))
 
     def _begin_now(self, slices: Any) -> None:
@@ -176,12 +175,20 @@ class Gossip:
     def _end(self, local: Callable[[], Any]) -> Any:
         begun, self._begun = self._begun or self._begin(), None
         begun.done.result()
-        self._values.check_unchanged(begun.versions)
+        before: List[Tensor] = []
+        try:
+            self._values.check_unchanged(begun.marks)
+            if self._algorithm.takes_update:
+                before = [flat.clone() for flat in self._values.flat()]
+                result = local()
+        except BaseException:
+            # The next step ends the round, from the values as they are now.
+            self._values.fetch()
+            self._begun = _Begun(self._values.marks(), begun.done)
+            raise
         if not self._algorithm.takes_update:
             self._end_with(self._values.slices(), None)
             return local()
-        before = [flat.clone() for flat in self._values.flat()]
-        result = local()
         self._values.fetch()
         updates = [(flat - old).float()
                    for flat, old in zip(self._values.flat(), before)]
@@ -263,13 +270,21 @@ class Gossip:
                 nonfinite="raw") as mean:
             self._call(mean, lib.lac_algorithm_reduce, 0, slices, len(slices))
 
-    def _restart(self) -> None:
-        """In the thread of the session."""
-        self._sent_before = self.traffic
+    def _restart(self, saved: bytes = b"") -> None:
+        """In the thread of the session: go on with a new algorithm, from a
+        state if there is one.
+        """
         old = self._algorithm
+        new = self._open(old.spec, old.compressor)
+        try:
+            if saved:
+                new.load(saved)
+        except BaseException:
+            new.close()
+            raise
+        self._sent_before, self._algorithm = self.traffic, new
         old.close()
-        self._algorithm = self._open(old.spec, old.compressor)
-        self._started = False
+        self._started = bool(saved)
 
     def _require_no_round(self, what: str) -> None:
         if self._begun is not None:
@@ -285,32 +300,25 @@ class Gossip:
         loads all three continues bit for bit.
         """
         self._require_no_round("state_dict")
-        saved = bytearray(self._session.run(self._algorithm.save)
-                          if self._started else b"")
-        return {f"rank{self.rank}": {
-            "version": _VERSION,
-            "world": self.world,
-            "steps": self._steps,
-            "state": torch.tensor(saved, dtype=torch.uint8),
-        }}
+        saved = (self._session.run(self._algorithm.save) if self._started
+                 else b"")
+        return pack(self.rank, saved, world=self.world, steps=self._steps)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a saved state of this worker."""
-        self._require_no_round("load_state_dict")
-        entry = state.get(f"rank{self.rank}")
-        if entry is None:
-            raise InvalidError(
-                f"Gossip: the state has {', '.join(state) or 'no ranks'}, "
-                f"expected rank{self.rank}")
-        if entry["version"] != _VERSION:
-            raise InvalidError(
-                f"Gossip: the state has version {entry['version']}, expected "
-                f"{_VERSION}")
-        saved = bytes(entry["state"].numpy())
-        self._session.run(
-            (lambda: self._algorithm.load(saved)) if saved else self._restart)
-        self._started = bool(saved)
-        self._steps = int(entry["steps"])
+        """Continue from a saved state of this worker.
+
+        After an exception in a round, this leaves the round; all workers must
+        do so, and load their models too.
+        """
+        entry = unpack("Gossip", state, self.rank)
+        if not isinstance(entry.get("steps"), int):
+            raise InvalidError("Gossip: the state has no number of steps, "
+                               "expected the state of a Gossip")
+        begun, self._begun = self._begun, None
+        if begun is not None:
+            wait([begun.done])
+        self._session.run(lambda: self._restart(entry["state"]))
+        self._steps = entry["steps"]
 
     @property
     def traffic(self) -> Traffic:
@@ -330,10 +338,14 @@ class Gossip:
             self._session.close()
 
 
+# A tensor at some time, which keeps the memory that it had, and its version.
+_Mark = Tuple[Tensor, int]
+
+
 class _Begun(NamedTuple):
     """A round that has begun."""
 
-    versions: List[int]
+    marks: List[_Mark]
     done: Future[None]
 
 
@@ -413,14 +425,19 @@ class _Values:
             place.inp, place.out = source.data_ptr(), target.data_ptr()
         return array
 
-    def versions(self) -> List[int]:
-        """Numbers that change when torch writes to the tensors."""
-        return [tensor._version for _, tensor in self.tensors]
+    def marks(self) -> List[_Mark]:
+        """What the tensors are now, for ``check_unchanged``."""
+        return [(tensor.detach(), tensor._version)
+                for _, tensor in self.tensors]
 
-    def check_unchanged(self, versions: Sequence[int]) -> None:
-        """Fail if a tensor has changed since."""
-        for (name, tensor), version in zip(self.tensors, versions):
-            if tensor._version != version:
+    def check_unchanged(self, marks: Sequence[_Mark]) -> None:
+        """Fail if torch has written to a tensor since, or if it is elsewhere.
+
+        Writes through ``.data`` are not seen.
+        """
+        for (name, tensor), (old, version) in zip(self.tensors, marks):
+            if (tensor._version != version
+                    or tensor.data_ptr() != old.data_ptr()):
                 raise InvalidError(
                     f"Gossip: {name} changed in a round, expected changes by "
                     "step() alone")

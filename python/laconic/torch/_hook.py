@@ -27,9 +27,8 @@ from ._device import Staged, stage
 from ._model import (DTYPES, check_dtype, memory_shape,
                      parameters_by_name)
 from ._session import Session
+from ._state import pack, unpack
 from ._transport import open_session
-
-_VERSION = 1
 
 # lac_slice
 _SLICE = np.dtype([("tensor", "u8"), ("dtype", "i4"), ("in", "u8"),
@@ -333,14 +332,9 @@ class Hook:
         with ``torch.load(..., weights_only=True)``.
         """
         algorithm = self._algorithm
-        state = bytearray(self._session.run(algorithm.save))
-        return {f"rank{self.rank}": {
-            "version": _VERSION,
-            "world": self.world,
-            "algorithm": algorithm.spec,
-            "compressor": algorithm.compressor or "",
-            "state": torch.frombuffer(state, dtype=torch.uint8),
-        }}
+        return pack(
+            self.rank, self._session.run(algorithm.save), world=self.world,
+            algorithm=algorithm.spec, compressor=algorithm.compressor or "")
 
     def load_state_dict(self, state: Mapping[str, Any], *,
                         other_world: bool = False) -> None:
@@ -351,19 +345,10 @@ class Hook:
         number of workers; error memory then starts at zero. All workers must
         then pass states of one step.
         """
-        entry = state.get(f"rank{self.rank}")
-        if entry is None and other_world:
-            entry = next(iter(state.values()), None)
-        if entry is None:
-            raise InvalidError(
-                f"Hook: the state has {', '.join(state) or 'no ranks'}, "
-                f"expected rank{self.rank}; other_world=True loads that of "
-                "another rank")
-        if entry["version"] != _VERSION:
-            raise InvalidError(
-                f"Hook: the state has version {entry['version']}, expected "
-                f"{_VERSION}")
-        data = bytes(entry["state"].numpy())
+        data = unpack(
+            "Hook", state, self.rank, any_rank=other_world,
+            hint="" if other_world else
+            "; other_world=True loads that of another rank")["state"]
         self._session.run(
             lambda: self._algorithm.load(data, other_world=other_world))
         self._session.run(self._read_rounds)

@@ -23,6 +23,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 import laconic
+import laconic.torch
 from laconic.torch import Gossip
 
 # Every algorithm for models, with a compressor and settings that fit it.
@@ -363,6 +364,10 @@ def mistakes_are_named() -> None:
     raises(laconic.InvalidError,
            f"the state has rank{WORLD}, expected rank{RANK}",
            lambda: gossip.load_state_dict({f"rank{WORLD}": {}}))
+    hook = laconic.torch.Hook(Model(initial(0)), "allreduce")
+    raises(laconic.InvalidError, "no number of steps",
+           lambda: gossip.load_state_dict(hook.state_dict()))
+    hook.close()
     with gossip:
         raises(laconic.InvalidError, "in a round", gossip.average_)
         raises(laconic.InvalidError, "in a round", gossip.state_dict)
@@ -371,6 +376,61 @@ def mistakes_are_named() -> None:
     raises(laconic.InvalidError, "tensors.0 changed in a round", gossip.step)
     gossip.close()
     raises(laconic.InvalidError, "closed", gossip.step)
+
+
+def a_round_that_fails_can_be_left() -> None:
+    """All ranks go back to a checkpoint after an exception in a round."""
+    for algorithm, compressor in (("choco:gamma=0.4", "sign"),
+                                  ("dcd", "natural")):
+        gossip, model, _ = trainer(algorithm, compressor)
+        steps(gossip, model, 0, 2)
+        saved = gossip.state_dict()
+        values = [p.detach().clone() for p in model.parameters()]
+        try:
+            with gossip:
+                raise ZeroDivisionError
+        except ZeroDivisionError:
+            pass
+        raises(laconic.InvalidError, "expected rank",
+               lambda: gossip.load_state_dict({}))
+        with torch.no_grad():
+            for p, value in zip(model.parameters(), values):
+                p.copy_(value)
+        sent = gossip.traffic.messages
+        gossip.load_state_dict(saved)
+        assert gossip.traffic.messages == sent
+        steps(gossip, model, 2, 2)
+        assert same(list(model.parameters()),
+                    reference(algorithm, compressor, 4)), algorithm
+        gossip.close()
+
+
+def a_round_ends_after_its_error() -> None:
+    gossip, model, _ = trainer("dpsgd")
+    first = next(model.parameters())
+
+    def change() -> None:
+        with torch.no_grad():
+            first.add_(1)
+
+    def replace() -> None:
+        first.data = first.data.clone()
+
+    for mistake in (change, replace):
+        with gossip:
+            mistake()
+        raises(laconic.InvalidError, "tensors.0 changed in a round",
+               gossip.step)
+        gossip.step()
+        steps(gossip, model, 0, 1)
+    gossip.close()
+    gossip, model, optimizer = trainer("dcd", "natural")
+    with gossip:
+        pass
+    raises(ZeroDivisionError, "", lambda: gossip.step(lambda: 1 // 0))
+    gossip.step()
+    steps(gossip, model, 0, 1)
+    gossip.close()
 
 
 def nonfinite_parameters_stop_all() -> None:

@@ -27,6 +27,8 @@ CHECKS = [
     "a_scaler_makes_the_local_step",
     "a_search_of_gamma_runs_in_the_first_round",
     "mistakes_are_named",
+    "a_round_that_fails_can_be_left",
+    "a_round_ends_after_its_error",
     "averages_do_not_grow_the_memory",
 ]
 # With one worker alone.

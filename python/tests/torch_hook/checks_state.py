@@ -113,6 +113,18 @@ def check_wrong_states_are_refused():
     refused(hook, {own: both[1 - hook.rank][other]},
             f"worker {1 - hook.rank}")
     refused(hook, {own: {**entry, "version": 99}}, "version 99")
+    for wrong, words in (
+            (None, "the state is a NoneType, expected what state_dict"),
+            (b"", "the state is a bytes"), ({1: 2}, f"has 1, expected {own}"),
+            ({own: 5}, "version None, expected 1"),
+            ({own: {}}, "version None, expected 1"),
+            ({own: {"version": 1}}, "is of NoneType, expected a tensor"),
+            ({own: {**entry, "state": b"x"}}, "is of bytes"),
+            ({own: {**entry, "state": entry["state"].float()}},
+             "is of torch.float32, expected a tensor of torch.uint8")):
+        refused(hook, wrong, words)
+    refused(hook, {}, f"has no ranks, expected {own}", other_world=True)
+    refused(hook, {1: 2}, "version None, expected 1", other_world=True)
     cut = {**entry, "state": entry["state"][:-5]}
     refused(hook, {own: cut})
     broken = {**entry, "state": entry["state"].clone()}
