@@ -22,12 +22,12 @@ cuda: Any = torch.cuda
 
 
 class Staged:
-    """A tensor on the CPU: the library works in its memory."""
+    """A tensor that the library works on where it is, or not at all."""
 
     def __init__(self, values: torch.Tensor) -> None:
         self.values = values
         self.host = values
-        self.future: Any = torch.futures.Future()
+        self.future: Any = future_on(values.device)
 
     def wait(self) -> None:
         """Wait until the host may read the values."""
@@ -43,7 +43,6 @@ class StagedOnDevice(Staged):
     def __init__(self, values: torch.Tensor,
                  host: Optional[torch.Tensor]) -> None:
         super().__init__(values)
-        self.future = future_on(values.device)
         self.host = pinned(values) if host is None else host
         self._stream = cuda.current_stream(values.device)
         self.host.copy_(values, non_blocking=True)
@@ -61,7 +60,8 @@ class StagedOnDevice(Staged):
 
 def future_on(device: torch.device) -> Any:
     """Return a future for a tensor on a device."""
-    return torch.futures.Future(devices=[device])
+    return torch.futures.Future(
+        devices=None if device.type == "cpu" else [device])
 
 
 def pinned(values: torch.Tensor) -> torch.Tensor:

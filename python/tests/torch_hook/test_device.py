@@ -169,6 +169,43 @@ def test_pinned_memory_is_used_again(fake):
         assert hosts == [p.host.data_ptr() for p in hook._plans.values()]
 
 
+def test_a_bucket_that_is_refused_completes_a_future_of_the_device(fake):
+    model, other = torch.nn.Linear(4, 3), torch.nn.Linear(4, 3)
+    with laconic.torch.Hook(model, "allreduce") as hook:
+        bucket = Bucket(0, True, OnDevice(fake, torch.zeros(12)),
+                        [other.weight])
+        with pytest.raises(laconic.InvalidError, match="of another model"):
+            hook.reduce(bucket)
+    assert fake.log == ["done"]
+
+
+class StateOnDevice(torch.Tensor):
+    """Refuses what torch refuses for a tensor of a device."""
+
+    def cpu(self):
+        return self.as_subclass(torch.Tensor)
+
+    def numpy(self):
+        raise TypeError("expected a tensor of the CPU")
+
+    __array__ = numpy
+
+
+def test_a_state_on_a_device_loads():
+    """As torch.load(..., map_location=device) returns it."""
+    model = torch.nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    gossip = laconic.torch.Gossip(model, optimizer, "dpsgd")
+    gossip.step()
+    hook = laconic.torch.Hook(model, "powersgd:rank=1")
+    for one in (hook, gossip):
+        state = one.state_dict()
+        state["rank0"]["state"] = state["rank0"]["state"].as_subclass(
+            StateOnDevice)
+        one.load_state_dict(state)
+        one.close()
+
+
 def test_one_process_needs_no_group():
     model = torch.nn.Linear(4, 3)
     with laconic.torch.Hook(model, "powersgd:rank=1") as hook:
