@@ -87,7 +87,9 @@ class Hook:
         the state stays as it is, as a GradScaler needs it; also "stop",
         "skip" and "raw".
     calls: "bucket" sends every bucket as soon as it is ready; "step" sends all
-        of them in one call when the last is, which is fewer messages.
+        of them in one call when the last is, which is fewer messages. Use
+        "step" with a GradScaler: when it skips a step, the state of the whole
+        step is then as before, not of the bucket alone that was not finite.
 
     Errors are raised by ``backward()``. After a PeerError the group is gone;
     the job has to be started again, from a checkpoint with ``state_dict()``.

@@ -145,6 +145,29 @@ def check_nan_on_one_rank_skips_the_step_of_a_scaler():
     assert with_nan[0] == without[0]
 
 
+def check_a_layer_that_is_not_finite_leaves_the_memory_of_its_call():
+    """The whole memory with one call for a step, so that a step which a scaler
+    skips changes nothing; that of its bucket with a call for every bucket.
+    """
+    def run(calls, with_nan):
+        ddp, hook = wrap(model(), "powersgd:rank=1", calls=calls)
+        optimizer = optimizer_of(ddp)
+        steps(ddp, optimizer, batches(2))
+        if with_nan:
+            poisoned = ddp.module[0].weight.register_hook(
+                lambda g: g * float("nan") if dist.get_rank() == 1 else g)
+            x, y = next(batches(1, 2))
+            cross_entropy(ddp(x), y).backward()
+            poisoned.remove()
+            assert torch.isnan(ddp.module[0].weight.grad).all()
+        steps(ddp, optimizer, batches(2, 3))
+        hook.close()
+        return same_everywhere(digest(ddp))
+
+    for calls in ("step", "bucket"):
+        assert (run(calls, True) == run(calls, False)) == (calls == "step")
+
+
 def check_nan_stops_by_request_and_training_goes_on():
     poison.step = 0
     ddp, hook = wrap(model(), "powersgd:rank=1", nonfinite="stop")
