@@ -314,10 +314,10 @@ class Gossip:
         if not isinstance(entry.get("steps"), int):
             raise InvalidError("Gossip: the state has no number of steps, "
                                "expected the state of a Gossip")
-        begun, self._begun = self._begun, None
-        if begun is not None:
-            wait([begun.done])
+        if self._begun is not None:
+            wait([self._begun.done])
         self._session.run(lambda: self._restart(entry["state"]))
+        self._begun = None
         self._steps = entry["steps"]
 
     @property

@@ -7,6 +7,7 @@ the same: they share what they found through the group.
 """
 from __future__ import annotations
 
+import numbers
 import os
 import secrets
 import socket
@@ -40,7 +41,7 @@ def open_session(group: Any = None, spec: str = "auto",
     one worker alone. Joining takes at most ``timeout`` seconds, or a minute.
     """
     c_text(spec, "transport")
-    if not isinstance(timeout, (int, float)):
+    if not isinstance(timeout, numbers.Real):
         raise TypeError(
             f"timeout is a {type(timeout).__name__}, expected a number")
     seconds(timeout)

@@ -384,7 +384,7 @@ def a_round_that_fails_can_be_left() -> None:
                                   ("dcd", "natural")):
         gossip, model, _ = trainer(algorithm, compressor)
         steps(gossip, model, 0, 2)
-        saved = gossip.state_dict()
+        saved, sent = gossip.state_dict(), gossip.traffic.messages
         values = [p.detach().clone() for p in model.parameters()]
         try:
             with gossip:
@@ -396,9 +396,9 @@ def a_round_that_fails_can_be_left() -> None:
         with torch.no_grad():
             for p, value in zip(model.parameters(), values):
                 p.copy_(value)
-        sent = gossip.traffic.messages
         gossip.load_state_dict(saved)
-        assert gossip.traffic.messages == sent
+        # The round that was left counts; dcd sends at its end only.
+        assert gossip.traffic.messages >= sent + (algorithm != "dcd")
         steps(gossip, model, 2, 2)
         assert same(list(model.parameters()),
                     reference(algorithm, compressor, 4)), algorithm
@@ -416,6 +416,13 @@ def a_round_ends_after_its_error() -> None:
     def replace() -> None:
         first.data = first.data.clone()
 
+    steps(gossip, model, 0, 1)
+    cut = gossip.state_dict()
+    cut[f"rank{RANK}"]["state"] = cut[f"rank{RANK}"]["state"][:-1]
+    with gossip:
+        pass
+    raises(laconic.Error, "", lambda: gossip.load_state_dict(cut))
+    gossip.step()
     for mistake in (change, replace):
         with gossip:
             mistake()
@@ -424,7 +431,7 @@ def a_round_ends_after_its_error() -> None:
         gossip.step()
         steps(gossip, model, 0, 1)
     gossip.close()
-    gossip, model, optimizer = trainer("dcd", "natural")
+    gossip, model, _ = trainer("dcd", "natural")
     with gossip:
         pass
     raises(ZeroDivisionError, "", lambda: gossip.step(lambda: 1 // 0))

@@ -71,7 +71,7 @@ def test_addresses_of_several_machines_stay(as_rank):
         "10.0.0.1", "10.0.0.2"]
 
 
-def test_a_machine_without_a_route_tells_the_others(as_rank, monkeypatch):
+def test_a_machine_without_a_route_fails_on_all(as_rank, monkeypatch):
     def fail(host):
         raise OSError(f"no route to {host}")
 
