@@ -343,7 +343,9 @@ def fail(error: BaseException) -> int:
     such as KeyboardInterrupt.
     """
     _callbacks.raised = error
-    kind = error.status if isinstance(error, Error) else PeerError.status
+    kind = getattr(error, "status", OK)
+    if not isinstance(error, Error) or kind not in ERRORS:
+        kind = PeerError.status
     text = str(error) if isinstance(error, Error) else (
         f"{type(error).__name__}: {error}")
     status = lib.lac_fail_text(kind, text.encode(errors="replace"))

@@ -210,6 +210,18 @@ def test_an_error_of_the_object_keeps_its_kind():
             t.exchange([], [(1, 0)])
 
 
+@pytest.mark.parametrize("status", [0, 3, -99])
+def test_an_error_without_the_status_of_a_failure_fails(status):
+    class Broken(Member):
+        def exchange(self, sends, receives, timeout):
+            error = laconic.Error("no route")
+            error.status = status
+            raise error
+    with Transport.join_with(Broken(Queues(2), 0), 0, 2) as t:
+        with pytest.raises(laconic.PeerError, match="no route"):
+            t.exchange([], [(1, 0)])
+
+
 def test_an_interrupt_in_the_object_is_raised_itself():
     class Interrupted(Member):
         def exchange(self, sends, receives, timeout):
