@@ -9,18 +9,59 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import weakref
 from ctypes import c_void_p
 from types import TracebackType
-from typing import Any, Callable, Optional, Sequence, Type, TypeVar
+from typing import (Any, Callable, Dict, List, Optional, Sequence, Type,
+                    TypeVar)
 
 from ._ffi import InvalidError
 
-# How long the end of the program waits for a call in another thread, after
-# interrupting it.
+# How long the end of the program waits for calls in other threads, after
+# interrupting them.
 _EXIT_SECONDS = 5.0
 
 Self = TypeVar("Self", bound="Handle")
+
+
+class _Lock:
+    """A lock, and the objects that were dropped while it was held.
+
+    An object may be dropped in any thread, also inside a call of another
+    object that has this lock. It is then released after that call.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._dropped: List[Resource] = []
+        self.acquire = self._lock.acquire
+        self.calls = 0  #: of the thread that holds it
+
+    def release(self) -> None:
+        self._lock.release()
+        self._drain()
+
+    def drop(self, resource: Resource) -> None:
+        self._dropped.append(resource)
+        self._drain()
+
+    def _drain(self) -> None:
+        # Who cannot take the lock leaves them to its holder, who comes here
+        # after releasing it.
+        while self._dropped and self._lock.acquire(blocking=False):
+            try:
+                if self.calls or not self._dropped:
+                    return
+                self._dropped.pop().close()
+            finally:
+                self._lock.release()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *exception: Any) -> None:
+        self.release()
 
 
 class Resource:
@@ -50,7 +91,7 @@ class Resource:
         self._interrupt: Optional[Callable[[], None]] = (
             beside._interrupt if beside else interrupt)
         self._process = None if forks else os.getpid()
-        self._lock: Any = beside._lock if beside else threading.RLock()
+        self._lock: _Lock = beside._lock if beside else _Lock()
         self._inside = False
         self._owners = 1
         for need in self._needs:
@@ -71,22 +112,28 @@ class Resource:
                 f"{self.kind}: it is closed" if self.closed else
                 f"{self.kind}: used inside a call of its own")
         self._inside = True
+        self._lock.calls += 1
         return self._pointer
 
     def __exit__(self, *exception: Any) -> None:
         self._inside = False
+        self._lock.calls -= 1
         self._lock.release()
 
     def take(self) -> c_void_p:
         """Close the object for a call that releases it, and return it."""
         with self as pointer:
-            self.closed = True
+            self._set_closed()
         return pointer
+
+    def _set_closed(self) -> None:
+        self.closed = True
+        _open.pop(self, None)
 
     def close(self) -> None:
         """Release the object, once; wait for a call in another thread."""
         if self._forked():
-            self.closed = True
+            self._set_closed()
             return
         with self._lock:
             if self.closed:
@@ -94,8 +141,9 @@ class Resource:
             if self._inside:
                 raise InvalidError(
                     f"{self.kind}: closed inside a call of its own")
-            self.closed = True
-            self._disown()
+            self._set_closed()
+        # Not with the lock: a call may take those of what this needs first.
+        self._disown()
 
     def _disown(self) -> None:
         with self._lock:
@@ -106,25 +154,52 @@ class Resource:
         for need in self._needs:
             need._disown()
 
-    def abandon(self) -> None:
-        """Close an object that its user did not close.
-
-        If a thread is still in a call at the end of the program, the object
-        is left alone: the process ends anyway. A forked process leaves the
-        objects of its parent alone.
+    def drop(self) -> None:
+        """Close an object that its user has dropped, now or after the call
+        that uses its lock. A forked process leaves the objects of its parent
+        alone.
         """
-        if self._forked():
+        if not self.closed and not self._forked():
+            self._lock.drop(self)
+
+    def interrupt(self) -> None:
+        """Make a call that runs in another thread return soon."""
+        if self._interrupt is None:
             return
-        if not self._lock.acquire(blocking=False):
-            if self._interrupt is not None:
-                self._interrupt()
-            if not self._lock.acquire(timeout=_EXIT_SECONDS):
-                return
-        try:
-            if not self._inside:
-                self.close()
-        finally:
+        if self._lock.acquire(blocking=False):
             self._lock.release()
+        else:
+            self._interrupt()
+
+    def end(self, deadline: float) -> None:
+        """Close at the end of the program, unless a call still runs at the
+        deadline: then the process ends anyway.
+        """
+        left = max(0.0, deadline - time.monotonic())
+        if self._lock.acquire(timeout=left if self._interrupt else 0.0):
+            try:
+                if not self._inside:
+                    self.close()
+            finally:
+                self._lock.release()
+
+
+# In the order in which they were opened.
+_open: Dict[Resource, None] = {}
+
+
+def _end_all() -> None:
+    rest = [one for one in reversed(list(_open)) if not one._forked()]
+    for one in rest:
+        one.interrupt()
+    deadline = time.monotonic() + _EXIT_SECONDS
+    for one in rest:
+        one.end(deadline)
+
+
+# The end of a program calls finalizers newest first. This one is older than
+# all objects that use the library, so they may still use it in theirs.
+weakref.finalize(Resource, _end_all)
 
 
 class Handle:
@@ -134,7 +209,8 @@ class Handle:
 
     def _own(self, resource: Resource) -> None:
         self._resource = resource
-        weakref.finalize(self, resource.abandon)
+        _open[resource] = None
+        weakref.finalize(self, resource.drop).atexit = False
 
     @property
     def closed(self) -> bool:

@@ -116,7 +116,7 @@ def test_threads_wait_for_each_other():
 def run_python(code, **options):
     return subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", code], text=True,
-        capture_output=True, timeout=120, **options)
+        capture_output=True, timeout=60, **options)
 
 
 EXIT = """
@@ -215,3 +215,92 @@ def test_a_thousand_layouts_release_their_memory():
         before = resident()
         reopen(1000)
         assert resident() - before < 10e6
+
+
+def test_dropping_an_algorithm_leaves_the_call_of_a_thread_alone(workers):
+    # Its transport is in use: it is released when the call has returned.
+    started = threading.Event()
+
+    def work(t):
+        if t.rank == 1:
+            assert started.wait(60)
+            t.exchange([(0, 0, b"late")], [])
+            return None
+        layout = Layout({"x": 3})
+        spare = Algorithm("allreduce", layout=layout, transport=t)
+        resource = spare._resource
+        found = []
+        thread = threading.Thread(
+            target=lambda: found.extend(t.exchange([], [(1, 0)])))
+        thread.start()
+        while not t._resource._inside:
+            pass
+        del spare
+        gc.collect()
+        assert not resource.closed
+        started.set()
+        thread.join()
+        assert resource.closed
+        return found
+    assert workers(2, work) == [[b"late"], None]
+
+
+def test_a_memory_can_be_closed_while_a_thread_uses_it():
+    compressor = Compressor("sign")
+    x = np.ones(3, np.float32)
+
+    def use(memory):
+        try:
+            while True:
+                memory.encode(x)
+        except laconic.InvalidError:
+            pass
+
+    for _ in range(20):
+        memory = Memory(compressor, 3)
+        thread = threading.Thread(target=use, args=(memory,), daemon=True)
+        thread.start()
+        memory.close()
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+EXIT_ORDER = """
+import time, weakref
+import laconic
+class Session:
+    pass
+session = Session()
+weakref.finalize(session, lambda: print(transport.exchange([], [])))
+hub = laconic.Hub(1)
+transport = hub.join(0)
+"""
+
+
+def test_objects_outlive_the_finalizers_of_the_program():
+    done = run_python(EXIT_ORDER)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
+
+
+EXIT_DEAF = """
+import threading, time
+import laconic
+class Deaf:
+    def exchange(self, sends, receives, timeout):
+        entered.set()
+        threading.Event().wait()
+entered = threading.Event()
+transport = laconic.Transport.join_with(Deaf(), 0, 2)
+layout = laconic.Layout({"x": 3})
+kept = [laconic.Algorithm("allreduce", layout=layout, transport=transport)
+        for _ in range(20)]
+threading.Thread(target=lambda: transport.exchange([], [(1, 0)]),
+                 daemon=True).start()
+entered.wait()
+"""
+
+
+def test_the_end_waits_once_for_a_call_that_cannot_be_interrupted():
+    # 20 algorithms wait for one lock; the time limit of run_python is 60 s.
+    done = run_python(EXIT_DEAF)
+    assert (done.returncode, done.stderr) == (0, "")
