@@ -178,12 +178,13 @@ class Algorithm(Handle):
             call.add(place, index, source, target, what)
         return call
 
-    def _next(self, items: _Call, round: Optional[int]) -> int:
+    @staticmethod
+    def _next(a: c_void_p, items: _Call, round: Optional[int]) -> int:
+        # With the lock of the call: another thread may make the same one.
         if round is not None:
             return number(round, "algorithm: round")
-        with self._resource as a:
-            rounds = {int(lib.lac_algorithm_round(a, place.tensor))
-                      for place in items.slices}
+        rounds = {int(lib.lac_algorithm_round(a, place.tensor))
+                  for place in items.slices}
         if len(rounds) > 1:
             raise _ffi.InvalidError(
                 "algorithm: the tensors are in different rounds: "
@@ -202,10 +203,10 @@ class Algorithm(Handle):
         with the same bits on all workers. Gradient algorithms only.
         """
         call = self._call(arrays, out)
-        number_of_round = self._next(call, round)
         with self._transport._resource, self._resource as a:
             lib.lac_algorithm_reduce(
-                a, number_of_round, call.slices, len(call.slices))
+                a, self._next(a, call, round), call.slices,
+                len(call.slices))
 
     def start(self, arrays: Arrays) -> None:
         """Start from the values of all tensors. Model algorithms only."""
@@ -218,10 +219,10 @@ class Algorithm(Handle):
         gradient; it only reads the arrays.
         """
         call = self._call(arrays, None)
-        number_of_round = self._next(call, round)
         with self._transport._resource, self._resource as a:
             lib.lac_algorithm_begin(
-                a, number_of_round, call.slices, len(call.slices))
+                a, self._next(a, call, round), call.slices,
+                len(call.slices))
 
     def end(self, arrays: Arrays, updates: Optional[Updates] = None, *,
             round: Optional[int] = None) -> None:
@@ -247,9 +248,8 @@ class Algorithm(Handle):
                             f"{self._tensors[place.tensor].name}")
                     call.update(i, self._fitting(
                         place.tensor, floats(step, what), what))
-        number_of_round = self._next(call, round)
         with self._transport._resource, self._resource as a:
-            function(a, number_of_round, call.slices,
+            function(a, self._next(a, call, round), call.slices,
                      None if updates is None else call.updates,
                      len(call.slices))
 

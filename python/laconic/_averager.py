@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from typing import (Any, Dict, List, Mapping, Optional, Tuple, TypeVar,
                     Union)
 
@@ -75,6 +76,8 @@ class Averager:
         self.algorithm = algorithm
         self.compressor = compressor
         self._algorithms: Dict[_Key, Algorithm] = {}
+        # Of the dict: calls of threads may open algorithms.
+        self._lock = threading.Lock()
         self._closed_traffic = Traffic(0, 0, 0)
         self._own_transport = not isinstance(transport, Transport)
         self.transport = _join(comm, transport, timeout)
@@ -115,9 +118,11 @@ class Averager:
         if not tensors:
             return
         key = (form, tensors)
-        if key not in self._algorithms:
-            self._algorithms[key] = self._open(tensors)
-        self._algorithms[key].reduce(arrays, out=out)
+        with self._lock:
+            if key not in self._algorithms:
+                self._algorithms[key] = self._open(tensors)
+            algorithm = self._algorithms[key]
+        algorithm.reduce(arrays, out=out)
 
     def mean(self, values: Values, out: Optional[Values] = None) -> Values:
         """Return the mean over all workers, as the algorithm approximates it.
@@ -151,7 +156,7 @@ class Averager:
     def traffic(self) -> Traffic:
         """What this worker has sent so far."""
         counts = [self._closed_traffic] + [
-            a.traffic for a in self._algorithms.values()]
+            a.traffic for a in list(self._algorithms.values())]
         return Traffic(*map(sum, zip(*counts)))
 
     def state_dict(self) -> Dict[str, Any]:
@@ -166,7 +171,8 @@ class Averager:
                 "names": [name for name, _ in tensors],
                 "shapes": [list(shape) for _, shape in tensors],
                 "state": algorithm.save(),
-            } for (form, tensors), algorithm in self._algorithms.items()],
+            } for (form, tensors), algorithm in list(
+                self._algorithms.items())],
         }
 
     def load_state_dict(self, state: Mapping[str, Any], *,
@@ -193,9 +199,10 @@ class Averager:
         except BaseException:
             _close_all(loaded)
             raise
-        self._closed_traffic = self.traffic
-        _close_all(self._algorithms)
-        self._algorithms = loaded
+        with self._lock:
+            self._closed_traffic = self.traffic
+            _close_all(self._algorithms)
+            self._algorithms = loaded
 
     def close(self) -> None:
         """Release all state, and leave the group if this object joined it."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Means of arrays over workers."""
+import concurrent.futures
 import pickle
 
 import numpy as np
@@ -193,4 +194,23 @@ def test_closing_leaves_a_transport_that_was_given_open(workers):
         t.close()
         with pytest.raises(laconic.InvalidError, match="closed"):
             again.mean(np.ones(3, np.float32))
+    workers(1, work)
+
+
+def test_threads_may_share_an_averager(workers):
+    def work(t):
+        averager = Averager("error-feedback", "sign", transport=t)
+        shapes = [3, 4, 5]
+
+        def use(_):
+            for _ in range(100):
+                for shape in shapes:
+                    averager.mean(np.ones(shape, np.float32))
+
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            list(pool.map(use, range(4)))
+        saved = averager.state_dict()["states"]
+        assert sorted(one["shapes"] for one in saved) == [[[3]], [[4]], [[5]]]
+        rounds = [a.round() for a in averager._algorithms.values()]
+        assert rounds == [400] * 3
     workers(1, work)
