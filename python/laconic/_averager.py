@@ -52,7 +52,8 @@ class Averager:
 
     Arrays are float32, float64 or float16. Error memory is kept from call to
     call, for each set of names and shapes. All workers make the same calls in
-    the same order.
+    the same order. ``session`` distinguishes the messages of averagers of one
+    transport; unless it is given, they are numbered as they are opened.
 
     >>> import numpy as np
     >>> from laconic import Hub
@@ -68,10 +69,10 @@ class Averager:
             self, algorithm: str = "allreduce",
             compressor: Optional[str] = None, *, comm: Any = None,
             transport: Union[None, str, Transport] = None, seed: int = 1,
-            session: int = 0, timeout: float = 60.0,
+            session: Optional[int] = None, timeout: float = 60.0,
             nonfinite: str = "stop") -> None:
         self._options: Dict[str, Any] = {
-            "seed": seed, "session": session, "timeout": timeout,
+            "seed": seed, "session": session or 0, "timeout": timeout,
             "nonfinite": nonfinite}
         self.algorithm = algorithm
         self.compressor = compressor
@@ -87,6 +88,8 @@ class Averager:
         except BaseException:
             self.close()
             raise
+        if session is None:
+            self._options["session"] = next(self.transport._averagers)
 
     @property
     def rank(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import threading
 from ctypes import byref, c_void_p
 from typing import (Any, List, NamedTuple, Optional, Sequence, Tuple, Type,
@@ -132,6 +133,7 @@ class Transport(Handle):
             interrupt=lambda: membership.abort(b"the program ends")))
         self.rank = int(lib.lac_transport_rank(pointer))
         self.world = int(lib.lac_transport_world(pointer))
+        self._averagers = itertools.count()
 
     def exchange(
             self, sends: Sequence[Tuple[int, int, Buffer]],

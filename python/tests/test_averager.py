@@ -214,3 +214,21 @@ def test_threads_may_share_an_averager(workers):
         rounds = [a.round() for a in averager._algorithms.values()]
         assert rounds == [400] * 3
     workers(1, work)
+
+
+def test_averagers_of_one_transport_do_not_mix(workers):
+    # The second worker uses them in the other order.
+    def work(t):
+        averagers = [Averager(transport=t), Averager(transport=t)]
+        with pytest.raises(laconic.PeerError, match="session"):
+            averagers[t.rank].mean(np.ones(3, np.float32))
+    workers(2, work)
+
+
+def test_a_mistake_does_not_count_as_an_averager(workers):
+    def work(t):
+        if t.rank == 0:
+            with pytest.raises(laconic.NotFoundError):
+                Averager("sgd", transport=t)
+        return Averager(transport=t).mean(np.float32([t.rank])).tolist()
+    assert workers(2, work) == [[0.5]] * 2
