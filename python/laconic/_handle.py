@@ -100,11 +100,15 @@ class Resource:
     def _forked(self) -> bool:
         return self._process not in (None, os.getpid())
 
-    def __enter__(self) -> c_void_p:
+    def check_process(self) -> None:
+        """Raise InvalidError in a fork that cannot use it."""
         if self._forked():
             raise InvalidError(
                 f"{self.kind}: opened by process {self._process}, used by "
                 f"its fork {os.getpid()}")
+
+    def __enter__(self) -> c_void_p:
+        self.check_process()
         self._lock.acquire()
         if self.closed or self._inside:
             self._lock.release()

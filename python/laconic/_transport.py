@@ -13,6 +13,7 @@ from . import _ffi
 from ._arguments import c_text, number, seconds
 from ._callbacks import Callbacks, TransportLike
 from ._ffi import lib
+from ._forks import ClosedInForks, streams
 from ._handle import Handle, Resource
 
 Buffer = Union[bytes, bytearray, memoryview]
@@ -61,6 +62,7 @@ class Transport(Handle):
 
     rank: int
     world: int
+    _sockets: ClosedInForks
 
     def __init__(
             self, spec: str, rank: Optional[int] = None,
@@ -73,8 +75,11 @@ class Transport(Handle):
         name = c_text(spec, "transport")
         pointer = c_void_p()
         if hub is None:
+            before = streams()
             lib.lac_transport_join(byref(pointer), name, None, own, size)
             self._adopt(pointer, [])
+            if spec.partition(":")[0] == "tcp":
+                self._sockets = ClosedInForks(before)
             return
         with hub._resource as h:
             lib.lac_transport_join(byref(pointer), name, h, own, size)
@@ -167,7 +172,9 @@ class Transport(Handle):
         """Make the exchanges of this worker, and soon those of its peers, fail
         with this message. Any thread may call it at any time.
         """
-        self._membership.abort(c_text(why, "abort: why"))
+        reason = c_text(why, "abort: why")
+        self._resource.check_process()
+        self._membership.abort(reason)
 
     @property
     def failed(self) -> bool:
@@ -232,7 +239,9 @@ class Listener(Handle):
 
     def __init__(self, spec: str = "tcp") -> None:
         pointer = c_void_p()
+        before = streams()
         lib.lac_tcp_listen(byref(pointer), c_text(spec, "listener"))
+        self._sockets = ClosedInForks(before)
         self._own(Resource("listener", pointer, lib.lac_tcp_close))
         self.port = int(lib.lac_tcp_port(pointer))
         self.key = _ffi.text(lib.lac_tcp_key(pointer))
@@ -250,8 +259,10 @@ class Listener(Handle):
                 place.name = c_text(peer.name, "peer: name")
         own = number(rank, "peers: rank", 32)
         pointer = c_void_p()
+        before = streams()
         lib.lac_tcp_join(
             byref(pointer), self._resource.take(), array, own, len(peers))
         transport = Transport.__new__(Transport)
         transport._adopt(pointer, [])
+        transport._sockets = ClosedInForks(before)
         return transport

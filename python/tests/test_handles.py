@@ -2,6 +2,7 @@
 """Objects that are closed, dropped, shared by threads, forked or left open."""
 import gc
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -11,7 +12,7 @@ import pytest
 
 import laconic
 from laconic import (Algorithm, Averager, Compressor, Hub, Layout, Listener,
-                     Memory, Topology)
+                     Memory, Peer, Topology)
 
 
 def make_everything():
@@ -171,6 +172,12 @@ if child == 0:
         transport.exchange([], [])
     except laconic.InvalidError as error:
         assert "used by its fork" in str(error), error
+        try:
+            transport.abort("in a fork")
+        except laconic.InvalidError as error:
+            assert "used by its fork" in str(error), error
+        else:
+            sys.exit(2)
         transport.close()
         sys.exit(7)
     sys.exit(1)
@@ -304,3 +311,37 @@ def test_the_end_waits_once_for_a_call_that_cannot_be_interrupted():
     # 20 algorithms wait for one lock; the time limit of run_python is 60 s.
     done = run_python(EXIT_DEAF)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+KILLED = """
+import os, sys
+import laconic
+listener = laconic.Listener("tcp:listen=127.0.0.1")
+spare = laconic.Listener("tcp:listen=127.0.0.1")
+print(listener.port, listener.key, spare.port, flush=True)
+port, key = input().split()
+transport = listener.join([
+    laconic.Peer("127.0.0.1:" + port, key),
+    laconic.Peer(f"127.0.0.1:{listener.port}", listener.key)], 1)
+if os.fork() == 0:
+    sys.stdin.read()    # lives on until the test has ended
+    os._exit(0)
+os._exit(0)
+"""
+
+
+def test_a_fork_does_not_keep_the_connections_of_a_killed_worker():
+    with Listener("tcp:listen=127.0.0.1") as listener, subprocess.Popen(
+            [sys.executable, "-c", KILLED], text=True, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE) as other:
+        port, key, spare = other.stdout.readline().split()
+        other.stdin.write(f"{listener.port} {listener.key}\n")
+        other.stdin.flush()
+        with listener.join([Peer(f"127.0.0.1:{listener.port}", listener.key),
+                            Peer(f"127.0.0.1:{port}", key)], 0) as t:
+            other.wait(60)
+            with pytest.raises(laconic.PeerError) as caught:
+                t.exchange([], [(1, 0)], timeout=20)
+            assert "silent" not in str(caught.value)
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", int(spare)))
