@@ -21,25 +21,9 @@ class TransportLike(Protocol):
         """Send all messages and return those that were received."""
 
 
-def _view(address: int, length: int) -> memoryview:
-    if length == 0:
-        return memoryview(b"")
-    return memoryview((ctypes.c_char * length).from_address(address)).cast("B")
-
-
 def _left(deadline: float) -> float:
     # The clock of lac_transport_now.
     return max(0.0, deadline - time.monotonic())
-
-
-def _release(views: List[memoryview]) -> None:
-    try:
-        for view in views:
-            view.release()
-    except BufferError:
-        raise _ffi.InvalidError(
-            "exchange: the object still uses a message, expected a copy"
-        ) from None
 
 
 class Callbacks:
@@ -63,18 +47,16 @@ class Callbacks:
 
     def _exchange(self, context: Any, sends: Any, send_count: int,
                   receives: Any, receive_count: int, deadline: float) -> int:
-        views: List[memoryview] = []
         try:
-            messages = []
-            for m in sends[:send_count]:
-                views.append(_view(m.data, m.len))
-                messages.append((m.peer, m.tag, views[-1]))
+            # Copies: the object may keep them, memory of the library not.
+            messages = [
+                (m.peer, m.tag, memoryview(ctypes.string_at(m.data, m.len)))
+                for m in sends[:send_count]]
             places = [receives[i] for i in range(receive_count)]
             found = self._object.exchange(
                 messages, [(p.peer, p.tag, p.cap) for p in places],
                 _left(deadline))
             self._deliver(found, places)
-            _release(views)
         except BaseException as error:
             return _ffi.fail(error)
         return _ffi.OK
@@ -106,8 +88,10 @@ class Callbacks:
 
     def _sum(self, context: Any, x: Any, n: int, deadline: float) -> int:
         try:
-            self._object.allreduce_sum(
-                np.ctypeslib.as_array(x, (n,)), _left(deadline))
+            values = np.ctypeslib.as_array(x, (n,))
+            array = values.copy()
+            self._object.allreduce_sum(array, _left(deadline))
+            values[:] = array
         except BaseException as error:
             return _ffi.fail(error)
         return _ffi.OK

@@ -109,11 +109,12 @@ class Transport(Handle):
         """Join by an object of the program that moves the messages.
 
         ``object.exchange(sends, receives, timeout)`` is called with a list of
-        (peer, tag, bytes) and a list of (peer, tag, limit). It sends all
+        (peer, tag, message) and a list of (peer, tag, limit). It sends all
         messages, waits for all receives at most ``timeout`` seconds and
         returns the bytes of each in order, none longer than its limit unless
-        that is 0. The views in ``sends`` are valid during the call. An
-        exception makes the call of the library fail.
+        that is 0. Messages are read-only memoryviews, which it may keep. What
+        it returns must not change before its next call. An exception makes
+        the call of the library fail.
 
         Optional methods: ``abort(why)``, called by any thread; ``leave()``,
         the last call; ``allreduce_sum(array, timeout)``, which replaces a

@@ -268,17 +268,47 @@ def test_a_message_that_is_too_long_is_refused(length, status, with_buffer):
         assert ctypes.string_at(receive.data, receive.len) == b"m" * 8
 
 
-def test_views_of_messages_end_with_the_call():
+def test_messages_cannot_be_changed():
+    class Writing(Member):
+        def exchange(self, sends, receives, timeout):
+            sends[0][2][0] = 1
+            return []
+    with Transport.join_with(Writing(Queues(2), 0), 0, 2) as t:
+        with pytest.raises(laconic.PeerError, match="read-only"):
+            t.exchange([(1, 0, b"secret")], [])
+
+
+def test_an_array_of_a_message_that_is_kept_is_safe():
     seen = []
 
-    class Curious(Member):
+    class Keeping(Member):
         def exchange(self, sends, receives, timeout):
-            seen.extend(data for _, _, data in sends)
+            seen.extend(np.frombuffer(data, np.uint8) for _, _, data in sends)
             return []
-    with Transport.join_with(Curious(Queues(2), 0), 0, 2) as t:
-        t.exchange([(1, 0, b"secret")], [])
-        with pytest.raises(ValueError, match="released"):
-            bytes(seen[0])
+    with Transport.join_with(Keeping(Queues(2), 0), 0, 2) as t:
+        x = bytearray(b"kept" * 10000)
+        t.exchange([(1, 0, x)], [])
+        t.exchange([(1, 0, b"other")], [])
+        t.exchange([(1, 0, b"other")], [])
+    assert seen[0].tobytes() == x
+
+
+def test_the_array_of_a_sum_may_be_kept():
+    kept = []
+
+    class Keeping(Member):
+        def allreduce_sum(self, array, timeout):
+            kept.append(array)
+    queues = Queues(2)
+
+    def work(t):
+        x = np.ones(100000, np.float32)
+        with Layout({"x": x.size}) as layout:
+            Algorithm("allreduce", layout=layout, transport=t).reduce([x])
+        return x[0]
+    results = run_members([Keeping(queues, r) for r in range(2)], work)
+    assert results == [0.5, 0.5]
+    assert [array[0] for array in kept] == [1, 1]
 
 
 def test_calls_inside_a_call_are_refused():
