@@ -2,12 +2,13 @@
 """Algorithms: averages of tensors over workers, with little communication."""
 from __future__ import annotations
 
+import bisect
 import contextlib
 import ctypes
 import math
 from ctypes import byref, c_void_p
-from typing import (Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple,
-                    Union)
+from typing import (Any, Dict, List, Mapping, NamedTuple, Optional, Sequence,
+                    Tuple, Union)
 
 import numpy as np
 import numpy.typing as npt
@@ -36,11 +37,33 @@ class Traffic(NamedTuple):
     messages: int
 
 
+class _Targets:
+    """The memory of all results, which do not overlap."""
+
+    def __init__(self, targets: Mapping[str, Array]) -> None:
+        spans = sorted((address(a), address(a) + a.nbytes, what)
+                       for what, a in targets.items() if a.size)
+        for (_, end, what), (start, _, other) in zip(spans, spans[1:]):
+            if start < end:
+                raise _ffi.InvalidError(
+                    f"{what} and {other} share memory, expected results "
+                    "apart")
+        self._starts = [start for start, _, _ in spans]
+        self._ends = [end for _, end, _ in spans]
+
+    def overlap(self, source: Array) -> bool:
+        """Return whether writing the results would change the array."""
+        start = address(source)
+        before = bisect.bisect_left(self._starts, start + source.nbytes)
+        return before > 0 and self._ends[before - 1] > start
+
+
 class _Call:
     """The slices of a call. It keeps the arrays alive that they point to."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, targets: Mapping[str, Array]) -> None:
         self.slices = (_ffi.Slice * count)()
+        self._targets = _Targets(targets)
         self.updates = (c_void_p * count)()
         self._kept: List[Array] = []
 
@@ -50,8 +73,8 @@ class _Call:
         if source.dtype != target.dtype:
             raise _ffi.InvalidError(
                 f"{what} has dtype {source.dtype}, its result {target.dtype}")
-        if source is not target and np.may_share_memory(source, target) and (
-                address(source) != address(target)):
+        if address(source) != address(target) and self._targets.overlap(
+                source):
             source = source.copy()
         place.tensor = index
         place.dtype = dtype_of(target, what)
@@ -166,14 +189,18 @@ class Algorithm(Handle):
 
     def _call(self, arrays: Arrays, out: Optional[Arrays]) -> _Call:
         items = self._by_index(arrays, "algorithm: the list")
-        targets = dict(items if out is None
-                       else self._by_index(out, "algorithm: out"))
-        call = _Call(len(items))
-        for place, (index, array) in zip(call.slices, items):
+        given = dict(items if out is None
+                     else self._by_index(out, "algorithm: out"))
+        targets: Dict[str, Array] = {}
+        for index, _ in items:
             what = f"algorithm: {self._tensors[index].name}"
-            if index not in targets:
+            if index not in given:
                 raise _ffi.InvalidError(f"{what} is not in out")
-            target = self._fitting(index, writable(targets[index], what), what)
+            targets[what] = self._fitting(
+                index, writable(given[index], what), what)
+        call = _Call(len(items), targets)
+        for place, (index, array), (what, target) in zip(
+                call.slices, items, targets.items()):
             source = self._fitting(index, readable(array, what), what)
             call.add(place, index, source, target, what)
         return call

@@ -28,6 +28,13 @@ def dtype_of(array: Array, what: str) -> int:
     return code
 
 
+def _unmasked(value: Any, what: str) -> Array:
+    if isinstance(value, np.ma.MaskedArray):
+        raise _ffi.InvalidError(
+            f"{what} is a masked array, expected one without a mask")
+    return np.asarray(value)
+
+
 def _ready(array: Array) -> bool:
     flags = array.flags
     return flags.c_contiguous and flags.aligned and array.dtype.isnative
@@ -35,7 +42,7 @@ def _ready(array: Array) -> bool:
 
 def readable(value: Any, what: str) -> Array:
     """Return an array that the library can read: the same, or a copy."""
-    array = np.asarray(value)
+    array = _unmasked(value, what)
     dtype_of(array, what)
     if _ready(array):
         return array
@@ -45,7 +52,7 @@ def readable(value: Any, what: str) -> Array:
 
 def floats(value: Any, what: str) -> npt.NDArray[np.float32]:
     """Return an array of float32, converted from the other types."""
-    array = np.asarray(value)
+    array = _unmasked(value, what)
     dtype_of(array, what)
     return np.require(array, np.float32, ["C", "A"])
 
@@ -55,7 +62,7 @@ def writable(array: Any, what: str) -> Array:
     if not isinstance(array, np.ndarray):
         raise TypeError(
             f"{what} is a {type(array).__name__}, expected a NumPy array")
-    dtype_of(array, what)
+    dtype_of(_unmasked(array, what), what)
     if not array.flags.c_contiguous or not array.flags.aligned:
         raise _ffi.InvalidError(
             f"{what} is not contiguous in C order; results cannot be written "

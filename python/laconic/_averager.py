@@ -13,6 +13,7 @@ from . import _ffi
 from ._algorithm import Algorithm, Traffic
 from ._arrays import Array, readable
 from ._layout import Layout, escape
+from ._topology import Topology
 from ._transport import Transport
 
 _VERSION = 1
@@ -51,7 +52,7 @@ class Averager:
     closed.
 
     Arrays are float32, float64 or float16. Error memory is kept from call to
-    call, for each set of names and shapes. All workers make the same calls in
+    call, for each set of names and shapes, until ``close``. All workers make the same calls in
     the same order. ``session`` distinguishes the messages of averagers of one
     transport; unless it is given, they are numbered as they are opened.
 
@@ -79,12 +80,13 @@ class Averager:
         self._algorithms: Dict[_Key, Algorithm] = {}
         # Of the dict: calls of threads may open algorithms.
         self._lock = threading.Lock()
+        self._closed = False
         self._closed_traffic = Traffic(0, 0, 0)
         self._own_transport = not isinstance(transport, Transport)
         self.transport = _join(comm, transport, timeout)
         # A mistake in a spec is reported here, not by the first call.
         try:
-            self._open(()).close()
+            self._open((), Topology("ring", self.world)).close()
         except BaseException:
             self.close()
             raise
@@ -101,11 +103,13 @@ class Averager:
         """The number of workers."""
         return self.transport.world
 
-    def _open(self, tensors: _Tensors) -> Algorithm:
+    def _open(self, tensors: _Tensors,
+              topology: Optional[Topology] = None) -> Algorithm:
+        # With a topology model algorithms are opened too, and then refused.
         with Layout(tensors) as layout:
             algorithm = Algorithm(
                 self.algorithm, self.compressor, layout=layout,
-                transport=self.transport, **self._options)
+                transport=self.transport, topology=topology, **self._options)
         if algorithm.family != "gradient":
             algorithm.close()
             raise _ffi.InvalidError(
@@ -113,15 +117,18 @@ class Averager:
                 "a gradient algorithm")
         return algorithm
 
+    def _check_open(self) -> None:
+        if self._closed or self.transport.closed:
+            raise _ffi.InvalidError("averager: it is closed")
+
     def _reduce(self, form: str, arrays: Mapping[str, Array],
                 out: Mapping[str, Array]) -> None:
-        if self.transport.closed:
-            raise _ffi.InvalidError("averager: it is closed")
         tensors = tuple((name, a.shape) for name, a in arrays.items())
-        if not tensors:
-            return
         key = (form, tensors)
         with self._lock:
+            self._check_open()
+            if not tensors:
+                return
             if key not in self._algorithms:
                 self._algorithms[key] = self._open(tensors)
             algorithm = self._algorithms[key]
@@ -167,6 +174,7 @@ class Averager:
 
         It consists of numbers, text and bytes. Every worker saves its own.
         """
+        self._check_open()
         return {
             "version": _VERSION,
             "states": [{
@@ -186,6 +194,7 @@ class Averager:
         ``other_world`` the rank or the number of workers may differ; error
         memory then starts at zero. After a failure the state is as before.
         """
+        self._check_open()
         if state.get("version") != _VERSION:
             raise _ffi.InvalidError(
                 f"averager: the state has version {state.get('version')!r}, "
@@ -209,7 +218,9 @@ class Averager:
 
     def close(self) -> None:
         """Release all state, and leave the group if this object joined it."""
-        _close_all(self._algorithms)
+        with self._lock:
+            self._closed = True
+            _close_all(self._algorithms)
         if self._own_transport:
             self.transport.close()
 

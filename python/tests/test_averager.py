@@ -171,8 +171,9 @@ def test_wrong_settings_raise_at_once(workers, monkeypatch):
     def work(t):
         with pytest.raises(laconic.NotFoundError, match="no algorithm"):
             Averager("sgd", transport=t)
-        with pytest.raises(laconic.InvalidError, match="topology"):
-            Averager("dpsgd", transport=t)
+        for model in (("dpsgd", None), ("choco", "sign")):
+            with pytest.raises(laconic.InvalidError, match="a model algo"):
+                Averager(*model, transport=t)
         with pytest.raises(laconic.InvalidError, match="both comm and"):
             Averager(comm=object(), transport=t)
         assert not t.closed
@@ -190,6 +191,11 @@ def test_closing_leaves_a_transport_that_was_given_open(workers):
         with Averager(transport=t) as averager:
             averager.mean(np.ones(3, np.float32))
         assert not t.closed
+        for call in (lambda: averager.mean(np.ones(3, np.float32)),
+                     averager.state_dict,
+                     lambda: averager.load_state_dict({})):
+            with pytest.raises(laconic.InvalidError, match="averager: it is"):
+                call()
         again = Averager(transport=t)
         t.close()
         with pytest.raises(laconic.InvalidError, match="closed"):
@@ -232,3 +238,36 @@ def test_a_mistake_does_not_count_as_an_averager(workers):
                 Averager("sgd", transport=t)
         return Averager(transport=t).mean(np.float32([t.rank])).tolist()
     assert workers(2, work) == [[0.5]] * 2
+
+
+def test_results_need_memory_of_their_own(workers):
+    def work(t):
+        averager = Averager(transport=t)
+        x, y = np.float32([1, 2]), np.float32([3, 4])
+        z = np.empty(3, np.float32)
+        for out in ([z[:2], z[:2]], [z[:2], z[1:]]):
+            with pytest.raises(laconic.InvalidError, match="share memory"):
+                averager.mean([x, y], out=out)
+        with pytest.raises(laconic.InvalidError, match="share memory"):
+            averager.mean([x, x], out=[x, x])
+        # The results may replace the values of others.
+        averager.mean([x, y], out=[y, x])
+        assert (x.tolist(), y.tolist()) == ([3, 4], [1, 2])
+        one = np.float32([1, 2, 3])
+        averager.mean([one[:2], y], out=[one[1:], z[:2]])
+        assert (one.tolist(), z[:2].tolist()) == ([1, 1, 2], [1, 2])
+        none = np.empty(0, np.float32)
+        averager.mean([none, none], out=[none, none])
+    workers(1, work)
+
+
+def test_masked_arrays_are_refused(workers):
+    def work(t):
+        x = np.ma.array([1.0, 2.0], mask=[False, True])
+        with pytest.raises(laconic.InvalidError, match="masked array"):
+            Averager(transport=t).mean(x)
+        with pytest.raises(laconic.InvalidError, match="masked array"):
+            Averager(transport=t).mean(np.ones(2), out=x)
+        with pytest.raises(laconic.InvalidError, match="masked array"):
+            laconic.encode(x, "sign")
+    workers(1, work)
