@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _ffi
-from ._arguments import c_text, choice, number, seconds
+from ._arguments import c_text, choice, kind, number, seconds
 from ._arrays import Array, address, dtype_of, floats, readable, writable
 from ._ffi import lib
 from ._handle import Handle, Resource
@@ -118,6 +118,10 @@ class Algorithm(Handle):
             topology: Optional[Topology] = None, seed: int = 1,
             session: int = 0, timeout: float = 60.0, training: bool = False,
             nonfinite: str = "stop", timing: bool = False) -> None:
+        kind(layout, "algorithm: layout", Layout)
+        kind(transport, "algorithm: transport", Transport)
+        if topology is not None:
+            kind(topology, "algorithm: topology", Topology)
         options = _ffi.AlgorithmOptions()
         lib.lac_algorithm_options_init(
             byref(options), ctypes.sizeof(options))

@@ -52,8 +52,9 @@ class Averager:
     closed.
 
     Arrays are float32, float64 or float16. Error memory is kept from call to
-    call, for each set of names and shapes, until ``close``. All workers make the same calls in
-    the same order. ``session`` distinguishes the messages of averagers of one
+    call, for each set of names and shapes, until ``close``: arrays of ever new
+    shapes need ever more memory. All workers make the same calls in the same
+    order. ``session`` distinguishes the messages of averagers of one
     transport; unless it is given, they are numbered as they are opened.
 
     >>> import numpy as np

@@ -7,6 +7,7 @@ import time
 from typing import Any, List, Protocol, Sequence, Tuple
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _ffi
 
@@ -24,6 +25,17 @@ class TransportLike(Protocol):
 def _left(deadline: float) -> float:
     # The clock of lac_transport_now.
     return max(0.0, deadline - time.monotonic())
+
+
+def _bytes(message: Any, peer: int) -> npt.NDArray[np.uint8]:
+    try:
+        empty = memoryview(message).nbytes == 0
+    except TypeError:
+        raise TypeError(
+            f"exchange returned a {type(message).__name__} of worker {peer}, "
+            "expected bytes") from None
+    return (np.zeros(0, np.uint8) if empty
+            else np.frombuffer(message, np.uint8))
 
 
 class Callbacks:
@@ -61,13 +73,17 @@ class Callbacks:
             return _ffi.fail(error)
         return _ffi.OK
 
-    def _deliver(self, found: Sequence[Any], places: List[Any]) -> None:
+    def _deliver(self, found: Any, places: List[Any]) -> None:
+        if not isinstance(found, Sequence) or isinstance(found, (bytes, str)):
+            raise TypeError(
+                f"exchange returned a {type(found).__name__}, expected a list "
+                "of messages")
         if len(found) != len(places):
             raise _ffi.InvalidError(
                 f"exchange returned {len(found)} messages, expected "
                 f"{len(places)}")
-        received = [np.frombuffer(message, np.uint8) if len(message) else
-                    np.zeros(0, np.uint8) for message in found]
+        received = [_bytes(message, place.peer)
+                    for message, place in zip(found, places)]
         for place, array in zip(places, received):
             if (place.buffer or place.cap) and array.size > place.cap:
                 raise _ffi.SpaceError(

@@ -48,7 +48,13 @@ def _scope(scope: Union[int, Tuple[int, int], str]) -> Any:
     return lib.lac_scope_worker(number(scope, "key: rank", 32))
 
 
+def _check_key(key: Any) -> None:
+    if not isinstance(key, Key):
+        raise TypeError(f"key is {key!r}, expected a Key")
+
+
 def _c_key(key: Key) -> Any:
+    _check_key(key)
     return lib.lac_key_make(
         number(key.seed, "key: seed"), _ffi.PURPOSE_COMPRESS,
         number(key.round, "key: round"), _scope(key.scope),
@@ -166,6 +172,7 @@ class Compressor(Handle):
         """Return the maximum number of bytes of a payload, 0 for a shape that
         the compressor does not accept.
         """
+        _check_key(key)
         with self._resource as c:
             return int(lib.lac_compressor_bound(
                 c, matrix(shape), _scope(key.scope).kind))

@@ -61,7 +61,7 @@ class Layout(Handle):
         array = (_ffi.Tensor * len(items))()
         for place, (name, shape) in zip(array, items):
             place.name = c_text(name, "layout: a name")
-            place.shape = matrix(shape)
+            place.shape = matrix(shape, f"layout: the shape of {name}")
         pointer = c_void_p()
         lib.lac_layout_open(byref(pointer), array, len(items))
         self._adopt(pointer)

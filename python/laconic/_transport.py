@@ -97,6 +97,10 @@ class Transport(Handle):
         if not isinstance(comm, MPI.Comm):
             raise TypeError(f"comm is a {type(comm).__name__}, expected a "
                             "communicator of mpi4py")
+        if comm == MPI.COMM_NULL:
+            raise _ffi.InvalidError(
+                "transport: comm is COMM_NULL, expected a communicator that "
+                "this process is in")
         version = MPI.Get_library_version()
         library = ("openmpi" if "Open MPI" in version else
                    "mpich" if "MPICH" in version else "auto")
@@ -148,6 +152,10 @@ class Transport(Handle):
         """Send all (peer, tag, bytes), wait for all (peer, tag), and return
         their bytes.
         """
+        for send in sends:
+            _check_send(send)
+        for receive in receives:
+            _check_tuple(receive, "a receive", "(peer, tag)")
         out = (_ffi.Send * len(sends))()
         kept = [bytes(data) for _, _, data in sends]
         for place, (peer, tag, _), data in zip(out, sends, kept):
@@ -182,6 +190,22 @@ class Transport(Handle):
         """Whether an exchange has failed; every later one fails too."""
         with self._resource as t:
             return bool(lib.lac_transport_failed(t))
+
+
+def _check_tuple(value: Any, what: str, expected: str) -> None:
+    size = expected.count(",") + 1
+    if not isinstance(value, (tuple, list)) or len(value) != size:
+        raise TypeError(f"exchange: {what} is {value!r}, expected {expected}")
+
+
+def _check_send(send: Any) -> None:
+    _check_tuple(send, "a send", "(peer, tag, bytes)")
+    try:
+        memoryview(send[2])
+    except TypeError:
+        raise TypeError(
+            f"exchange: the message for worker {send[0]} is a "
+            f"{type(send[2]).__name__}, expected bytes") from None
 
 
 class Membership:

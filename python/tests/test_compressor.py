@@ -178,3 +178,34 @@ def test_memory_outlives_the_name_of_its_compressor():
     with pytest.raises(laconic.InvalidError, match="compressor: it is closed"):
         memory.encode(np.ones(3, np.float32))
     assert memory.values.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("call, kind, message", [
+    (lambda: encode(np.ones(3), "sign", 5), TypeError,
+     "key is 5, expected a Key"),
+    (lambda: Compressor("sign").bound(3, 5), TypeError,
+     "key is 5, expected a Key"),
+    (lambda: encode(np.ones(3), "sign", Key(name="\udc80")),
+     laconic.InvalidError, "key: name is '.udc80', expected UTF-8"),
+    (lambda: laconic.Layout({"\udc80": 3}), laconic.InvalidError,
+     "layout: a name is '.udc80', expected UTF-8"),
+    (lambda: laconic.Layout({"a": 2.5}), TypeError,
+     "shape of a is 2.5, expected whole numbers"),
+    (lambda: laconic.Layout({"a": None}), TypeError, "of a is None"),
+    (lambda: laconic.Layout({"a": "23"}), TypeError, "of a is '23'"),
+    (lambda: laconic.Layout({"a": (2, 2.5)}), TypeError,
+     r"of a is \(2, 2.5\)"),
+    (lambda: Compressor("sign").decode(b"", 2.5), TypeError,
+     "shape is 2.5, expected whole numbers"),
+    (lambda: laconic.Hub("2"), TypeError, "world is '2', expected a whole"),
+    (lambda: laconic.Algorithm("allreduce", layout=5, transport=None),
+     TypeError, "layout is a int, expected a Layout"),
+    (lambda: laconic.Algorithm("allreduce", layout=laconic.Layout({"a": 1}),
+                               transport="tcp"),
+     TypeError, "transport is a str, expected a Transport"),
+    (lambda: laconic.Averager(transport=laconic.Hub(1).join(0), timeout="x"),
+     TypeError, "timeout is 'x', expected a number of seconds"),
+])
+def test_wrong_arguments_are_named(call, kind, message):
+    with pytest.raises(kind, match=message):
+        call()

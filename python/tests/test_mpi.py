@@ -74,6 +74,12 @@ def averages():
                 assert "expected a communicator" in str(error)
             else:
                 raise AssertionError(wrong)
+    try:
+        laconic.Averager(comm=MPI.COMM_NULL)
+    except laconic.InvalidError as error:
+        assert "comm is COMM_NULL" in str(error)
+    else:
+        raise AssertionError("COMM_NULL")
     # mpi4py still works, and a second averager of the same communicator.
     assert world.allreduce(1) == 4
     # Left open: the end of the program leaves before MPI is finalized.

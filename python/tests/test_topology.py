@@ -26,7 +26,7 @@ def test_layouts_of_text_and_of_shapes_have_one_hash():
 def test_wrong_layouts_raise():
     for tensors, message in (({"a b": 1}, "blank"), ({"": 1}, "empty"),
                              ([("a", 1), ("a", 2)], "two tensors"),
-                             ({"a": (2**33, 2**33)}, "shape is"),
+                             ({"a": (2**33, 2**33)}, "shape of a is"),
                              ({"a": 2**57, "b": 2**57, "c": 2**57,
                                "d": 2**57}, "in all")):
         with pytest.raises(laconic.InvalidError, match=message):

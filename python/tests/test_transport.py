@@ -71,6 +71,22 @@ def test_wrong_joins_raise():
         Transport("tcp:peers=/nowhere/peers.txt,key=/nowhere/key")
 
 
+@pytest.mark.parametrize("sends, receives, message", [
+    ([(1, 0, "x")], [], "the message for worker 1 is a str, expected bytes"),
+    ([(1, 0, 5)], [], "the message for worker 1 is a int, expected bytes"),
+    ([(1, 0)], [], r"a send is \(1, 0\), expected \(peer, tag, bytes\)"),
+    ([3], [], r"a send is 3, expected \(peer, tag, bytes\)"),
+    ([], [3], r"a receive is 3, expected \(peer, tag\)"),
+    ([("1", 0, b"")], [], "peer is '1', expected a whole number"),
+])
+def test_wrong_messages_raise_before_anything_is_sent(
+        sends, receives, message):
+    with Hub(2) as hub, hub.join(0) as t, hub.join(1):
+        with pytest.raises(TypeError, match=message):
+            t.exchange(sends, receives)
+        assert not t.failed
+
+
 def test_a_hub_that_is_closed_lives_until_its_workers_have_left():
     hub = Hub(2)
     a, b = hub.join(0), hub.join(1)
@@ -234,9 +250,14 @@ def test_an_interrupt_in_the_object_is_raised_itself():
 @pytest.mark.parametrize("answer, message", [
     ([], "returned 0 messages, expected 1"),
     ([b"", b""], "returned 2 messages, expected 1"),
-    (None, "TypeError"),
-    (["text"], "TypeError"),
-    ([3], "TypeError"),
+    (None, "returned a NoneType, expected a list of messages"),
+    (3, "returned a int, expected a list"),
+    ({1: b""}, "returned a dict, expected a list"),
+    (b"m", "returned a bytes, expected a list"),
+    ((b"" for _ in range(1)), "returned a generator, expected a list"),
+    (["text"], "returned a str of worker 1, expected bytes"),
+    ([3], "returned a int of worker 1, expected bytes"),
+    ([None], "returned a NoneType of worker 1, expected bytes"),
 ])
 def test_answers_that_break_the_rules_are_refused(answer, message):
     class Wrong(Member):
