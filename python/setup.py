@@ -15,7 +15,11 @@ import subprocess
 
 from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
-from wheel.bdist_wheel import bdist_wheel
+
+try:
+    from setuptools.command.bdist_wheel import bdist_wheel
+except ImportError:  # before setuptools 70.1
+    from wheel.bdist_wheel import bdist_wheel
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -45,10 +49,15 @@ def build_library(folder):
         "LAC_TCP": "ON" if exists("openssl >= 3.0") else "OFF",
         "LAC_LAPACK": "ON" if exists("lapack") else "OFF",
     }
-    generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+    generator = "Ninja" if shutil.which("ninja") else "Unix Makefiles"
+    cache = folder / "CMakeCache.txt"
+    # CMake refuses a folder of an earlier build with another generator.
+    fresh = ["--fresh"] if cache.exists() and (
+        f"CMAKE_GENERATOR:INTERNAL={generator}\n" not in cache.read_text()
+    ) else []
     subprocess.run(
-        ["cmake", "-S", str(ROOT), "-B", str(folder), *generator,
-         "--log-level=WARNING",
+        ["cmake", "-S", str(ROOT), "-B", str(folder), "-G", generator,
+         *fresh, "--log-level=WARNING",
          *(f"-D{name}={value}" for name, value in options.items()),
          *shlex.split(os.environ.get("CMAKE_ARGS", ""))], check=True)
     subprocess.run(
