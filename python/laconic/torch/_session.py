@@ -4,9 +4,7 @@
 Library calls wait for other workers, so they run in a thread, in the order in
 which they were submitted: that order must be the same on all workers.
 
-A fork, such as a worker of a DataLoader, has no session. It closes its copies
-of the connections: as long as one is open, the others would not notice that
-this process was killed.
+A fork, such as a worker of a DataLoader, has no session.
 
 At the end of the program the thread is joined before the interpreter is taken
 down: a daemon thread that wakes later is unwound through C++, which aborts.
@@ -18,7 +16,7 @@ import queue
 import threading
 import weakref
 from concurrent.futures import Future, wait
-from typing import Any, Callable, List, Optional, Tuple, TypeVar
+from typing import Any, Callable, Optional, Tuple, TypeVar
 
 from .. import InvalidError, Transport
 
@@ -51,22 +49,10 @@ class _Calls:
     def __init__(self) -> None:
         self.process = os.getpid()
         self.transport: Optional[Transport] = None
-        self.sockets: List[Tuple[int, int]] = []
         self._jobs: queue.SimpleQueue[Optional[_Job]] = queue.SimpleQueue()
         self._thread = threading.Thread(
             target=_work, args=(self._jobs,), name="laconic", daemon=True)
         self._thread.start()
-        _opened.add(self)
-
-    def forked(self) -> None:
-        """Close the sockets that are still those of the transport."""
-        for descriptor, inode in self.sockets:
-            try:
-                if os.fstat(descriptor).st_ino == inode:
-                    os.close(descriptor)
-            except OSError:
-                pass
-        self.sockets = []
 
     def submit(self, function: Callable[[], T]) -> Future[T]:
         future: Future[T] = Future()
@@ -82,7 +68,6 @@ class _Calls:
         """
         if os.getpid() != self.process:
             return
-        self.sockets = []
         transport = self.transport
         idle = self.submit(lambda: None)
         if transport is not None:
@@ -96,17 +81,6 @@ class _Calls:
             self._thread.join(_GRACE_SECONDS)
             return
         self._thread.join()
-
-
-_opened: weakref.WeakSet[_Calls] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for calls in list(_opened):
-        calls.forked()
-
-
-os.register_at_fork(after_in_child=_after_fork)
 
 
 class Session:
@@ -132,10 +106,6 @@ class Session:
     def use(self, transport: Transport) -> None:
         """Leave by this transport at the end."""
         self._calls.transport = transport
-
-    def close_in_forks(self, sockets: List[int]) -> None:
-        """Close these in processes that are forked from now on."""
-        self._calls.sockets = [(s, os.fstat(s).st_ino) for s in sockets]
 
     @property
     def rank(self) -> int:

@@ -11,7 +11,6 @@ import numbers
 import os
 import secrets
 import socket
-import stat
 import warnings
 from typing import Any, List, NamedTuple, Optional, Tuple
 
@@ -234,31 +233,7 @@ def _connect(session: Session, group: Any, listener: Listener,
             session.run(transport.close)
         raise
     assert transport is not None
-    session.close_in_forks(_sockets(offers, rank))
     return transport
-
-
-def _sockets(offers: List[_Offer], rank: int) -> List[int]:
-    """Return the connections with the others.
-
-    Each has the port of a listener at one end: this worker's here, or
-    another's there.
-    """
-    others = {(offer.address, offer.port) for offer in offers}
-    found = []
-    for descriptor in map(int, os.listdir("/proc/self/fd")):
-        try:
-            if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
-                continue
-            with socket.socket(fileno=os.dup(descriptor)) as one:
-                here, there = one.getsockname(), one.getpeername()
-        except OSError:
-            continue
-        if isinstance(there, tuple) and (
-                here[1] == offers[rank].port
-                or (there[0].replace("::ffff:", ""), there[1]) in others):
-            found.append(descriptor)
-    return found
 
 
 def _dial(offer: _Offer) -> str:
