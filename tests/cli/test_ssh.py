@@ -52,13 +52,16 @@ class Ssh(unittest.TestCase):
     def serve(cls, namespace, address):
         """Starts an sshd with keys of its own, and returns its process."""
         settings = cls.path("sshd-" + address)
+        # A home without startup files, which might print something.
+        os.makedirs(cls.path("home"), exist_ok=True)
         with open(settings, "w", encoding="ascii") as file:
             file.write("\n".join((
                 "Port " + PORT, "ListenAddress " + address,
                 "HostKey " + cls.path("host"), "PidFile none",
                 "AuthorizedKeysFile " + cls.path("user.pub"),
                 "PermitRootLogin yes", "StrictModes no", "UsePAM no",
-                "PasswordAuthentication no", "MaxStartups 100", "")))
+                "PasswordAuthentication no", "MaxStartups 100",
+                "SetEnv HOME=" + cls.path("home"), "")))
         server = subprocess.Popen(
             ("ip", "netns", "exec", namespace, SSHD, "-D", "-e", "-f",
              settings), text=True, stdin=subprocess.DEVNULL,
