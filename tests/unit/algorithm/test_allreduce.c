@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-#include "transport/transport.h"
+#include "exchanges.h"
+#include "pieces.h"
 
 enum {
     WORLD_MAX = 5,
@@ -17,42 +18,6 @@ enum {
 
 static const uint32_t all_worlds[] = {1, 2, 3, 5};
 enum { ALL_WORLDS = sizeof(all_worlds) / sizeof(all_worlds[0]) };
-
-static size_t asked; // bytes of a piece
-
-size_t __wrap_laci_transport_sum_piece(const lac_transport *t);
-
-size_t __wrap_laci_transport_sum_piece(const lac_transport *t)
-{
-    (void)t;
-    return asked;
-}
-
-// Worker 1 aborts in this exchange.
-static size_t abort_at;
-static _Thread_local size_t exchanges;
-static _Thread_local size_t transport_allocations;
-
-lac_status __real_lac_transport_exchange(
-    lac_transport *t, const lac_send *sends, size_t send_count,
-    lac_receive *receives, size_t receive_count, double deadline);
-lac_status __wrap_lac_transport_exchange(
-    lac_transport *t, const lac_send *sends, size_t send_count,
-    lac_receive *receives, size_t receive_count, double deadline);
-
-lac_status __wrap_lac_transport_exchange(
-    lac_transport *t, const lac_send *sends, size_t send_count,
-    lac_receive *receives, size_t receive_count, double deadline)
-{
-    if (++exchanges == abort_at && lac_transport_rank(t) == 1) {
-        lac_transport_abort(t, "test: no more");
-    }
-    const size_t before = test_thread_allocations;
-    const lac_status status = __real_lac_transport_exchange(
-        t, sends, send_count, receives, receive_count, deadline);
-    transport_allocations += test_thread_allocations - before;
-    return status;
-}
 
 // One round, or a few.
 typedef struct job {

@@ -9,7 +9,8 @@
 #include "base/bytes.h"
 #include "collective/frame.h"
 #include "collective/wire.h"
-#include "transport/transport.h"
+#include "exchanges.h"
+#include "pieces.h"
 
 enum {
     PIECE = 8192, // values
@@ -22,39 +23,6 @@ enum {
 
 static const uint32_t stream_worlds[] = {2, 3, 4, 5, 7, 8};
 enum { STREAM_WORLDS = sizeof(stream_worlds) / sizeof(stream_worlds[0]) };
-
-static size_t asked; // bytes of a piece
-
-size_t __wrap_laci_transport_sum_piece(const lac_transport *t);
-
-size_t __wrap_laci_transport_sum_piece(const lac_transport *t)
-{
-    (void)t;
-    return asked;
-}
-
-static _Thread_local size_t exchanges;
-
-lac_status __real_lac_transport_exchange(
-    lac_transport *t, const lac_send *sends, size_t send_count,
-    lac_receive *receives, size_t receive_count, double deadline);
-lac_status __wrap_lac_transport_exchange(
-    lac_transport *t, const lac_send *sends, size_t send_count,
-    lac_receive *receives, size_t receive_count, double deadline);
-
-// Worker 1 aborts in this exchange.
-static size_t abort_at;
-
-lac_status __wrap_lac_transport_exchange(
-    lac_transport *t, const lac_send *sends, size_t send_count,
-    lac_receive *receives, size_t receive_count, double deadline)
-{
-    if (++exchanges == abort_at && lac_transport_rank(t) == 1) {
-        lac_transport_abort(t, "test: no more");
-    }
-    return __real_lac_transport_exchange(
-        t, sends, send_count, receives, receive_count, deadline);
-}
 
 // A clock that is ahead of all deadlines, and runs only where it is let.
 static _Thread_local double clock_now = 1e9;
