@@ -16,17 +16,14 @@ the table in docs/performance.md.
 """
 import argparse
 import contextlib
-import json
 import os
 import pathlib
-import signal
 import sys
 import tempfile
 
 import exchange
 import exchange_report as report
-from exchange_jobs import Failure, Job, Loopback, Namespaces
-from training_speed import machine
+from exchange_jobs import Job, Loopback
 
 HERE = pathlib.Path(__file__).resolve().parent
 PACKAGE = HERE.parent / "python"
@@ -36,11 +33,6 @@ TORCH = ["backward alone", "DDP", "DDP, fp16_compress", "DDP, powerSGD 1",
          "DDP, powerSGD 2", "DDP, powerSGD 4"]
 OURS = [name for name in exchange.OURS if name not in exchange.EXACT]
 STEPS = 3  # in a turn, so that the barrier before them counts little
-
-
-def skip(why):
-    print(f"ddp.py: skipped: {why}", file=sys.stderr)
-    sys.exit(exchange.SKIPPED)
 
 
 def use_package(folder):
@@ -53,7 +45,8 @@ def use_package(folder):
     os.environ["LACONIC_LIBRARY"] = str(library)
     python = exchange.python_with("torch.distributed")
     if python is None:
-        skip("no Python with torch.distributed (Debian: python3-torch)")
+        exchange.skip(
+            "no Python with torch.distributed (Debian: python3-torch)")
     return python
 
 
@@ -69,56 +62,19 @@ def open_jobs(stack, python, layout, host, folder):
     return jobs
 
 
-def measure_links(options, python, folder, stack):
-    host = Namespaces()
-    stack.callback(host.close)
-    try:
-        host.open()
-    except Failure as failure:
-        skip(f"no network namespaces here: {failure}")
-    layout = exchange.write_layout(folder / "layout", exchange.resnet50())
-    jobs = open_jobs(stack, python, layout, host, folder)
-    missing, results = {}, []
-    unshaped = exchange.LINKS["unshaped"]
-    exchange.take_turns(jobs, [("all", 1)], exchange.WARM_UP, unshaped,
-                        missing)
-    for name in options.links or LINKS:
-        link = exchange.LINKS[name]
-        host.shape(link[0])
-        turns = options.turns or link[1]
-        print(f"{name}: {turns} turns", file=sys.stderr)
-        results += exchange.summary(
-            exchange.take_turns(jobs, [("all", STEPS)], turns, link, missing),
-            link=name)
-    return jobs, missing, results
-
-
 def measure(options):
     if os.geteuid() != 0:
-        skip("network namespaces need root")
+        exchange.skip("network namespaces need root")
     python = use_package(options.folder)
-    with contextlib.ExitStack() as stack:
-        folder = pathlib.Path(stack.enter_context(
-            tempfile.TemporaryDirectory(prefix="laconic-ddp-")))
-        try:
-            jobs, missing, results = measure_links(
-                options, python, folder, stack)
-        finally:
-            # A second Ctrl-C must not interrupt the clean-up.
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    if not results:
-        sys.exit("ddp.py: nothing was measured")
-    run = report.describe("ddp", machine(), jobs, missing, results)
-    pathlib.Path(options.json or os.path.join(
-        options.folder, "ddp.json")).write_text(json.dumps(run, indent=1)
-                                                + "\n")
-    print(report.table(run))
-    for name, why in missing.items():
-        print(f"not measured, or not to the end: {name}: {why}")
-    if options.write:
-        report.write_page(run)
-    return 0
+
+    def measure_in(folder, stack):
+        host = exchange.open_namespaces(stack)
+        layout = exchange.write_layout(folder / "layout", exchange.resnet50())
+        jobs, missing = open_jobs(stack, python, layout, host, folder), {}
+        return jobs, missing, exchange.measure_each(
+            options, LINKS, host, jobs, STEPS, missing)
+
+    return exchange.run_mode("ddp", options, measure_in)
 
 
 def smoke(options):
@@ -155,16 +111,7 @@ def main():
                         help=f"instead of {','.join(LINKS)}")
     parser.add_argument("folder", metavar="BUILD_DIR")
     options = parser.parse_args()
-    # So that everything is removed after SIGTERM too, and after SIGINT also
-    # where a shell made a job in the background ignore it.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        return smoke(options) if options.smoke else measure(options)
-    except Failure as failure:
-        return f"ddp.py: {failure}"
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT
+    return exchange.run_program(smoke if options.smoke else measure, options)
 
 
 if __name__ == "__main__":

@@ -239,29 +239,44 @@ def summary(figures, **more):
             for (job, contender, tensor), list_ in figures.items()]
 
 
-def measure_links(options, tools, folder, stack):
+def skip(why):
+    name = os.path.basename(sys.argv[0])
+    print(f"{name}: skipped: {why}", file=sys.stderr)
+    sys.exit(SKIPPED)
+
+
+def open_namespaces(stack):
     host = Namespaces()
     stack.callback(host.close)
     try:
         host.open()
     except Failure as failure:
-        print(f"exchange.py: skipped: no network namespaces here: {failure}",
-              file=sys.stderr)
-        sys.exit(SKIPPED)
+        skip(f"no network namespaces here: {failure}")
+    return host
+
+
+def measure_each(options, links, host, jobs, rounds, missing):
+    """The summary of turns of so many rounds, over one link after another."""
+    results = []
+    take_turns(jobs, [("all", 1)], WARM_UP, LINKS["unshaped"], missing)
+    for link in options.links or links:
+        host.shape(LINKS[link][0])
+        turns = options.turns or LINKS[link][1]
+        print(f"{link}: {turns} turns", file=sys.stderr)
+        results += summary(take_turns(
+            jobs, [("all", rounds)], turns, LINKS[link], missing), link=link)
+    return results
+
+
+def measure_links(options, tools, folder, stack):
+    host = open_namespaces(stack)
     contenders = {"tcp": OURS, "mpi": OURS, "openmpi": ["MPI_Allreduce"],
                   "torch": TORCH}
     wanted = {name: contenders.get(name, OURS)
               for name in options.jobs or contenders}
     layout = write_layout(folder / "layout", resnet50())
     jobs, missing = open_jobs(stack, tools, wanted, layout, host, str(folder))
-    results = []
-    take_turns(jobs, [("all", 1)], WARM_UP, LINKS["unshaped"], missing)
-    for link in options.links or LINKS:
-        host.shape(LINKS[link][0])
-        turns = options.turns or LINKS[link][1]
-        print(f"{link}: {turns} turns", file=sys.stderr)
-        results += summary(take_turns(
-            jobs, [("all", 1)], turns, LINKS[link], missing), link=link)
+    results = measure_each(options, LINKS, host, jobs, 1, missing)
     return jobs, missing, results
 
 
@@ -282,27 +297,21 @@ def measure_small(options, tools, folder, stack):
     return jobs, missing, results
 
 
-def measure(options):
-    if not options.small and os.geteuid() != 0:
-        print("exchange.py: skipped: network namespaces need root, or take "
-              "--small", file=sys.stderr)
-        return SKIPPED
-    tools = Tools(options.folder)
-    mode = "small" if options.small else "exchange"
+def run_mode(mode, options, measure_in):
+    """Measure with measure_in(folder, stack), which returns jobs, what is
+    missing and results; then print and write them."""
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(
-            tempfile.TemporaryDirectory(prefix="laconic-exchange-")))
+            tempfile.TemporaryDirectory(prefix="laconic-bench-")))
         try:
-            jobs, missing, results = (
-                measure_small if options.small else measure_links)(
-                    options, tools, folder, stack)
+            jobs, missing, results = measure_in(folder, stack)
         finally:
             # A second Ctrl-C must not interrupt the clean-up.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    run = report.describe(mode, machine(), jobs, missing, results)
     if not results:
-        sys.exit("exchange.py: nothing was measured")
+        sys.exit(f"{os.path.basename(sys.argv[0])}: nothing was measured")
+    run = report.describe(mode, machine(), jobs, missing, results)
     pathlib.Path(options.json or
                  os.path.join(options.folder, f"{mode}.json")).write_text(
         json.dumps(run, indent=1) + "\n")
@@ -312,6 +321,16 @@ def measure(options):
     if options.write:
         report.write_page(run)
     return 0
+
+
+def measure(options):
+    if not options.small and os.geteuid() != 0:
+        skip("network namespaces need root, or take --small")
+    tools = Tools(options.folder)
+    mode, function = (("small", measure_small) if options.small else
+                      ("exchange", measure_links))
+    return run_mode(mode, options, lambda folder, stack: function(
+        options, tools, folder, stack))
 
 
 # --- the tests ---------------------------------------------------------------
@@ -378,6 +397,19 @@ def comma_list(choices):
     return parse
 
 
+def run_program(function, options):
+    """The exit code of a program; everything is removed after SIGTERM too, and
+    after SIGINT also where a shell made a job in the background ignore it."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return function(options)
+    except Failure as failure:
+        return f"{os.path.basename(sys.argv[0])}: {failure}"
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__.split("\n", 1)[0], allow_abbrev=False)
@@ -399,16 +431,7 @@ def main():
                         help="some of tcp,tcp-plain,mpi,openmpi,torch")
     parser.add_argument("folder", metavar="BUILD_DIR")
     options = parser.parse_args()
-    # So that everything is removed after SIGTERM too, and after SIGINT also
-    # where a shell made a job in the background ignore it.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        return smoke(options) if options.smoke else measure(options)
-    except Failure as failure:
-        return f"exchange.py: {failure}"
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT
+    return run_program(smoke if options.smoke else measure, options)
 
 
 if __name__ == "__main__":
