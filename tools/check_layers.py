@@ -17,7 +17,8 @@ COMMAND = ["nn", "data", "train", "cli"]
 LAYERS = LIBRARY + COMMAND
 # Public headers whose name is not that of their layer.
 PUBLIC = {"version": "base", "status": "base", "plugin": "base",
-          "random": "base", "layout": "base", "tcp": "transport"}
+          "random": "base", "layout": "base", "tcp": "transport",
+          "exchange": "collective"}
 QUOTED = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 ANGLED = re.compile(r'^\s*#\s*include\s+<laconic/(\w+)\.h>')
 

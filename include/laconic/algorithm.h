@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <laconic/exchange.h>
 #include <laconic/layout.h>
 #include <laconic/plugin.h>
 #include <laconic/status.h>
@@ -111,6 +112,11 @@ typedef struct lac_algorithm_options {
     bool training;    ///< gamma=auto then takes half of the fastest gamma.
     lac_nonfinite nonfinite;
     bool timing; ///< Measure lac_algorithm_waited.
+
+    // For cost and exchanges without a transport.
+    uint32_t workers;           ///< 0: those of the topology, or 1.
+    const char *transport_name; ///< Such as "mpi" or "tcp"; NULL: one without
+                                ///< an all-reduce of its own.
 } lac_algorithm_options;
 
 /// lac_algorithm_options_init fills options[0..size) with the defaults: spec
@@ -269,11 +275,21 @@ typedef struct lac_cost {
     uint64_t reserved[4]; ///< 0. Room to grow.
 } lac_cost;
 
-/// lac_algorithm_cost writes the cost to `*out`. It needs no transport: the
-/// number of workers is then that of the topology, or 1. Fails like
-/// lac_algorithm_open.
+/// lac_algorithm_cost writes the cost to `*out`. It needs no transport. Fails
+/// like lac_algorithm_open.
 LAC_FALLIBLE lac_status
 lac_algorithm_cost(const lac_algorithm_options *options, lac_cost *out);
+
+/// lac_algorithm_exchanges lists what the workers send in a round of all
+/// tensors in float32, from shapes alone. Round r is that of number r modulo
+/// `*period_out`; `*count_out` is the number of exchanges in a period, of which
+/// the first `cap` are written to `out`, in order. The start, and
+/// rounds of powersgd before start-iteration, are not listed. It needs no
+/// transport; one that is given, or named, decides how sums are made.
+/// Fails like lac_algorithm_open.
+LAC_FALLIBLE lac_status lac_algorithm_exchanges(
+    const lac_algorithm_options *options, lac_exchange *out, size_t cap,
+    size_t *count_out, uint32_t *period_out);
 
 /// lac_algorithms returns the algorithms, `*count_out` of them.
 LAC_API const lac_plugin *const *lac_algorithms(size_t *count_out);

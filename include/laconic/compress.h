@@ -61,6 +61,8 @@ typedef enum lac_trait {
     LAC_TRAIT_LINEAR = 1,
     /// The payload does not depend on the key.
     LAC_TRAIT_DETERMINISTIC = 2,
+    /// Every payload of a shape has lac_compressor_bound bytes.
+    LAC_TRAIT_FIXED_SIZE = 8,
 } lac_trait;
 
 /// lac_compressor_open opens the compressor that `spec` names, in a form. A

@@ -221,6 +221,18 @@ static void allreduce_cost(
     out->phases = 1;
 }
 
+static void allreduce_exchanges(
+    const void *state, const laci_worker *w, laci_listing *out)
+{
+    (void)state;
+    const size_t n = lac_layout_values(w->layout);
+    if (laci_list_streams(out, n)) {
+        laci_list_sum_stream(out, n);
+    } else {
+        laci_nonfinite_list_sum(out, n);
+    }
+}
+
 const laci_algorithm_ops laci_allreduce_algorithm = {
     .plugin.size = sizeof(laci_algorithm_ops),
     .plugin.name = "allreduce",
@@ -235,4 +247,5 @@ const laci_algorithm_ops laci_allreduce_algorithm = {
     .sum_bound = allreduce_sum_bound,
     .reduce = allreduce_reduce,
     .cost = allreduce_cost,
+    .exchanges = allreduce_exchanges,
 };

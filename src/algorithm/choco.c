@@ -113,5 +113,6 @@ const laci_algorithm_ops laci_choco_algorithm = {
     .begin = choco_begin,
     .end = choco_end,
     .cost = laci_gossip_cost,
+    .exchanges = laci_gossip_exchanges,
     .step = laci_gamma_step,
 };

@@ -166,6 +166,36 @@ static void compressed_cost(
     out->phases = 2;
 }
 
+// The bodies of messages with the payloads of each owner's tensors, and `extra`
+// bytes.
+static laci_bodies owner_bodies(
+    const laci_worker *w, const lac_compressor *c, lac_scope_kind scope,
+    size_t extra)
+{
+    laci_bodies bodies = {.least = SIZE_MAX};
+    for (uint32_t k = 0; k < w->world; k++) {
+        size_t body = extra;
+        for (size_t t = k; t < lac_layout_count(w->layout); t += w->world) {
+            body += LACI_LENGTH_SIZE + laci_tensor_bound(w, c, t, scope);
+        }
+        laci_bodies_include(&bodies, body);
+    }
+    return bodies;
+}
+
+static void compressed_exchanges(
+    const void *state, const laci_worker *w, laci_listing *out)
+{
+    (void)state;
+    (void)laci_body_listed(w, w->compressor, LAC_SCOPE_WORKER, out);
+    const laci_bodies up = owner_bodies(
+        w, w->compressor, LAC_SCOPE_WORKER, laci_nonfinite_count_size());
+    laci_list_scatter(out, &up);
+    (void)laci_body_listed(w, w->server, LAC_SCOPE_SHARED, out);
+    const laci_bodies back = owner_bodies(w, w->server, LAC_SCOPE_SHARED, 0);
+    laci_list_gather(out, &back);
+}
+
 const laci_algorithm_ops laci_compressed_algorithm = {
     .plugin.size = sizeof(laci_algorithm_ops),
     .plugin.name = "compressed",
@@ -183,4 +213,5 @@ const laci_algorithm_ops laci_compressed_algorithm = {
     .message_bound = compressed_message_bound,
     .reduce = compressed_reduce,
     .cost = compressed_cost,
+    .exchanges = compressed_exchanges,
 };

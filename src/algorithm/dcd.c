@@ -58,4 +58,5 @@ const laci_algorithm_ops laci_dcd_algorithm = {
     .start = laci_replicas_start,
     .end = dcd_end,
     .cost = laci_gossip_cost,
+    .exchanges = laci_gossip_exchanges,
 };

@@ -135,5 +135,6 @@ const laci_algorithm_ops laci_deepsqueeze_algorithm = {
     .begin = deepsqueeze_begin,
     .end = deepsqueeze_end,
     .cost = laci_gossip_cost,
+    .exchanges = laci_gossip_exchanges,
     .step = laci_gamma_step,
 };

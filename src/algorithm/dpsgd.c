@@ -46,4 +46,5 @@ const laci_algorithm_ops laci_dpsgd_algorithm = {
     .begin = dpsgd_begin,
     .end = laci_mixing_end,
     .cost = laci_gossip_cost,
+    .exchanges = laci_gossip_exchanges,
 };

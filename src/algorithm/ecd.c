@@ -102,4 +102,5 @@ const laci_algorithm_ops laci_ecd_algorithm = {
     .start = ecd_start,
     .end = ecd_end,
     .cost = laci_gossip_cost,
+    .exchanges = laci_gossip_exchanges,
 };

@@ -186,6 +186,22 @@ static void error_feedback_cost(
     out->phases = 1;
 }
 
+static void error_feedback_exchanges(
+    const void *state, const laci_worker *w, laci_listing *out)
+{
+    (void)state;
+    if (!sums_payloads(w)) {
+        laci_nonfinite_list_gather(
+            out, laci_body_listed(w, w->compressor, LAC_SCOPE_WORKER, out));
+        return;
+    }
+    size_t n = 0;
+    for (size_t t = 0; t < lac_layout_count(w->layout); t++) {
+        n += bound_of(w, t) / sizeof(float);
+    }
+    laci_nonfinite_list_sum(out, n);
+}
+
 const laci_algorithm_ops laci_error_feedback_algorithm = {
     .plugin.size = sizeof(laci_algorithm_ops),
     .plugin.name = "error-feedback",
@@ -199,4 +215,5 @@ const laci_algorithm_ops laci_error_feedback_algorithm = {
     .sum_bound = error_feedback_sum_bound,
     .reduce = error_feedback_reduce,
     .cost = error_feedback_cost,
+    .exchanges = error_feedback_exchanges,
 };

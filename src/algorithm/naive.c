@@ -25,4 +25,5 @@ const laci_algorithm_ops laci_naive_algorithm = {
     .begin = naive_begin,
     .end = laci_mixing_end,
     .cost = laci_gossip_cost,
+    .exchanges = laci_gossip_exchanges,
 };

@@ -276,6 +276,70 @@ static void powergossip_cost(
     out->payload_bytes = sizeof(float) * (out->phases * factors / 2 + vectors);
 }
 
+// The messages of an iteration: of odd and of even uses of an edge.
+typedef struct bodies {
+    const laci_powergossip *settings;
+    const laci_worker *worker;
+    uint32_t round;
+    uint32_t iteration;
+    size_t even;
+    size_t odd;
+} bodies;
+
+static bodies bodies_of(
+    const laci_powergossip *s, const laci_worker *w, uint32_t round,
+    uint32_t iteration)
+{
+    bodies b = {.settings = s, .worker = w, .round = round};
+    b.iteration = iteration;
+    for (size_t i = 0; i < lac_layout_count(w->layout); i++) {
+        const lac_shape shape = laci_tensor_shape(w, i);
+        size_t even = lac_shape_values(shape), odd = even;
+        if (laci_powergossip_is_matrix(shape)) {
+            even = laci_powergossip_out(s, shape, 0);
+            odd = laci_powergossip_out(s, shape, 1);
+        } else if (iteration > 0) {
+            continue;
+        }
+        b.even += LACI_LENGTH_SIZE + even * sizeof(float);
+        b.odd += LACI_LENGTH_SIZE + odd * sizeof(float);
+    }
+    return b;
+}
+
+static size_t body_of(const void *context, uint32_t worker, uint32_t peer)
+{
+    const bodies *const b = context;
+    laci_worker w = *b->worker;
+    w.rank = worker;
+    const uint64_t use =
+        laci_powergossip_use(b->settings, &w, b->round, b->iteration, peer);
+    return use % 2 == 1 ? b->odd : b->even;
+}
+
+static void powergossip_exchanges(
+    const void *state, const laci_worker *w, laci_listing *out)
+{
+    const laci_powergossip *const s = state;
+    bool matrices = false;
+    for (size_t i = 0; i < lac_layout_count(w->layout); i++) {
+        matrices =
+            matrices || laci_powergossip_is_matrix(laci_tensor_shape(w, i));
+    }
+    for (uint32_t i = 0; i < (matrices ? s->iterations : 1); i++) {
+        const bodies b = bodies_of(s, w, out->round, i);
+        laci_list_exchange(out, w->topology, body_of, &b);
+    }
+}
+
+// The uses of an edge in two periods of the topology are an even number.
+static uint32_t powergossip_period(const void *state, const laci_worker *w)
+{
+    const laci_powergossip *const s = state;
+    const uint32_t rounds = lac_topology_period(w->topology);
+    return s->iterations % 2 == 0 ? rounds : 2 * rounds;
+}
+
 const laci_algorithm_ops laci_powergossip_algorithm = {
     .plugin.size = sizeof(laci_algorithm_ops),
     .plugin.name = "powergossip",
@@ -290,4 +354,6 @@ const laci_algorithm_ops laci_powergossip_algorithm = {
     .begin = powergossip_begin,
     .end = powergossip_end,
     .cost = powergossip_cost,
+    .exchanges = powergossip_exchanges,
+    .period = powergossip_period,
 };

@@ -95,15 +95,28 @@ static uint64_t earlier_rounds(
     return round / period * in_period + in_rest;
 }
 
+uint64_t laci_powergossip_use(
+    const laci_powergossip *s, const laci_worker *w, uint64_t round,
+    uint32_t iteration, uint32_t peer)
+{
+    return earlier_rounds(w, round, peer) * s->iterations + iteration + 1;
+}
+
+size_t laci_powergossip_out(
+    const laci_powergossip *s, lac_shape shape, uint64_t number)
+{
+    return laci_powergossip_rank(s, shape) *
+           (number % 2 == 1 ? shape.rows : shape.cols);
+}
+
 static use use_of(const laci_powergossip_step *t, uint32_t k)
 {
     use u = {.peer = t->round->edges[k].peer, .slot = k};
     while (t->round->worker->peers[u.slot] != u.peer) {
         u.slot++; // both are in the order of ranks
     }
-    u.number = earlier_rounds(t->round->worker, t->round->number, u.peer) *
-                   t->settings->iterations +
-               t->iteration + 1;
+    u.number = laci_powergossip_use(
+        t->settings, t->round->worker, t->round->number, t->iteration, u.peer);
     u.odd = u.number % 2 == 1;
     return u;
 }
@@ -293,7 +306,7 @@ const float *laci_powergossip_product(
 {
     const use u = use_of(t, k);
     const factors f = factors_of(t, item, &u);
-    *n_out = f.rank * f.out_n;
+    *n_out = laci_powergossip_out(t->settings, item->shape, u.number);
     return f.out;
 }
 

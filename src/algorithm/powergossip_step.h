@@ -56,6 +56,14 @@ const float *laci_powergossip_product(
     const laci_powergossip_step *t, const laci_item *item, uint32_t k,
     size_t *n_out);
 
+// laci_powergossip_use returns the number of the use of an edge in an iteration
+// of a round, laci_powergossip_out the floats of a matrix's product in it.
+uint64_t laci_powergossip_use(
+    const laci_powergossip *s, const laci_worker *w, uint64_t round,
+    uint32_t iteration, uint32_t peer);
+size_t laci_powergossip_out(
+    const laci_powergossip *s, lac_shape shape, uint64_t number);
+
 // laci_powergossip_receive applies neighbour k's product, the same number of
 // floats. Fails with LAC_ERR_INVALID, on both ends alike, when the difference
 // is not finite.

@@ -154,6 +154,16 @@ static void signum_cost(const void *state, const laci_worker *w, lac_cost *out)
     out->phases = 1;
 }
 
+static void signum_exchanges(
+    const void *state, const laci_worker *w, laci_listing *out)
+{
+    size_t body = 0;
+    for (size_t t = 0; t < lac_layout_count(w->layout); t++) {
+        body += LACI_LENGTH_SIZE + signum_message_bound(state, w, t);
+    }
+    laci_nonfinite_list_gather(out, body);
+}
+
 const laci_algorithm_ops laci_signum_algorithm = {
     .plugin.size = sizeof(laci_algorithm_ops),
     .plugin.name = "signum",
@@ -168,4 +178,5 @@ const laci_algorithm_ops laci_signum_algorithm = {
     .message_bound = signum_message_bound,
     .reduce = signum_reduce,
     .cost = signum_cost,
+    .exchanges = signum_exchanges,
 };

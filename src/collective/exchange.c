@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "collective/listing.h"
 #include "collective/wire.h"
 
 static laci_reader read_body(const uint8_t *body, size_t len, uint32_t peer)
@@ -60,6 +61,49 @@ lac_status laci_group_exchange(
     return LAC_OK;
 }
 
+// The messages of one worker in an exchange.
+typedef struct traffic {
+    uint32_t messages;
+    uint64_t sent;
+    uint64_t received;
+} traffic;
+
+// Adds the messages between a worker and its neighbours.
+static traffic list_worker(
+    const lac_topology *topology, uint32_t worker, uint32_t round,
+    laci_body *body, const void *context, uint64_t *largest)
+{
+    const lac_edge *edges;
+    const uint32_t count = lac_topology_edges(topology, worker, round, &edges);
+    traffic t = {.messages = count};
+    for (uint32_t k = 0; k < count; k++) {
+        const uint32_t peer = edges[k].peer;
+        const uint64_t sent = LACI_FRAME_SIZE + body(context, worker, peer);
+        t.sent += sent;
+        t.received += LACI_FRAME_SIZE + body(context, peer, worker);
+        *largest = sent > *largest ? sent : *largest;
+    }
+    return t;
+}
+
+void laci_list_exchange(
+    laci_listing *l, const lac_topology *topology, laci_body *body,
+    const void *context)
+{
+    lac_exchange e = {0};
+    for (uint32_t k = 0; k < l->rules.world; k++) {
+        const traffic t =
+            list_worker(topology, k, l->round, body, context, &e.largest);
+        const uint64_t port = t.sent > t.received ? t.sent : t.received;
+        e.messages = t.messages > e.messages ? t.messages : e.messages;
+        e.bytes = port > e.bytes ? port : e.bytes;
+        e.total += t.sent;
+    }
+    if (e.messages > 0) {
+        laci_listing_add(l, e);
+    }
+}
+
 lac_status laci_group_gather(
     laci_group *g, uint64_t round, uint32_t phase, laci_reader *readers_out)
 {
@@ -93,6 +137,31 @@ lac_status laci_group_gather(
                                 : read_arrived(g, peer - (peer > g->rank));
     }
     return LAC_OK;
+}
+
+// Of worker k's body b, the worker sends world - 1 copies and receives the rest
+// of the total; in a scatter it is the other way round.
+void laci_list_gather(laci_listing *l, const laci_bodies *bodies)
+{
+    const uint64_t others = l->rules.world - 1;
+    const uint64_t one = LACI_FRAME_SIZE + bodies->largest;
+    const uint64_t rest =
+        others * LACI_FRAME_SIZE + bodies->total - bodies->least;
+    if (others > 0) {
+        laci_listing_add(
+            l, (lac_exchange){
+                   .messages = (uint32_t)others,
+                   .bytes = others * one > rest ? others * one : rest,
+                   .largest = one,
+                   .total = others *
+                            (l->rules.world * LACI_FRAME_SIZE + bodies->total),
+               });
+    }
+}
+
+void laci_list_scatter(laci_listing *l, const laci_bodies *bodies)
+{
+    laci_list_gather(l, bodies);
 }
 
 lac_status laci_group_scatter(
@@ -199,7 +268,7 @@ lac_status laci_group_broadcast(
     uint8_t *next = bytes;
     size_t left = len;
     for (uint16_t piece = 0; piece == 0 || left > 0; piece++) {
-        const size_t now = left < g->piece ? left : g->piece;
+        const size_t now = left < g->rules.piece ? left : g->rules.piece;
         LAC_TRY(broadcast_piece(g, root, piece, next, now));
         left -= now;
         next = left > 0 ? next + now : NULL;

@@ -20,8 +20,7 @@ typedef struct plan {
     uint32_t fan;
     uint32_t slots;
     size_t body; // room in a message
-    size_t piece;
-    bool ahead;
+    laci_sum_rules rules;
     size_t sends_at;
     size_t receives_at;
     size_t steps_at;
@@ -45,22 +44,45 @@ static bool take(plan *p, size_t count, size_t size, size_t *at_out)
            laci_add(p->total, bytes, &p->total);
 }
 
-// The bytes of a piece of sums without sum_max. Pieces of whole cache lines
-// leave every piece as aligned as the first.
-static size_t largest_piece(const laci_group_options *options)
+// The bytes of a piece that the transport asks for, or 0.
+static size_t asked_piece(const laci_group_options *options)
 {
-    const size_t ahead = options->transport == NULL
-                             ? 0
-                             : laci_transport_sum_piece(options->transport);
-    return ahead == 0 ? LACI_SUM_PIECE : ahead - ahead % LACI_ALIGNMENT;
+    if (options->transport != NULL) {
+        return laci_transport_sum_piece(options->transport);
+    }
+    return options->like == NULL ? 0 : options->like->sum_piece;
 }
 
-static size_t piece_size(const laci_group_options *options)
+static bool has_allreduce(const laci_group_options *options)
 {
-    const size_t most = largest_piece(options) / sizeof(float);
+    if (options->transport != NULL) {
+        return laci_transport_has_allreduce(options->transport);
+    }
+    return options->like != NULL && options->like->allreduce_sum != NULL;
+}
+
+// The bytes of the largest piece of a sum. Pieces of whole cache lines leave
+// every piece as aligned as the first.
+static size_t largest_piece(const laci_group_options *options)
+{
+    const size_t asked = asked_piece(options);
+    const size_t whole =
+        asked == 0 ? LACI_SUM_PIECE : asked - asked % LACI_ALIGNMENT;
+    const size_t most = whole / sizeof(float);
     const size_t n = options->sum_max < most ? options->sum_max : most;
-    const size_t size = n * sizeof(float);
-    return size < LACI_SUM_SMALL ? LACI_SUM_SMALL : size;
+    return n * sizeof(float);
+}
+
+laci_sum_rules laci_sum_rules_make(
+    const laci_group_options *options, uint32_t world)
+{
+    const size_t piece = largest_piece(options);
+    return (laci_sum_rules){
+        .world = world,
+        .piece = piece < LACI_SUM_SMALL ? LACI_SUM_SMALL : piece,
+        .ahead = asked_piece(options) > 0,
+        .native = options->native_sums && has_allreduce(options),
+    };
 }
 
 // The blocks of partial sums that wait for their other half, and the next one.
@@ -95,7 +117,7 @@ static bool needs_inbox(uint32_t world)
 
 static size_t inbox_size(const plan *p, uint32_t world)
 {
-    return needs_inbox(world) ? LACI_FRAME_SIZE + p->piece : 0;
+    return needs_inbox(world) ? LACI_FRAME_SIZE + p->rules.piece : 0;
 }
 
 static bool make_plan(
@@ -103,13 +125,12 @@ static bool make_plan(
 {
     size_t lengths, floats;
     *p = (plan){.total = laci_aligned(sizeof(laci_group))};
-    p->ahead = laci_transport_sum_piece(options->transport) > 0;
-    p->fan = p->ahead ? 2 * world : world;
+    p->rules = laci_sum_rules_make(options, world);
+    p->fan = p->rules.ahead ? 2 * world : world;
     p->fan = options->peers_max < p->fan ? p->fan : options->peers_max;
     p->slots =
         options->messages_max > 0 ? options->messages_max : options->peers_max;
     p->slots += p->slots == 0; // a gather needs one
-    p->piece = piece_size(options);
     bool fits = laci_mul(options->tensors_max, LACI_LENGTH_SIZE, &lengths) &&
                 laci_add(options->message_max, lengths, &p->body) &&
                 p->body <= SIZE_MAX - LACI_FRAME_SIZE &&
@@ -125,7 +146,8 @@ static bool make_plan(
             take(p, p->slots, sizeof(laci_writer), &p->writers_at[i]) &&
             take(p, p->slots, LACI_FRAME_SIZE + p->body, &p->messages_at[i]) &&
             take(
-                p, 1, i == LACI_SET_AFTER_FAILURE ? 0 : scratch_size(p->piece),
+                p, 1,
+                i == LACI_SET_AFTER_FAILURE ? 0 : scratch_size(p->rules.piece),
                 &p->scratch_at[i]);
     }
     return fits;
@@ -137,7 +159,8 @@ static bool make_plan(
 static size_t longest_message(const plan *p)
 {
     const size_t reserve = (size_t)64 << 20;
-    const size_t larger = p->body > p->piece ? p->body : p->piece;
+    const size_t piece = p->rules.piece;
+    const size_t larger = p->body > piece ? p->body : piece;
     return larger > SIZE_MAX / 8 ? 0 : 4 * larger + reserve;
 }
 
@@ -147,9 +170,8 @@ static void lay_out(laci_group *g, const plan *p)
     const size_t stride = laci_aligned(LACI_FRAME_SIZE + p->body);
     g->fan = p->fan;
     g->slots = p->slots;
-    g->piece = p->piece;
     g->longest = longest_message(p);
-    g->ahead = p->ahead;
+    g->rules = p->rules;
     g->sends = (void *)(block + p->sends_at);
     g->receives = (void *)(block + p->receives_at);
     g->steps = (void *)(block + p->steps_at);
@@ -193,7 +215,6 @@ lac_status laci_group_open(laci_group **out, const laci_group_options *options)
     g->rank = lac_transport_rank(options->transport);
     g->world = world;
     g->timeout = options->timeout;
-    g->native_sums = options->native_sums;
     g->timing = options->timing;
     g->pace.slow = true; // until the first sum is measured
     g->frame = (laci_frame){
@@ -238,9 +259,7 @@ float *laci_group_floats(laci_group *g)
 // The scratch of two sets, and the stack of large sums.
 size_t laci_group_sum_bytes(const laci_group_options *options, uint32_t world)
 {
-    const size_t most = largest_piece(options) / sizeof(float);
-    const size_t n = options->sum_max < most ? options->sum_max : most;
-    const size_t size = n * sizeof(float);
+    const size_t size = largest_piece(options);
     const size_t stack = size <= LACI_SUM_SMALL ? 0 : stack_size(world);
     return world == 1 ? 0 : 2 * size + stack;
 }
@@ -248,13 +267,10 @@ size_t laci_group_sum_bytes(const laci_group_options *options, uint32_t world)
 // As laci_group_streams, for floats.
 size_t laci_group_copied(const laci_group_options *options, uint32_t world)
 {
-    lac_transport *const t = options->transport;
-    const size_t piece = piece_size(options);
-    const bool streams =
-        t != NULL && world > 1 && laci_transport_sum_piece(t) > 0 &&
-        laci_has_shares(world, piece) &&
-        !(options->native_sums && laci_transport_has_allreduce(t));
-    const size_t most = laci_ahead_from(piece) / sizeof(float);
+    const laci_sum_rules rules = laci_sum_rules_make(options, world);
+    const bool streams = world > 1 && rules.ahead && !rules.native &&
+                         laci_has_shares(&rules, rules.piece);
+    const size_t most = laci_ahead_from(&rules) / sizeof(float);
     return streams && most < options->sum_max ? most : options->sum_max;
 }
 

@@ -38,7 +38,8 @@ typedef struct laci_counts {
 typedef struct laci_group laci_group;
 
 typedef struct laci_group_options {
-    lac_transport *transport; // see laci_group_close
+    lac_transport *transport;              // see laci_group_close
+    const struct laci_transport_ops *like; // see laci_sum_rules_make
     uint64_t session;
     uint64_t identity;     // hash of layout, algorithm and compressor
     double timeout;        // seconds an exchange may take
@@ -70,8 +71,7 @@ void laci_group_close(laci_group *g);
 float *laci_group_floats(laci_group *g);
 
 // laci_group_sum_bytes returns the bytes of a group that its sums touch, for a
-// world of this size, beside laci_group_floats. Without a transport it assumes
-// one that does not ask for pieces of sums of its own size.
+// world of this size, beside laci_group_floats.
 size_t laci_group_sum_bytes(const laci_group_options *options, uint32_t world);
 
 const laci_counts *laci_group_counts(const laci_group *g);
@@ -86,6 +86,8 @@ void laci_group_subject(laci_group *g, uint64_t subject);
 // laci_group_set_timeout sets the seconds that an exchange may take, and
 // returns the old value.
 double laci_group_set_timeout(laci_group *g, double seconds);
+
+enum { LACI_LENGTH_SIZE = 8 }; // before every payload
 
 // A message being written: payloads one after the other, each with its length.
 // There is one for each peer of the next exchange, or one for all of them. Two

@@ -34,6 +34,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "collective/listing.h"
 #include "collective/wire.h"
 
 // Numbers that travel after the values of the first piece: the note, if there
@@ -77,17 +78,6 @@ static void store_part(const piece *p, size_t at, size_t n, const void *sums)
     }
 }
 
-// Where the share of worker k begins.
-static size_t share_start(const laci_group *g, uint32_t k, size_t n)
-{
-    return (size_t)((uint64_t)n * k / g->world);
-}
-
-static size_t share_count(const laci_group *g, uint32_t k, size_t n)
-{
-    return share_start(g, k + 1, n) - share_start(g, k, n);
-}
-
 // Which of the receives from all workers is that from worker k.
 static uint32_t receive_of(const laci_group *g, uint32_t k)
 {
@@ -129,10 +119,11 @@ static void send_shares(laci_group *g, uint8_t *message, const piece *p)
 {
     for (uint32_t distance = 1; distance < g->world; distance++) {
         const uint32_t to = (g->rank + distance) % g->world;
-        const size_t count = share_count(g, to, p->n);
+        const size_t count = laci_share_count(&g->rules, to, p->n);
         const size_t len = count * p->type->size;
         load_body(
-            g, p, share_start(g, to, p->n), count, message + LACI_FRAME_SIZE);
+            g, p, laci_share_start(&g->rules, to, p->n), count,
+            message + LACI_FRAME_SIZE);
         laci_wire_frame(g, message, len, to);
         laci_wire_send(g, to, message, len);
         message += laci_aligned(LACI_FRAME_SIZE + len);
@@ -148,7 +139,7 @@ typedef struct block {
 
 static void load_own(const laci_group *g, const block *b, void *x)
 {
-    const size_t start = share_start(g, g->rank, b->piece->n);
+    const size_t start = laci_share_start(&g->rules, g->rank, b->piece->n);
     load_part(b->piece, start + b->at, b->n, x);
 }
 
@@ -179,7 +170,7 @@ static void take_part(
 // in g->partial, where the last one remains.
 static void add_parts(const laci_group *g, const block *b)
 {
-    const uint32_t core = laci_sum_core(g);
+    const uint32_t core = laci_sum_core(g->world);
     uint8_t *top = g->partial;
     for (uint32_t k = 0; k < core; k++) {
         const bool has_extra = k < g->world - core;
@@ -218,8 +209,8 @@ static const void *place_sums(
 // the scratch of the current set.
 static lac_status add_shares(laci_group *g, const piece *p)
 {
-    const size_t start = share_start(g, g->rank, p->n);
-    const size_t count = share_count(g, g->rank, p->n);
+    const size_t start = laci_share_start(&g->rules, g->rank, p->n);
+    const size_t count = laci_share_count(&g->rules, g->rank, p->n);
     for (uint32_t i = 0; i + 1 < g->world; i++) {
         const uint8_t *body;
         LAC_TRY(laci_wire_expect(g, i, count * p->type->size, &body));
@@ -242,7 +233,8 @@ static lac_status add_shares(laci_group *g, const piece *p)
 static void send_sum(laci_group *g, const piece *p)
 {
     uint8_t *const message = g->sets[g->current].scratch;
-    const size_t len = share_count(g, g->rank, p->n) * p->type->size;
+    const size_t len =
+        laci_share_count(&g->rules, g->rank, p->n) * p->type->size;
     laci_wire_frame(g, message, len, LAC_RANK_ANY);
     for (uint32_t distance = 1; distance < g->world; distance++) {
         laci_wire_send(g, (g->rank + distance) % g->world, message, len);
@@ -274,7 +266,7 @@ static lac_status check_sums(
         if (k != g->rank) {
             LAC_TRY(laci_wire_expect(
                 g, from->first + receive_of(g, k),
-                share_count(g, k, p->n) * p->type->size, &body));
+                laci_share_count(&g->rules, k, p->n) * p->type->size, &body));
         }
     }
     return LAC_OK;
@@ -286,7 +278,7 @@ static void take_tail(
 {
     const uint32_t last = g->world - 1;
     const size_t count = p->n - p->values;
-    const size_t before = share_count(g, last, p->n) - count;
+    const size_t before = laci_share_count(&g->rules, last, p->n) - count;
     const uint8_t *const body = gathered_sums(g, from, last);
     double room[TAIL_MAX];
     p->type->get(body + before * p->type->size, room, count);
@@ -303,8 +295,8 @@ static void store_sums(
             continue;
         }
         const uint8_t *const body = gathered_sums(g, from, k);
-        const size_t start = share_start(g, k, p->n);
-        const size_t count = share_count(g, k, p->n);
+        const size_t start = laci_share_start(&g->rules, k, p->n);
+        const size_t count = laci_share_count(&g->rules, k, p->n);
         for (size_t at = 0; at < count;) {
             const size_t now = block_count(p, count - at);
             const void *const sums = laci_numbers_view(
@@ -359,6 +351,16 @@ lac_status laci_sum_shares(
     return LAC_OK;
 }
 
+// Shares differ by at most one number.
+void laci_list_shares(laci_listing *l, size_t size, size_t n)
+{
+    const size_t least = n / l->rules.world;
+    const size_t largest = least + (n % l->rules.world != 0);
+    const laci_bodies shares = {largest * size, least * size, n * size};
+    laci_list_scatter(l, &shares);
+    laci_list_gather(l, &shares);
+}
+
 // A sum and its pieces.
 typedef struct pieces {
     const laci_stream *stream;
@@ -391,9 +393,9 @@ static piece piece_of(const pieces *p, size_t k)
 
 size_t laci_sum_most(const laci_group *g, const laci_number *type)
 {
-    const bool small = g->pace.small && g->piece > LACI_SUM_PIECE &&
+    const bool small = g->pace.small && g->rules.piece > LACI_SUM_PIECE &&
                        LACI_SUM_PIECE / g->world >= LACI_SUM_SHARE;
-    return (small ? LACI_SUM_PIECE : g->piece) / type->size;
+    return (small ? LACI_SUM_PIECE : g->rules.piece) / type->size;
 }
 
 // Chooses the pieces of the next sum, the same on all workers. The messages and
@@ -451,6 +453,62 @@ static void list_ahead(laci_group *g, const pieces *p, size_t t)
     if (t - 3 < p->count) {
         set_step(g, t - 3, true);
         receive_from_all(g);
+    }
+}
+
+// Lists the exchange that scatters a piece of s bytes and gathers the sums of
+// one of g bytes, each of numbers of `size` bytes. A piece that does not exist
+// has none.
+static void list_both(laci_listing *l, size_t size, uint64_t s, uint64_t g)
+{
+    const laci_sum_rules *const r = &l->rules;
+    const uint64_t others = r->world - 1;
+    const uint64_t messages = others * ((s > 0) + (uint64_t)(g > 0));
+    lac_exchange e = {
+        .flags = LAC_EXCHANGE_AHEAD,
+        .messages = (uint32_t)messages,
+        .total = r->world * messages * LACI_FRAME_SIZE + others * (s + g),
+    };
+    for (uint32_t k = 0; k < r->world; k++) {
+        const uint64_t part = laci_share_count(r, k, s / size) * size;
+        const uint64_t sums = laci_share_count(r, k, g / size) * size;
+        const uint64_t sent = s - part + others * sums;
+        const uint64_t received = g - sums + others * part;
+        const uint64_t port =
+            messages * LACI_FRAME_SIZE + (sent > received ? sent : received);
+        const uint64_t body = part > sums ? part : sums;
+        e.bytes = port > e.bytes ? port : e.bytes;
+        e.largest = body > e.largest ? body : e.largest;
+    }
+    e.largest += messages > 0 ? LACI_FRAME_SIZE : 0;
+    laci_listing_add(l, e);
+}
+
+// The bytes of piece k, or 0 if there is none.
+static uint64_t piece_bytes(const pieces *p, size_t size, size_t k)
+{
+    return k < p->count ? piece_of(p, k).n * size : 0;
+}
+
+// Pieces 1 to count - 2 are alike, and so are exchanges 3 to count - 2. The
+// last one only receives.
+void laci_list_ahead(laci_listing *l, size_t size, size_t n, bool note)
+{
+    const laci_stream stream = {0};
+    const size_t most = l->rules.piece / size;
+    const pieces p = {
+        .stream = &stream,
+        .n = n,
+        .most = most,
+        .count = (n - 1) / most + 1,
+        .tail_count = note ? TAIL_MAX : NOTE,
+    };
+    for (size_t t = 0; t < p.count + 3;) {
+        l->times = t == 3 && p.count > 4 ? p.count - 4 : 1;
+        list_both(
+            l, size, piece_bytes(&p, size, t), piece_bytes(&p, size, t - 2));
+        t += l->times;
+        l->times = 1;
     }
 }
 

@@ -8,7 +8,7 @@
 
 #include "collective/group.h"
 
-// laci_sum_shares sums one piece of a sum, at most g->piece bytes, in two
+// laci_sum_shares sums one piece of a sum, at most g->rules.piece bytes, in two
 // exchanges. laci_sum_ahead sums all pieces of a sum, n > 0, and sends each
 // before the last one has arrived. laci_sum_stream does the same with values
 // from a stream: see laci_group_sum_stream; `note` may be NULL. A share of a
@@ -24,9 +24,5 @@ LACI_CHECKED lac_status laci_sum_stream(
 // laci_sum_most returns the values of a piece that laci_sum_ahead or
 // laci_sum_stream would send now. Later sums may have other pieces.
 size_t laci_sum_most(const laci_group *g, const laci_number *type);
-
-// laci_sum_core returns the number of workers that take part in recursive
-// doubling: the largest power of two that is not above the world.
-uint32_t laci_sum_core(const laci_group *g);
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "collective/listing.h"
 #include "collective/number.h"
 #include "collective/shares.h"
 #include "collective/wire.h"
@@ -39,7 +40,7 @@ static void receive_partial(laci_group *g, uint32_t peer)
     if (g->inbox != NULL) {
         lac_receive *const receive = &g->receives[g->receive_count - 1];
         receive->buffer = g->inbox;
-        receive->cap = LACI_FRAME_SIZE + g->piece;
+        receive->cap = LACI_FRAME_SIZE + g->rules.piece;
     }
 }
 
@@ -49,15 +50,6 @@ static lac_status add_partial(laci_group *g, const laci_number *type, size_t n)
     LAC_TRY(laci_wire_expect(g, 0, n * type->size, &body));
     type->add_bytes(g->kernels, body, g->sum, n);
     return LAC_OK;
-}
-
-uint32_t laci_sum_core(const laci_group *g)
-{
-    uint32_t core = 1;
-    while (core <= g->world / 2) {
-        core *= 2;
-    }
-    return core;
 }
 
 // Recursive doubling of one worker of the core.
@@ -107,7 +99,7 @@ static lac_status sum_as_extra(
 static lac_status sum_doubling(
     laci_group *g, const laci_number *type, void *x, size_t n)
 {
-    const uint32_t core = laci_sum_core(g);
+    const uint32_t core = laci_sum_core(g->world);
     uint16_t last = (uint16_t)(g->frame.step + 1);
     for (uint32_t bit = 1; bit < core; bit <<= 1) {
         last++;
@@ -120,6 +112,37 @@ static lac_status sum_doubling(
     }
     g->frame.step = (uint16_t)(last + 1);
     return LAC_OK;
+}
+
+// Lists an exchange in which workers send at most one message each.
+static void list_pairs(
+    laci_listing *l, uint32_t messages, uint64_t len, uint32_t times)
+{
+    laci_listing_add(
+        l, (lac_exchange){
+               .messages = 1,
+               .times = times,
+               .bytes = LACI_FRAME_SIZE + len,
+               .largest = LACI_FRAME_SIZE + len,
+               .total = messages * (LACI_FRAME_SIZE + len),
+           });
+}
+
+static void list_doubling(laci_listing *l, size_t size, size_t n)
+{
+    const uint32_t core = laci_sum_core(l->rules.world);
+    const uint32_t extras = l->rules.world - core;
+    uint32_t steps = 0;
+    while (core >> steps > 1) {
+        steps++;
+    }
+    if (extras > 0) {
+        list_pairs(l, extras, n * size, 1);
+    }
+    list_pairs(l, core, n * size, steps);
+    if (extras > 0) {
+        list_pairs(l, extras, n * size, 1);
+    }
 }
 
 // Every worker shows the next one in the ring that it is about to sum n values,
@@ -161,25 +184,18 @@ static lac_status sum_native(laci_group *g, float *x, size_t n)
     return laci_group_abort_on_failure(g, status);
 }
 
-// Whether pieces of a sum of n numbers are sent ahead.
-static bool goes_ahead(const laci_group *g, const laci_number *type, size_t n)
-{
-    return g->ahead && n > laci_ahead_from(g->piece) / type->size &&
-           laci_has_shares(g->world, g->piece);
-}
-
 static lac_status sum_in_pieces(
     laci_group *g, const laci_number *type, void *x, size_t n)
 {
-    const size_t most = g->piece / type->size;
-    if (goes_ahead(g, type, n)) {
+    const size_t most = g->rules.piece / type->size;
+    if (laci_goes_ahead(&g->rules, type->size, n)) {
         return laci_sum_ahead(g, type, x, n);
     }
     size_t done = 0;
     do {
         const size_t now = n - done < most ? n - done : most;
         void *const piece = n == 0 ? x : (uint8_t *)x + done * type->size;
-        if (laci_has_shares(g->world, now * type->size)) {
+        if (laci_has_shares(&g->rules, now * type->size)) {
             LAC_TRY(laci_sum_shares(g, type, piece, now));
         } else {
             LAC_TRY(sum_doubling(g, type, piece, now));
@@ -189,11 +205,53 @@ static lac_status sum_in_pieces(
     return LAC_OK;
 }
 
-// Whether the transport's own all-reduce sums n floats.
-static bool is_native(const laci_group *g, size_t n)
+// Lists `times` pieces of n numbers.
+static void list_alike(laci_listing *l, size_t size, size_t n, size_t times)
 {
-    return g->native_sums && n * sizeof(float) > LACI_SUM_SMALL &&
-           laci_transport_has_allreduce(g->transport);
+    l->times = times;
+    if (laci_has_shares(&l->rules, n * size)) {
+        laci_list_shares(l, size, n);
+    } else {
+        list_doubling(l, size, n);
+    }
+    l->times = 1;
+}
+
+static void list_in_pieces(laci_listing *l, size_t size, size_t n)
+{
+    const size_t most = l->rules.piece / size;
+    const size_t whole = n / most;
+    const size_t rest = n - whole * most;
+    if (laci_goes_ahead(&l->rules, size, n)) {
+        laci_list_ahead(l, size, n, false);
+        return;
+    }
+    if (whole > 0) {
+        list_alike(l, size, most, whole);
+    }
+    if (rest > 0 || n == 0) {
+        list_alike(l, size, rest, 1);
+    }
+}
+
+void laci_list_sum(laci_listing *l, size_t n)
+{
+    const uint32_t world = l->rules.world;
+    if (world == 1) {
+        return;
+    }
+    if (!laci_is_native(&l->rules, n)) {
+        list_in_pieces(l, sizeof(float), n);
+        return;
+    }
+    list_pairs(l, world, sizeof(uint64_t), 1);
+    laci_listing_add(
+        l, (lac_exchange){
+               .flags = LAC_EXCHANGE_ALLREDUCE,
+               .bytes = n * sizeof(float),
+               .largest = n * sizeof(float),
+               .total = n * sizeof(float) * world,
+           });
 }
 
 lac_status laci_group_sum(
@@ -205,7 +263,7 @@ lac_status laci_group_sum(
         return LAC_OK;
     }
     LAC_TRY(laci_wire_start(g, round, phase));
-    if (is_native(g, all)) {
+    if (laci_is_native(&g->rules, all)) {
         LAC_TRY(sum_native(g, x, all));
     } else {
         LAC_TRY(sum_in_pieces(g, &laci_number_f32, x, all));
@@ -216,8 +274,20 @@ lac_status laci_group_sum(
 
 bool laci_group_streams(const laci_group *g, const laci_number *type, size_t n)
 {
-    const bool native = type == &laci_number_f32 && is_native(g, n);
-    return g->world > 1 && goes_ahead(g, type, n) && !native;
+    const bool native =
+        type == &laci_number_f32 && laci_is_native(&g->rules, n);
+    return g->world > 1 && laci_goes_ahead(&g->rules, type->size, n) && !native;
+}
+
+bool laci_list_streams(const laci_listing *l, size_t n)
+{
+    return l->rules.world > 1 && laci_goes_ahead(&l->rules, sizeof(float), n) &&
+           !laci_is_native(&l->rules, n);
+}
+
+void laci_list_sum_stream(laci_listing *l, size_t n)
+{
+    laci_list_ahead(l, sizeof(float), n, true);
 }
 
 lac_status laci_group_sum_stream(

@@ -9,20 +9,11 @@
 
 #include "collective/frame.h"
 #include "collective/group.h"
+#include "collective/rules.h"
 #include "kernels/kernels.h"
 #include "transport/transport.h"
 
 enum {
-    LACI_LENGTH_SIZE = 8, // before every payload
-
-    // Sums up to this size use recursive doubling, which has the fewest steps.
-    LACI_SUM_SMALL = 16 * 1024,
-
-    // Larger ones are cut in pieces that stay in the cache, and each piece in
-    // shares of the workers, unless a share would be too small for a message.
-    LACI_SUM_PIECE = 1024 * 1024,
-    LACI_SUM_SHARE = 2 * 1024,
-
     // So many sums are made of large pieces after small ones were slow.
     LACI_PACE_WAIT = 256,
 
@@ -43,21 +34,6 @@ enum {
 // processes of a machine is ten times as fast, and thus not slow where it has a
 // fraction of a processor.
 #define LACI_PACE_FAST 200e6
-
-// laci_has_shares returns whether shares of a piece of `size` bytes are large
-// enough for messages.
-static inline bool laci_has_shares(uint32_t world, size_t size)
-{
-    return size > LACI_SUM_SMALL && size / world >= LACI_SUM_SHARE;
-}
-
-// laci_ahead_from returns the bytes of a sum above which it is sent ahead, in
-// pieces of at most `piece` bytes. Thus one large piece is too: its time is
-// measured, and the next sum may have several small ones.
-static inline size_t laci_ahead_from(size_t piece)
-{
-    return piece < LACI_SUM_PIECE ? piece : LACI_SUM_PIECE;
-}
 
 // How pieces of sums are sent ahead. All workers have the same `small`.
 typedef struct laci_pace {
@@ -89,7 +65,7 @@ struct laci_group {
     uint32_t world;
     double timeout;
     uint64_t identity; // without the subject
-    bool native_sums;
+    laci_sum_rules rules;
     // Reading the clock for `waited` costs 5 % of a small message.
     bool timing;
     double waited;
@@ -107,10 +83,8 @@ struct laci_group {
     uint32_t send_count;
     uint32_t receive_count;
     void *sum;      // the partial sum of recursive doubling
-    size_t piece;   // bytes of a sum or broadcast at once
     size_t longest; // longer messages are refused before they are read
     laci_pace pace;
-    bool ahead;     // pieces of sums are sent before the last ones arrive
     void *partial;  // a stack of blocks, for sums of shares
     void *own;      // the block after it: a part of this worker
     uint8_t *inbox; // room for a message with a piece; NULL in worlds of 2^k

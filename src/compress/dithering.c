@@ -93,6 +93,7 @@ const lac_compressor_ops laci_dithering_ops = {
     .plugin.param_size = sizeof(lac_param),
     .plugin.state_size = sizeof(laci_dither_state),
     .max_values = UINT32_MAX,
+    .traits = LAC_TRAIT_FIXED_SIZE,
     .configure = dithering_configure,
     .guarantee = laci_dither_guarantee,
     .bound = laci_dither_bound,

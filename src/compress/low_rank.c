@@ -210,6 +210,7 @@ const lac_compressor_ops laci_low_rank_ops = {
     .plugin.param_size = sizeof(lac_param),
     .plugin.state_size = sizeof(low_rank_state),
     .max_values = UINT32_MAX,
+    .traits = LAC_TRAIT_FIXED_SIZE,
     .guarantee = low_rank_guarantee,
     .bound = low_rank_bound,
     .scratch = low_rank_scratch,

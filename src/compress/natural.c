@@ -188,6 +188,7 @@ const lac_compressor_ops laci_natural_ops = {
     .plugin.param_size = sizeof(lac_param),
     .plugin.state_size = sizeof(natural_state),
     .max_values = UINT32_MAX,
+    .traits = LAC_TRAIT_FIXED_SIZE,
     .guarantee = natural_guarantee,
     .bound = natural_bound,
     .encode = natural_encode,

@@ -119,13 +119,17 @@ size_t laci_sparse_scratch(const lac_compressor *c, lac_shape shape)
 
 unsigned laci_sparse_traits(const lac_compressor *c, lac_scope_kind scope)
 {
-    const unsigned inner = c->inner == NULL
-                               ? LAC_TRAIT_LINEAR | LAC_TRAIT_DETERMINISTIC
-                               : lac_compressor_traits(c->inner, scope);
+    const unsigned plain =
+        LAC_TRAIT_LINEAR | LAC_TRAIT_DETERMINISTIC | LAC_TRAIT_FIXED_SIZE;
+    const unsigned inner =
+        c->inner == NULL ? plain : lac_compressor_traits(c->inner, scope);
     if (!c->ops->sparsifier->random) {
         return inner & LAC_TRAIT_DETERMINISTIC;
     }
-    return scope == LAC_SCOPE_WORKER ? 0 : inner & LAC_TRAIT_LINEAR;
+    // No indices are sent where the receiver can derive them.
+    return scope == LAC_SCOPE_WORKER
+               ? 0
+               : inner & (LAC_TRAIT_LINEAR | LAC_TRAIT_FIXED_SIZE);
 }
 
 static double sparse_scale(const lac_compressor *c, lac_shape shape)

@@ -72,6 +72,14 @@ const laci_services laci_transport_services = {
     .error = lac_error_message,
 };
 
+lac_status laci_transport_find(const char *name, const laci_transport_ops **out)
+{
+    laci_spec found = {0};
+    LAC_TRY(laci_spec_find(&registry, name, strlen(name), &found));
+    *out = (const void *)found.plugin;
+    return LAC_OK;
+}
+
 lac_status laci_transport_settings(
     const laci_transport_ops *ops, const char *spec, void **handle_out,
     void **state_out)

@@ -102,6 +102,11 @@ lac_status laci_transport_join_ops(
     lac_transport **out, const laci_transport_ops *ops,
     laci_membership *membership);
 
+// laci_transport_find returns the table of a transport by name.
+// Fails with LAC_ERR_NOTFOUND.
+lac_status laci_transport_find(
+    const char *name, const laci_transport_ops **out);
+
 // laci_transport_settings parses `spec`, which must name `ops`, for a call that
 // is not a join. laci_free_aligned releases `*handle_out`.
 lac_status laci_transport_settings(

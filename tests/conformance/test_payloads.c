@@ -42,6 +42,30 @@ static void stay_within_the_bound(subject *s)
     }
 }
 
+// Values decide about nothing: neither zeros nor powers of two are shorter.
+static void have_a_fixed_size_if_they_claim_it(subject *s)
+{
+    static const float zeros[80];
+    for (int shared = 0; shared < 2; shared++) {
+        const lac_key key =
+            test_key(5, shared ? lac_scope_shared() : lac_scope_worker(3));
+        const unsigned traits = lac_compressor_traits(s->c, key.scope);
+        for (size_t n = 0; (traits & LAC_TRAIT_FIXED_SIZE) != 0 && n <= 80;
+             n++) {
+            const lac_shape shape = {n, 1};
+            const size_t bound = lac_compressor_bound(s->c, shape, key.scope);
+            const float *const values[] = {sample, zeros};
+            for (size_t k = 0; k < 2; k++) {
+                uint8_t payload[BYTES_MAX];
+                size_t len = 0;
+                assert_ok(lac_compressor_encode(
+                    s->c, &key, shape, values[k], payload, bound, &len));
+                assert_int_equal(len, bound);
+            }
+        }
+    }
+}
+
 static void refuse_a_short_buffer(subject *s)
 {
     const lac_key key = test_key(1, lac_scope_shared());
@@ -330,6 +354,7 @@ static void empty_tensors_have_empty_payloads(subject *s)
         for_all_subjects(run);                                                 \
     }
 TEST(stay_within_the_bound)
+TEST(have_a_fixed_size_if_they_claim_it)
 TEST(refuse_a_short_buffer)
 TEST(depend_on_key_and_values_only)
 TEST(draw_anew_unless_deterministic)
@@ -348,6 +373,7 @@ int main(void)
 #define TEST(run) cmocka_unit_test(compressors_##run)
     const struct CMUnitTest tests[] = {
         TEST(stay_within_the_bound),
+        TEST(have_a_fixed_size_if_they_claim_it),
         TEST(refuse_a_short_buffer),
         TEST(depend_on_key_and_values_only),
         TEST(draw_anew_unless_deterministic),

@@ -9,6 +9,7 @@
 #include <laconic/algorithm.h>
 #include <laconic/compress.h>
 
+#include "collective/listing.h"
 #include "kernels/kernels.h"
 
 typedef struct laci_round laci_round;
@@ -83,6 +84,15 @@ static inline size_t laci_tensor_bound(
 {
     return lac_compressor_bound(c, laci_tensor_shape(w, tensor), scope);
 }
+
+// laci_body_size returns the bytes of a message with payloads of `c` for all
+// tensors. laci_body_listed returns the same and marks the exchanges that are
+// listed from now on as bounds where values decide about it.
+size_t laci_body_size(
+    const laci_worker *w, const lac_compressor *c, lac_scope_kind scope);
+size_t laci_body_listed(
+    const laci_worker *w, const lac_compressor *c, lac_scope_kind scope,
+    laci_listing *l);
 
 // laci_owner returns the worker that serves a tensor in sharded algorithms.
 static inline uint32_t laci_owner(const laci_worker *w, size_t tensor)
@@ -175,6 +185,14 @@ typedef struct laci_algorithm_ops {
 
     // The cost of a round. The framework adds the memory.
     void (*cost)(const void *state, const laci_worker *w, lac_cost *out);
+
+    // Lists the exchanges of round out->round, from shapes alone.
+    void (*exchanges)(
+        const void *state, const laci_worker *w, laci_listing *out);
+
+    // Optional: the rounds after which these repeat, if they do not repeat
+    // with the topology.
+    uint32_t (*period)(const void *state, const laci_worker *w);
 
     // Optional: the step size of the algorithm.
     laci_step_size *(*step)(void *state);

@@ -9,11 +9,13 @@
 #include <xxhash.h>
 
 #include "algorithm/framework/handle.h"
+#include "algorithm/framework/sizes.h"
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "base/settings.h"
 #include "compress/compressor.h"
+#include "transport/transport.h"
 
 #define LAC_ALGORITHM(name)                                                    \
     extern const laci_algorithm_ops laci_##name##_algorithm;
@@ -84,6 +86,28 @@ static lac_status read_options(
     return LAC_OK;
 }
 
+// All that is given must agree on the number of workers.
+static lac_status check_workers(
+    const lac_algorithm_options *o, const char *name)
+{
+    const uint32_t joined =
+        o->transport == NULL ? o->workers : lac_transport_world(o->transport);
+    const uint32_t nodes =
+        o->topology == NULL ? joined : lac_topology_workers(o->topology);
+    if (o->workers != 0 && o->workers != joined) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: the options have %u workers, the transport %u", name,
+            o->workers, joined);
+    }
+    if (joined != 0 && nodes != joined) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: the topology has %u workers, the %s %u", name,
+            nodes, o->transport == NULL ? "options" : "transport", joined);
+    }
+    return LAC_OK;
+}
+
 static lac_status check_options(
     const lac_algorithm_options *o, const laci_algorithm_ops *ops)
 {
@@ -116,16 +140,7 @@ static lac_status check_options(
             LAC_ERR_INVALID,
             "%s: a model algorithm supports LAC_NONFINITE_STOP only", name);
     }
-    if (o->transport != NULL && o->topology != NULL &&
-        lac_topology_workers(o->topology) !=
-            lac_transport_world(o->transport)) {
-        return lac_fail(
-            LAC_ERR_INVALID,
-            "%s: the topology has %u workers, the transport %u", name,
-            lac_topology_workers(o->topology),
-            lac_transport_world(o->transport));
-    }
-    return LAC_OK;
+    return check_workers(o, name);
 }
 
 static lac_status open_compressor(
@@ -166,134 +181,15 @@ static lac_status open_compressors(
         a, server[0] == '\0' ? o->compressor : server, &w->server);
 }
 
-// The group: what its workers must have in common, and the room that the
-// largest messages and sums of all tensors take.
-
-static uint64_t identity_of(const lac_algorithm_options *o)
-{
-    uint8_t source[48];
-    const char *const compressor = o->compressor == NULL ? "" : o->compressor;
-    laci_put_u64(source, lac_layout_hash(o->layout));
-    laci_put_u64(source + 8, lac_name_hash(o->spec));
-    laci_put_u64(source + 16, lac_name_hash(compressor));
-    laci_put_u64(source + 24, o->seed);
-    laci_put_u64(source + 32, (uint64_t)o->nonfinite);
-    laci_put_u64(
-        source + 40, o->topology == NULL ? 0 : lac_topology_hash(o->topology));
-    return XXH3_64bits(source, sizeof(source));
-}
-
-// The most payload bytes in a message of a round to worker `owner`.
-static size_t message_to(const lac_algorithm *a, uint32_t owner)
-{
-    const laci_worker *const w = &a->worker;
-    size_t sum = 0;
-    for (size_t t = 0; t < lac_layout_count(w->layout); t++) {
-        if (a->ops->message_bound != NULL &&
-            (!a->ops->sharded || laci_owner(w, t) == owner)) {
-            sum += a->ops->message_bound(a->state, w, t);
-        }
-    }
-    return sum;
-}
-
-// The payload bytes of the start's message.
-static size_t start_message(const lac_algorithm *a)
-{
-    size_t sum = 0;
-    for (size_t t = 0; t < lac_layout_count(a->worker.layout); t++) {
-        sum += a->ops->start_bound == NULL
-                   ? 0
-                   : a->ops->start_bound(a->state, &a->worker, t);
-    }
-    return sum;
-}
-
-static size_t message_max(const lac_algorithm *a)
-{
-    size_t most = message_to(a, 0);
-    for (uint32_t k = 1; a->ops->sharded && k < a->worker.world; k++) {
-        const size_t size = message_to(a, k);
-        most = size > most ? size : most;
-    }
-    const size_t start = start_message(a);
-    return start > most ? start : most;
-}
-
-static uint32_t messages_max(const lac_algorithm *a)
-{
-    return a->ops->sharded            ? a->worker.world
-           : a->ops->message_per_peer ? a->worker.peer_count
-                                      : 1;
-}
-
-// The most floats of a sum, without notes.
-static size_t sum_max(const lac_algorithm *a)
-{
-    size_t sum = 0;
-    for (size_t t = 0; t < lac_layout_count(a->worker.layout); t++) {
-        sum += a->ops->sum_bound == NULL
-                   ? 0
-                   : a->ops->sum_bound(a->state, &a->worker, t);
-    }
-    return sum;
-}
-
-// The floats of round->sums, of which `options` has the rest set.
-static size_t sums_room(
-    const lac_algorithm *a, const laci_group_options *options)
-{
-    if (!a->ops->streams_sums) {
-        return options->sum_max;
-    }
-    const size_t n = laci_group_copied(options, a->worker.world);
-    return n < options->sum_max ? n + LACI_SUM_NOTES : n;
-}
-
-static laci_group_options group_options(
-    const lac_algorithm *a, const lac_algorithm_options *o)
-{
-    const bool gradient = a->ops->family == LAC_FAMILY_GRADIENT;
-    laci_group_options options = {
-        .transport = o->transport,
-        .session = o->session,
-        .identity = identity_of(o),
-        .timeout = o->timeout,
-        .peers_max = gradient ? a->worker.world - 1 : a->worker.peer_count,
-        .messages_max = messages_max(a),
-        .message_max = message_max(a) + (gradient ? laci_nonfinite_room(a) : 0),
-        .tensors_max = lac_layout_count(o->layout) + gradient,
-        .native_sums = a->ops->native_sums,
-        .timing = o->timing,
-        .sum_max = sum_max(a) + LACI_SUM_NOTES,
-    };
-    const size_t sums = sums_room(a, &options) * sizeof(float);
-    options.floats = laci_aligned(sums) / sizeof(float) + a->nonfinite.raw_n;
-    return options;
-}
-
 static lac_status open_group(lac_algorithm *a, const lac_algorithm_options *o)
 {
     laci_round *const round = &a->round;
-    const laci_group_options options = group_options(a, o);
+    laci_group_options options;
+    LAC_TRY(laci_algorithm_group_options(a, o, &options));
     LAC_TRY(laci_group_open(&round->group, &options));
     round->sums = laci_group_floats(round->group);
     a->nonfinite.raw = round->sums + (options.floats - a->nonfinite.raw_n);
     return LAC_OK;
-}
-
-// The working memory of a round.
-
-static size_t scratch_max(const lac_algorithm *a)
-{
-    return a->ops->scratch ? laci_largest_tensor(&a->worker) : 0;
-}
-
-// The most payloads that arrive in an exchange.
-static size_t views_max(const laci_worker *w)
-{
-    const size_t peers = w->topology == NULL ? w->world : w->peer_count;
-    return peers * lac_layout_count(w->layout);
 }
 
 static lac_status allocate_round(lac_algorithm *a)
@@ -306,11 +202,11 @@ static lac_status allocate_round(lac_algorithm *a)
     r->worker = w;
     r->items = a->items;
     r->readers = laci_zalloc(((size_t)w->world + 1) * sizeof(*r->readers));
-    r->views = laci_zalloc((views_max(w) + 1) * sizeof(*r->views));
+    r->views = laci_zalloc((laci_views_max(w) + 1) * sizeof(*r->views));
     r->sent = laci_zalloc((tensors + 1) * sizeof(*r->sent));
     // Saving reads error memories through the scratch too.
     const size_t scratch =
-        a->fields.errors > 0 ? laci_largest_tensor(w) : scratch_max(a);
+        a->fields.errors > 0 ? laci_largest_tensor(w) : laci_scratch_max(a);
     r->scratch = laci_zalloc_aligned(scratch * sizeof(*r->scratch));
     if (a->items == NULL || a->progress == NULL || r->readers == NULL ||
         r->views == NULL || r->sent == NULL || r->scratch == NULL) {
@@ -339,8 +235,10 @@ static void fill_worker(
     if (o->transport != NULL) {
         w->rank = lac_transport_rank(o->transport);
         w->world = lac_transport_world(o->transport);
+    } else if (o->topology != NULL) {
+        w->world = lac_topology_workers(o->topology);
     } else {
-        w->world = o->topology == NULL ? 1 : lac_topology_workers(o->topology);
+        w->world = o->workers == 0 ? 1 : o->workers;
     }
     if (w->topology != NULL) {
         w->peer_count = lac_topology_peers(w->topology, w->rank, &w->peers);
@@ -438,48 +336,6 @@ void lac_algorithm_close(lac_algorithm *a)
     laci_free_aligned(a);
 }
 
-static size_t compressor_scratch(const lac_compressor *c)
-{
-    size_t size = 0;
-    for (; c != NULL; c = c->inner) {
-        size += c->scratch_size;
-    }
-    return size;
-}
-
-// The bytes of messages that rounds touch, in two sets of buffers: both hold
-// the messages of a round, and one that of the start; a sharded algorithm sends
-// to all owners from one set, and its own shard from the other.
-static size_t message_bytes(const lac_algorithm *a)
-{
-    size_t round = 0;
-    for (uint32_t k = 0; k < messages_max(a); k++) {
-        round += message_to(a, k);
-    }
-    assert(a->worker.world > 0);
-    if (a->ops->sharded) {
-        return round + round / a->worker.world;
-    }
-    const size_t start = start_message(a);
-    return round + (start > round ? start : round);
-}
-
-// The bytes of a handle that rounds touch. Those of nonfinite.raw are touched
-// only when a value is not finite.
-static size_t memory_bytes(
-    const lac_algorithm *a, const lac_algorithm_options *o)
-{
-    const laci_group_options options = group_options(a, o);
-    const size_t floats = a->fields.values + a->nonfinite.saved_n +
-                          scratch_max(a) + sums_room(a, &options) -
-                          LACI_SUM_NOTES;
-    const size_t views = views_max(&a->worker) * sizeof(laci_view);
-    return floats * sizeof(float) + views + a->fields.errors +
-           compressor_scratch(a->worker.compressor) +
-           compressor_scratch(a->worker.server) + message_bytes(a) +
-           laci_group_sum_bytes(&options, a->worker.world);
-}
-
 lac_status lac_algorithm_cost(
     const lac_algorithm_options *options, lac_cost *out)
 {
@@ -489,10 +345,72 @@ lac_status lac_algorithm_cost(
     LAC_TRY(make_handle(&a, &o));
     lac_cost cost = {.family = a->ops->family};
     a->ops->cost(a->state, &a->worker, &cost);
-    cost.memory_bytes += memory_bytes(a, &o);
+    const lac_status status = laci_memory_bytes(a, &o, &cost.memory_bytes);
     lac_algorithm_close(a);
+    LAC_TRY(status);
     *out = cost;
     return LAC_OK;
+}
+
+// Lists the rounds of a period.
+static void list_rounds(
+    const lac_algorithm *a, uint32_t period, laci_listing *l)
+{
+    for (l->round = 0; l->round < period; l->round++) {
+        l->flags = a->ops->begin == NULL ? 0 : LAC_EXCHANGE_HIDDEN;
+        a->ops->exchanges(a->state, &a->worker, l);
+    }
+}
+
+static uint32_t period_of(const lac_algorithm *a)
+{
+    const lac_topology *const topology = a->worker.topology;
+    if (a->ops->period != NULL) {
+        return a->ops->period(a->state, &a->worker);
+    }
+    return topology == NULL ? 1 : lac_topology_period(topology);
+}
+
+// The bytes of all messages must fit in their type.
+static lac_status check_listed(const laci_worker *w)
+{
+    enum { VALUE_BYTES_MAX = 64 };
+    const size_t most = SIZE_MAX / VALUE_BYTES_MAX / w->world;
+    const size_t values = lac_layout_values(w->layout);
+    return values < most
+               ? LAC_OK
+               : lac_fail(
+                     LAC_ERR_INVALID,
+                     "%s: the layout has %zu values, expected less than %zu",
+                     w->algorithm, values, most);
+}
+
+lac_status lac_algorithm_exchanges(
+    const lac_algorithm_options *options, lac_exchange *out, size_t cap,
+    size_t *count_out, uint32_t *period_out)
+{
+    lac_algorithm_options o;
+    *count_out = 0;
+    LAC_TRY(read_options(options, &o));
+    lac_algorithm *a = NULL;
+    laci_group_options group = {0};
+    LAC_TRY(make_handle(&a, &o));
+    lac_status status = check_listed(&a->worker);
+    if (status == LAC_OK) {
+        status = laci_algorithm_group_options(a, &o, &group);
+    }
+    if (status == LAC_OK) {
+        laci_listing l = {
+            .rules = laci_sum_rules_make(&group, a->worker.world),
+            .out = out,
+            .cap = cap,
+        };
+        *period_out = period_of(a);
+        list_rounds(a, *period_out, &l);
+        *count_out = l.count;
+    }
+    lac_algorithm_close(a);
+    return status;
 }
 
 lac_family lac_algorithm_family(const lac_algorithm *a)

@@ -35,6 +35,11 @@ lac_status laci_nonfinite_sum(const laci_round *round, float *x, size_t n)
     return x[n] != 0 ? LACI_NONFINITE : LAC_OK;
 }
 
+void laci_nonfinite_list_sum(laci_listing *l, size_t n)
+{
+    laci_list_sum(l, n + LACI_SUM_NOTES);
+}
+
 lac_status laci_nonfinite_stream(
     const laci_round *round, const laci_stream *stream, size_t n)
 {
@@ -51,6 +56,11 @@ laci_writer *laci_nonfinite_message(const laci_round *round, uint32_t slot)
     laci_put_u32(count, round->nonfinite);
     laci_writer_note(message, count, sizeof(count));
     return message;
+}
+
+size_t laci_nonfinite_count_size(void)
+{
+    return LACI_LENGTH_SIZE + COUNT_SIZE;
 }
 
 static lac_status take_count(laci_reader *reader, uint32_t *out)
@@ -86,6 +96,13 @@ lac_status laci_nonfinite_gather(const laci_round *round)
 {
     LAC_TRY(laci_group_gather(round->group, round->number, 0, round->readers));
     return laci_nonfinite_counts(round);
+}
+
+void laci_nonfinite_list_gather(laci_listing *l, size_t body)
+{
+    const laci_bodies bodies =
+        laci_bodies_equal(laci_nonfinite_count_size() + body, l->rules.world);
+    laci_list_gather(l, &bodies);
 }
 
 // The framework's part.

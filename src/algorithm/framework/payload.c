@@ -135,3 +135,23 @@ bool laci_view_finite(const laci_view *view)
            laci_payload_finite(
                view->compressor, &view->call, view->bytes, view->len);
 }
+
+size_t laci_body_size(
+    const laci_worker *w, const lac_compressor *c, lac_scope_kind scope)
+{
+    size_t size = 0;
+    for (size_t t = 0; t < lac_layout_count(w->layout); t++) {
+        size += LACI_LENGTH_SIZE + laci_tensor_bound(w, c, t, scope);
+    }
+    return size;
+}
+
+size_t laci_body_listed(
+    const laci_worker *w, const lac_compressor *c, lac_scope_kind scope,
+    laci_listing *l)
+{
+    if ((lac_compressor_traits(c, scope) & LAC_TRAIT_FIXED_SIZE) == 0) {
+        l->flags |= LAC_EXCHANGE_BOUND;
+    }
+    return laci_body_size(w, c, scope);
+}

@@ -163,9 +163,10 @@ LACI_CHECKED lac_status laci_take_all(
 enum { LACI_SUM_NOTES = 1 };
 
 // laci_nonfinite_sum is laci_group_sum in phase 0. x has room for
-// LACI_SUM_NOTES floats after the n values.
+// LACI_SUM_NOTES floats after the n values. laci_nonfinite_list_sum lists it.
 LACI_CHECKED lac_status
 laci_nonfinite_sum(const laci_round *round, float *x, size_t n);
+void laci_nonfinite_list_sum(laci_listing *l, size_t n);
 
 // laci_nonfinite_stream is laci_group_sum_stream in phase 0. It stores nothing
 // where it returns LACI_NONFINITE.
@@ -178,9 +179,15 @@ LACI_CHECKED lac_status laci_nonfinite_stream(
 laci_writer *laci_nonfinite_message(const laci_round *round, uint32_t slot);
 LACI_CHECKED lac_status laci_nonfinite_gather(const laci_round *round);
 
+// laci_nonfinite_list_gather lists the gather of messages that have `body`
+// bytes without the count.
+void laci_nonfinite_list_gather(laci_listing *l, size_t body);
+
 // laci_nonfinite_counts is for first exchanges of another pattern, with
 // messages from laci_nonfinite_message: it reads the counts from the readers of
-// all workers.
+// all workers. laci_nonfinite_count_size returns the bytes of a count in such a
+// message.
 LACI_CHECKED lac_status laci_nonfinite_counts(const laci_round *round);
+size_t laci_nonfinite_count_size(void);
 
 #endif

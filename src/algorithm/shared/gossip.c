@@ -80,6 +80,23 @@ void laci_gossip_cost(const void *state, const laci_worker *w, lac_cost *out)
     out->phases = 1;
 }
 
+static size_t same_body(const void *context, uint32_t worker, uint32_t peer)
+{
+    const size_t *const body = context;
+    (void)worker, (void)peer;
+    return *body;
+}
+
+void laci_gossip_exchanges(
+    const void *state, const laci_worker *w, laci_listing *out)
+{
+    (void)state;
+    const size_t body = laci_body_listed(
+        w, w->compressor != NULL ? w->compressor : w->identity,
+        LAC_SCOPE_WORKER, out);
+    laci_list_exchange(out, w->topology, same_body, &body);
+}
+
 enum { MIXED }; // the field of a tensor that is mixed
 
 void laci_mixing_plan(

@@ -31,6 +31,10 @@ size_t laci_gossip_bound(
     const void *state, const laci_worker *w, size_t tensor);
 void laci_gossip_cost(const void *state, const laci_worker *w, lac_cost *out);
 
+// laci_gossip_exchanges lists the exchange of a round: exchanges of the ops.
+void laci_gossip_exchanges(
+    const void *state, const laci_worker *w, laci_listing *out);
+
 // laci_gossip_degree returns the mean number of neighbours in a round.
 double laci_gossip_degree(const laci_worker *w);
 

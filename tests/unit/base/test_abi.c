@@ -27,6 +27,7 @@ static void enumerations_keep_their_values(void **state)
     assert_int_equal(LAC_SCOPE_SHARED, 2);
     assert_int_equal(LAC_TRAIT_LINEAR, 1);
     assert_int_equal(LAC_TRAIT_DETERMINISTIC, 2);
+    assert_int_equal(LAC_TRAIT_FIXED_SIZE, 8);
     assert_int_equal(LAC_PURPOSE_COMPRESS, 1);
     assert_int_equal(LAC_PURPOSE_INNER, 2);
     assert_int_equal(LAC_PURPOSE_CHOICE, 3);
@@ -45,6 +46,10 @@ static void enumerations_keep_their_values(void **state)
     assert_int_equal(LAC_NONFINITE_RAW, 2);
     assert_int_equal(LAC_NONFINITE_PROPAGATE, 3);
     assert_int_equal(LAC_LOAD_OTHER_WORLD, 1);
+    assert_int_equal(LAC_EXCHANGE_HIDDEN, 1);
+    assert_int_equal(LAC_EXCHANGE_ALLREDUCE, 2);
+    assert_int_equal(LAC_EXCHANGE_AHEAD, 4);
+    assert_int_equal(LAC_EXCHANGE_BOUND, 8);
 }
 
 // Structs without a size of their own cannot grow at all.
@@ -69,6 +74,7 @@ static void fixed_structs_keep_their_sizes(void **state)
     assert_int_equal(sizeof(lac_slice), 32);
     assert_int_equal(sizeof(lac_traffic), 24);
     assert_int_equal(sizeof(lac_cost), 72);
+    assert_int_equal(sizeof(lac_exchange), 56);
 }
 
 // Structs that carry their size may grow at the end, never shrink. The members
