@@ -4,6 +4,7 @@
 #include "workers.h"
 
 #include <malloc.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -150,6 +151,8 @@ static void every_algorithm_reports_the_memory_it_touches(void **state)
     run r = {0};
     // What is freed then leaves resident memory at once.
     assert_int_equal(mallopt(M_MMAP_THRESHOLD, 128 * 1024), 1);
+    // A huge page is resident as a whole, however little of it is touched.
+    assert_int_equal(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), 0);
     if (!(resident_bytes() > 0)) {
         skip();
     }
