@@ -61,6 +61,11 @@ typedef enum lac_trait {
     LAC_TRAIT_LINEAR = 1,
     /// The payload does not depend on the key.
     LAC_TRAIT_DETERMINISTIC = 2,
+    /// Every value is compressed by itself: what it decodes to depends on the
+    /// value, its index and the key, and on average over keys on the value
+    /// alone. A tensor can thus be compressed in parts, with the same law.
+    /// `natural:bits=8` does so for values above 2^-125 of the largest.
+    LAC_TRAIT_ELEMENTWISE = 4,
     /// Every payload of a shape has lac_compressor_bound bytes.
     LAC_TRAIT_FIXED_SIZE = 8,
 } lac_trait;

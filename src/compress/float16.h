@@ -21,7 +21,8 @@ typedef struct laci_float16 {
 #define LACI_FLOAT16_OPS                                                       \
     .plugin.size = sizeof(lac_compressor_ops),                                 \
     .plugin.state_size = sizeof(const laci_float16 *),                         \
-    .traits = LAC_TRAIT_DETERMINISTIC | LAC_TRAIT_FIXED_SIZE,                  \
+    .traits = LAC_TRAIT_DETERMINISTIC | LAC_TRAIT_ELEMENTWISE |                \
+              LAC_TRAIT_FIXED_SIZE,                                            \
     .guarantee = laci_float16_guarantee, .bound = laci_float16_bound,          \
     .encode = laci_float16_encode, .check = laci_float16_check,                \
     .decode = laci_float16_decode, .decode_add = laci_float16_decode_add,      \

@@ -69,7 +69,8 @@ const lac_compressor_ops laci_identity_ops = {
     .plugin.size = sizeof(lac_compressor_ops),
     .plugin.name = "identity",
     .plugin.summary = "every value as it is, 32 bits each: the baseline",
-    .traits = LAC_TRAIT_LINEAR | LAC_TRAIT_DETERMINISTIC | LAC_TRAIT_FIXED_SIZE,
+    .traits = LAC_TRAIT_LINEAR | LAC_TRAIT_DETERMINISTIC |
+              LAC_TRAIT_ELEMENTWISE | LAC_TRAIT_FIXED_SIZE,
     .guarantee = identity_guarantee,
     .bound = identity_bound,
     .encode = identity_encode,

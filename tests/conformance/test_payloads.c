@@ -333,6 +333,69 @@ static void add_up_when_linear(subject *s)
     assert_true(same_floats(x, y, lac_shape_values(shape)));
 }
 
+// Writes the values that a payload of x[0..n) decodes to.
+static void compress(
+    subject *s, const lac_key *key, const float *x, size_t n, float *y_out)
+{
+    const lac_shape shape = {n, 1};
+    uint8_t payload[BYTES_MAX];
+    const size_t len = encode_test(s, key, shape, x, payload);
+    assert_ok(lac_compressor_decode(s->c, key, shape, payload, len, y_out));
+}
+
+// The first values decode to the same bits without the others, or with others.
+static void expect_own_values(subject *s)
+{
+    float other[VALUES_MAX], x[VALUES_MAX], y[VALUES_MAX];
+    const lac_key key = test_key(1, lac_scope_worker(2));
+    compress(s, &key, sample, VALUES_MAX, x);
+    for (size_t n = 1; n < VALUES_MAX; n += n < 20 ? 1 : 61) {
+        compress(s, &key, sample, n, y);
+        assert_true(same_floats(x, y, n));
+        for (size_t i = 0; i < VALUES_MAX; i++) {
+            other[i] = i < n ? sample[i] : 1e10F * sample[VALUES_MAX - i];
+        }
+        compress(s, &key, other, VALUES_MAX, y);
+        assert_true(same_floats(x, y, n));
+    }
+}
+
+// A part has the law that it has in the whole tensor: over DRAWS keys, the
+// means of a value in both differ by less than 5 of the standard deviations of
+// their difference. Where nothing is drawn, they are equal.
+static void expect_law_of_parts(subject *s)
+{
+    enum { DRAWS = 2000, START = 500, PART = VALUES_MAX - START };
+    double difference[PART] = {0}, square[PART] = {0};
+    for (uint64_t k = 0; k < DRAWS; k++) {
+        const lac_key key = test_key(2 * k, lac_scope_worker(2));
+        const lac_key part_key = test_key(2 * k + 1, lac_scope_worker(2));
+        float whole[VALUES_MAX], part[PART];
+        compress(s, &key, sample, VALUES_MAX, whole);
+        compress(s, &part_key, sample + START, PART, part);
+        for (size_t i = 0; i < PART; i++) {
+            const double d = (double)part[i] - (double)whole[START + i];
+            difference[i] += d;
+            square[i] += d * d;
+        }
+    }
+    for (size_t i = 0; i < PART; i++) {
+        assert_true(fabs(difference[i]) <= 5 * sqrt(square[i]));
+    }
+}
+
+static void take_parts_when_elementwise(subject *s)
+{
+    const unsigned traits = lac_compressor_traits(s->c, LAC_SCOPE_WORKER);
+    assert_int_equal(
+        traits & LAC_TRAIT_ELEMENTWISE,
+        lac_compressor_traits(s->c, LAC_SCOPE_SHARED) & LAC_TRAIT_ELEMENTWISE);
+    if ((traits & LAC_TRAIT_ELEMENTWISE) != 0) {
+        expect_own_values(s);
+        expect_law_of_parts(s);
+    }
+}
+
 static void empty_tensors_have_empty_payloads(subject *s)
 {
     const lac_key key = test_key(1, lac_scope_worker(0));
@@ -365,6 +428,7 @@ TEST(add_as_if_decoded_first)
 TEST(send_all_but_a_shared_key)
 TEST(take_unaligned_pointers)
 TEST(add_up_when_linear)
+TEST(take_parts_when_elementwise)
 TEST(empty_tensors_have_empty_payloads)
 #undef TEST
 
@@ -384,6 +448,7 @@ int main(void)
         TEST(send_all_but_a_shared_key),
         TEST(take_unaligned_pointers),
         TEST(add_up_when_linear),
+        TEST(take_parts_when_elementwise),
         TEST(empty_tensors_have_empty_payloads),
     };
     return cmocka_run_group_tests_name("payloads", tests, setup, NULL);

@@ -169,7 +169,7 @@ static inline void the_key_does_not_matter(void **state)
     lac_compressor *const c = open_for(1);
     assert_int_equal(
         lac_compressor_traits(c, LAC_SCOPE_WORKER),
-        LAC_TRAIT_DETERMINISTIC | LAC_TRAIT_FIXED_SIZE);
+        LAC_TRAIT_DETERMINISTIC | LAC_TRAIT_ELEMENTWISE | LAC_TRAIT_FIXED_SIZE);
     lac_compressor_close(c);
 }
 

@@ -27,6 +27,7 @@ static void enumerations_keep_their_values(void **state)
     assert_int_equal(LAC_SCOPE_SHARED, 2);
     assert_int_equal(LAC_TRAIT_LINEAR, 1);
     assert_int_equal(LAC_TRAIT_DETERMINISTIC, 2);
+    assert_int_equal(LAC_TRAIT_ELEMENTWISE, 4);
     assert_int_equal(LAC_TRAIT_FIXED_SIZE, 8);
     assert_int_equal(LAC_PURPOSE_COMPRESS, 1);
     assert_int_equal(LAC_PURPOSE_INNER, 2);

@@ -218,7 +218,8 @@ static void every_form_claims_the_same(void **state)
             lac_compressor_guarantee(c, (lac_shape){10, 10});
         assert_true(law.unbiased && law.error == 0.125);
         assert_int_equal(
-            lac_compressor_traits(c, LAC_SCOPE_WORKER), LAC_TRAIT_FIXED_SIZE);
+            lac_compressor_traits(c, LAC_SCOPE_WORKER),
+            LAC_TRAIT_ELEMENTWISE | LAC_TRAIT_FIXED_SIZE);
         assert_int_equal(lac_compressor_wire_id(c), 4);
         lac_compressor_close(c);
     }
