@@ -94,10 +94,15 @@ enum { LACI_LENGTH_SIZE = 8 }; // before every payload
 // sets of buffers alternate, since peers may still read the last one.
 typedef struct laci_writer laci_writer;
 
+enum { LACI_LENGTH_SIZE = 8 }; // bytes of the length before a payload
+
 // laci_group_message empties and returns message number `slot` of the next
 // exchange or gather. One that is never requested is sent empty. No other
 // exchange may come between the writing of messages and their sending.
+// laci_group_writer returns the message as it is, so that several can be
+// written in turns.
 laci_writer *laci_group_message(laci_group *g, uint32_t slot);
+laci_writer *laci_group_writer(laci_group *g, uint32_t slot);
 
 // laci_writer_room returns room for one payload of at most `bound` bytes;
 // laci_writer_commit appends the first `len` of them.

@@ -9,10 +9,15 @@
 #include "base/bytes.h"
 #include "collective/wire.h"
 
-laci_writer *laci_group_message(laci_group *g, uint32_t slot)
+laci_writer *laci_group_writer(laci_group *g, uint32_t slot)
 {
     assert(slot < g->slots);
-    laci_writer *const w = &g->sets[g->current].writers[slot];
+    return &g->sets[g->current].writers[slot];
+}
+
+laci_writer *laci_group_message(laci_group *g, uint32_t slot)
+{
+    laci_writer *const w = laci_group_writer(g, slot);
     w->len = 0;
     w->payload = 0;
     return w;
