@@ -200,8 +200,10 @@ LAC_API bool lac_algorithm_takes_update(const lac_algorithm *a);
 /// grouping into calls does not change the results, except for the last bits of
 /// allreduce where the transport has its own all-reduce for sums above 16 KiB.
 /// A sum of finite values over all workers may overflow; its result is then
-/// infinite. In powersgd it counts as a non-finite value, and in compressed it
-/// makes the group fail.
+/// infinite, and in powersgd it counts as a non-finite value. compressed adds
+/// shares of the mean, which do not overflow; it makes the group fail if a
+/// compressor itself turns a finite value into an infinity, as the scaling of
+/// random-k does near the largest float.
 /// Fails like lac_algorithm_end, and by LAC_NONFINITE_STOP. After a failure the
 /// undelivered values stay in the memory of error-feedback; the rest of the
 /// state and the values are unchanged. One exception: a failure of the network

@@ -3,24 +3,27 @@
 // et al., arXiv:1905.10988): every worker sends C_W(g_i), the server sends C_M
 // of their mean to all. Unbiased if both are; there is no memory.
 //
-// The workers share the server's work: tensor t is served by worker t mod
-// world.
+// The workers share the server's work: each serves some of the shards, which
+// are tensors or parts of tensors (framework/shards.h).
 //
-//     phase 0  every worker sends each owner the payloads of its tensors;
-//              owners decode, add in the order of ranks, divide by world
+//     phase 0  every worker sends each owner the payloads of its shards;
+//              owners decode them and add 1/world of each, in the order of
+//              ranks
 //     phase 1  owners compress the mean and send it to all
 //
 // All workers decode the same payload, owners included, and get the same bits.
 // On the way up each worker has its own key, on the way back all share one, so
 // that random indices are not sent.
 //
-// A worker contributes its payloads of all tensors in phase 0, and those it
+// A worker contributes its payloads of all shards in phase 0, and those it
 // serves in phase 1, once: over all workers the way back counts as one
 // server's, up + back / world for each on average.
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include "algorithm/framework/round.h"
-#include "kernels/gossip.h"
+#include "kernels/vector.h"
 
 enum { PHASE_BACK = 1 };
 
@@ -49,86 +52,113 @@ static void compressed_plan(
     (void)state, (void)w, (void)tensor, (void)plan;
 }
 
-static size_t compressed_message_bound(
-    const void *state, const laci_worker *w, size_t tensor)
-{
-    (void)state;
-    const size_t up =
-        laci_tensor_bound(w, w->compressor, tensor, LAC_SCOPE_WORKER);
-    const size_t back =
-        laci_tensor_bound(w, w->server, tensor, LAC_SCOPE_SHARED);
-    return up > back ? up : back;
-}
+// One step of a round for a shard of item `i`.
+typedef lac_status shard_step(
+    laci_round *round, size_t i, const laci_shard *shard);
 
-static bool serves(const laci_round *round, uint32_t worker, size_t i)
+// Takes a step for all shards of a round, in the order of all messages.
+static lac_status for_shards(laci_round *round, shard_step *step)
 {
-    return laci_owner(round->worker, round->items[i].tensor) == worker;
-}
-
-static void put_up(laci_round *round)
-{
-    const laci_worker *const w = round->worker;
-    for (uint32_t k = 0; k < w->world; k++) {
-        laci_writer *const message = laci_nonfinite_message(round, k);
-        for (size_t i = 0; i < round->count; i++) {
-            if (serves(round, k, i)) {
-                laci_put(
-                    round, w->compressor, lac_scope_worker(w->rank), i,
-                    round->items[i].in, message);
-            }
-        }
-    }
-}
-
-// Takes the payloads of the tensors that `owner` serves from reader `k`.
-static lac_status take_served(
-    laci_round *round, const lac_compressor *c, lac_scope scope, uint32_t k,
-    uint32_t owner)
-{
+    const laci_shards *const shards = &round->worker->shards;
     for (size_t i = 0; i < round->count; i++) {
-        if (serves(round, owner, i)) {
-            LAC_TRY(laci_take(round, c, scope, k, i));
+        const size_t tensor = round->items[i].tensor;
+        const laci_shard *const end = laci_shards_of(shards, tensor + 1);
+        for (const laci_shard *s = laci_shards_of(shards, tensor); s < end;
+             s++) {
+            LAC_TRY(step(round, i, s));
         }
-    }
-    return laci_reader_done(&round->readers[k]);
-}
-
-static lac_status take_up(laci_round *round)
-{
-    const laci_worker *const w = round->worker;
-    for (uint32_t k = 0; k < w->world; k++) {
-        LAC_TRY(
-            take_served(round, w->compressor, lac_scope_worker(k), k, w->rank));
     }
     return LAC_OK;
 }
 
-// Writes the message back. Its buffer is not one that is still being read.
-static void put_back(laci_round *round)
+static lac_status expect_ends(const laci_round *round)
+{
+    for (uint32_t k = 0; k < round->worker->world; k++) {
+        LAC_TRY(laci_reader_done(&round->readers[k]));
+    }
+    return LAC_OK;
+}
+
+static lac_status put_up(laci_round *round, size_t i, const laci_shard *shard)
 {
     const laci_worker *const w = round->worker;
-    laci_writer *const message = laci_group_message(round->group, 0);
-    float *const mean = round->scratch;
-    for (size_t i = 0; i < round->count; i++) {
-        if (!serves(round, w->rank, i)) {
-            continue;
-        }
-        const size_t n = round->items[i].n;
-        memset(mean, 0, n * sizeof(*mean));
-        for (uint32_t k = 0; k < w->world; k++) {
-            laci_view_add(laci_received(round, k, i), 1, mean);
-        }
-        w->kernels->gossip->scale((float)(1.0 / w->world), mean, mean, n);
-        laci_put(round, w->server, lac_scope_shared(), i, mean, message);
+    laci_view view =
+        laci_view_shard(round, w->compressor, shard, lac_scope_worker(w->rank));
+    laci_view_put(
+        &view, round->items[i].in + shard->start,
+        laci_group_writer(round->group, shard->owner));
+    return LAC_OK;
+}
+
+// Makes a mean finite that rounding has brought beyond the largest float.
+static void limit_mean(const laci_kernels *kernels, float *mean, size_t n)
+{
+    if (laci_all_finite(kernels, mean, n)) {
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        mean[i] = fmaxf(-FLT_MAX, fminf(FLT_MAX, mean[i]));
     }
 }
 
-static lac_status take_back(laci_round *round)
+// Takes the payloads of a shard that this worker serves and puts their mean
+// into the message back.
+static lac_status serve_shard(
+    laci_round *round, size_t i, const laci_shard *shard)
 {
     const laci_worker *const w = round->worker;
-    for (uint32_t k = 0; k < w->world; k++) {
-        LAC_TRY(take_served(round, w->server, lac_scope_shared(), k, k));
+    const size_t n = lac_shape_values(shard->shape);
+    const float share = (float)(1.0 / w->world);
+    float *const mean = round->scratch;
+    if (shard->owner != w->rank) {
+        return LAC_OK;
     }
+    memset(mean, 0, n * sizeof(*mean));
+    for (uint32_t k = 0; k < w->world; k++) {
+        laci_view view =
+            laci_view_shard(round, w->compressor, shard, lac_scope_worker(k));
+        LAC_TRY(laci_view_take(round, &view, k, i));
+        laci_view_add(&view, share, mean);
+    }
+    limit_mean(w->kernels, mean, n);
+    laci_view back =
+        laci_view_shard(round, w->server, shard, lac_scope_shared());
+    laci_view_put(&back, mean, laci_group_writer(round->group, 0));
+    return LAC_OK;
+}
+
+// The buffer of the message back is not one that is still being read.
+static lac_status serve_all(laci_round *round)
+{
+    (void)laci_group_message(round->group, 0);
+    LAC_TRY(for_shards(round, serve_shard));
+    return expect_ends(round);
+}
+
+static laci_view *view_of(const laci_round *round, const laci_shard *shard)
+{
+    return &round->views[shard - round->worker->shards.list];
+}
+
+static lac_status take_back(
+    laci_round *round, size_t i, const laci_shard *shard)
+{
+    laci_view *const view = view_of(round, shard);
+    *view = laci_view_shard(
+        round, round->worker->server, shard, lac_scope_shared());
+    return laci_view_take(round, view, shard->owner, i);
+}
+
+static lac_status take_all_back(laci_round *round)
+{
+    LAC_TRY(for_shards(round, take_back));
+    return expect_ends(round);
+}
+
+static lac_status write_result(
+    laci_round *round, size_t i, const laci_shard *shard)
+{
+    laci_view_read(view_of(round, shard), round->items[i].out + shard->start);
     return LAC_OK;
 }
 
@@ -136,20 +166,17 @@ static lac_status compressed_reduce(void *state, laci_round *round)
 {
     (void)state;
     laci_group *const group = round->group;
-    put_up(round);
+    for (uint32_t k = 0; k < round->worker->world; k++) {
+        (void)laci_nonfinite_message(round, k);
+    }
+    LAC_TRY(for_shards(round, put_up));
     LAC_TRY(laci_group_scatter(group, round->number, 0, round->readers));
     LAC_TRY(laci_nonfinite_counts(round));
-    LAC_TRY(laci_group_abort_on_failure(group, take_up(round)));
-    put_back(round);
+    LAC_TRY(laci_group_abort_on_failure(group, serve_all(round)));
     LAC_TRY(
         laci_group_gather(group, round->number, PHASE_BACK, round->readers));
-    LAC_TRY(laci_group_abort_on_failure(group, take_back(round)));
-    for (size_t i = 0; i < round->count; i++) {
-        const laci_item *const item = &round->items[i];
-        const uint32_t owner = laci_owner(round->worker, item->tensor);
-        laci_view_read(laci_received(round, owner, i), item->out);
-    }
-    return LAC_OK;
+    LAC_TRY(laci_group_abort_on_failure(group, take_all_back(round)));
+    return for_shards(round, write_result);
 }
 
 static void compressed_cost(
@@ -157,42 +184,30 @@ static void compressed_cost(
 {
     (void)state;
     double up = 0, back = 0;
-    for (size_t t = 0; t < lac_layout_count(w->layout); t++) {
-        up += (double)laci_tensor_bound(w, w->compressor, t, LAC_SCOPE_WORKER);
-        back += (double)laci_tensor_bound(w, w->server, t, LAC_SCOPE_SHARED);
+    for (uint32_t k = 0; k < w->world; k++) {
+        up += (double)w->shards.served[k].up;
+        back += (double)w->shards.served[k].back;
     }
     out->payload_bytes = up + back / w->world;
     out->messages = 2;
     out->phases = 2;
 }
 
-// The bodies of messages with the payloads of each owner's tensors, and `extra`
-// bytes.
-static laci_bodies owner_bodies(
-    const laci_worker *w, const lac_compressor *c, lac_scope_kind scope,
-    size_t extra)
-{
-    laci_bodies bodies = {.least = SIZE_MAX};
-    for (uint32_t k = 0; k < w->world; k++) {
-        size_t body = extra;
-        for (size_t t = k; t < lac_layout_count(w->layout); t += w->world) {
-            body += LACI_LENGTH_SIZE + laci_tensor_bound(w, c, t, scope);
-        }
-        laci_bodies_include(&bodies, body);
-    }
-    return bodies;
-}
-
 static void compressed_exchanges(
     const void *state, const laci_worker *w, laci_listing *out)
 {
     (void)state;
-    (void)laci_body_listed(w, w->compressor, LAC_SCOPE_WORKER, out);
-    const laci_bodies up = owner_bodies(
-        w, w->compressor, LAC_SCOPE_WORKER, laci_nonfinite_count_size());
+    laci_bodies up = {.least = SIZE_MAX}, back = {.least = SIZE_MAX};
+    for (uint32_t k = 0; k < w->world; k++) {
+        const laci_served *const served = &w->shards.served[k];
+        const size_t lengths = served->count * LACI_LENGTH_SIZE;
+        laci_bodies_include(
+            &up, laci_nonfinite_count_size() + lengths + served->up);
+        laci_bodies_include(&back, lengths + served->back);
+    }
+    laci_list_compressor(out, w->compressor, LAC_SCOPE_WORKER);
     laci_list_scatter(out, &up);
-    (void)laci_body_listed(w, w->server, LAC_SCOPE_SHARED, out);
-    const laci_bodies back = owner_bodies(w, w->server, LAC_SCOPE_SHARED, 0);
+    laci_list_compressor(out, w->server, LAC_SCOPE_SHARED);
     laci_list_gather(out, &back);
 }
 
@@ -210,7 +225,6 @@ const laci_algorithm_ops laci_compressed_algorithm = {
     .sharded = true,
     .server = compressed_server,
     .plan = compressed_plan,
-    .message_bound = compressed_message_bound,
     .reduce = compressed_reduce,
     .cost = compressed_cost,
     .exchanges = compressed_exchanges,

@@ -191,8 +191,9 @@ static void error_feedback_exchanges(
 {
     (void)state;
     if (!sums_payloads(w)) {
+        laci_list_compressor(out, w->compressor, LAC_SCOPE_WORKER);
         laci_nonfinite_list_gather(
-            out, laci_body_listed(w, w->compressor, LAC_SCOPE_WORKER, out));
+            out, laci_body_size(w, w->compressor, LAC_SCOPE_WORKER));
         return;
     }
     size_t n = 0;

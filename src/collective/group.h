@@ -87,8 +87,6 @@ void laci_group_subject(laci_group *g, uint64_t subject);
 // returns the old value.
 double laci_group_set_timeout(laci_group *g, double seconds);
 
-enum { LACI_LENGTH_SIZE = 8 }; // before every payload
-
 // A message being written: payloads one after the other, each with its length.
 // There is one for each peer of the next exchange, or one for all of them. Two
 // sets of buffers alternate, since peers may still read the last one.

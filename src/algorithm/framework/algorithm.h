@@ -9,6 +9,7 @@
 #include <laconic/algorithm.h>
 #include <laconic/compress.h>
 
+#include "algorithm/framework/shards.h"
 #include "collective/listing.h"
 #include "kernels/kernels.h"
 
@@ -31,6 +32,7 @@ typedef struct laci_worker {
     bool training;
     const uint32_t *peers; // the neighbours of all rounds, in order of rank
     uint32_t peer_count;
+    laci_shards shards; // of a sharded algorithm
 } laci_worker;
 
 // One array of an algorithm's memory. It belongs to a tensor and, if it is
@@ -86,19 +88,12 @@ static inline size_t laci_tensor_bound(
 }
 
 // laci_body_size returns the bytes of a message with payloads of `c` for all
-// tensors. laci_body_listed returns the same and marks the exchanges that are
-// listed from now on as bounds where values decide about it.
+// tensors. laci_list_compressor marks the exchanges that are listed from now on
+// as bounds if values decide about the bytes of such payloads.
 size_t laci_body_size(
     const laci_worker *w, const lac_compressor *c, lac_scope_kind scope);
-size_t laci_body_listed(
-    const laci_worker *w, const lac_compressor *c, lac_scope_kind scope,
-    laci_listing *l);
-
-// laci_owner returns the worker that serves a tensor in sharded algorithms.
-static inline uint32_t laci_owner(const laci_worker *w, size_t tensor)
-{
-    return (uint32_t)(tensor % w->world);
-}
+void laci_list_compressor(
+    laci_listing *l, const lac_compressor *c, lac_scope_kind scope);
 
 // A step size: a setting, or searched at the start. It is saved.
 typedef struct laci_step_size {
@@ -123,7 +118,7 @@ typedef struct laci_algorithm_ops {
     bool native_sums;      // gradient family: see laci_group_options
     bool streams_sums;     // gradient family: round->sums has no room for sums
                            // that laci_group_streams
-    bool sharded;          // gradient family: every tensor has an owner, and
+    bool sharded;          // gradient family: every worker serves shards, and
                            // messages go to owners: laci_group_scatter
     bool any_dtype;        // gradient family: converts the values of slices
                            // itself, has no state, and sums non-finite values
@@ -160,7 +155,7 @@ typedef struct laci_algorithm_ops {
         laci_plan *plan);
 
     // The most payload bytes of a tensor in a message of a round, and of the
-    // start. NULL where nothing is sent in messages.
+    // start. NULL where nothing is sent in messages, or only shards are.
     size_t (*message_bound)(
         const void *state, const laci_worker *w, size_t tensor);
     size_t (*start_bound)(

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Algorithms by name: open, close, cost and queries.
 
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <xxhash.h>
 
 #include "algorithm/framework/handle.h"
 #include "algorithm/framework/sizes.h"
@@ -202,7 +199,7 @@ static lac_status allocate_round(lac_algorithm *a)
     r->worker = w;
     r->items = a->items;
     r->readers = laci_zalloc(((size_t)w->world + 1) * sizeof(*r->readers));
-    r->views = laci_zalloc((laci_views_max(w) + 1) * sizeof(*r->views));
+    r->views = laci_zalloc((laci_views_max(a) + 1) * sizeof(*r->views));
     r->sent = laci_zalloc((tensors + 1) * sizeof(*r->sent));
     // Saving reads error memories through the scratch too.
     const size_t scratch =
@@ -249,6 +246,9 @@ static lac_status plan_algorithm(
     lac_algorithm *a, const lac_algorithm_options *o)
 {
     LAC_TRY(open_compressors(a, o));
+    if (a->ops->sharded) {
+        LAC_TRY(laci_shards_open(&a->worker.shards, &a->worker));
+    }
     if (a->ops->configure != NULL) {
         LAC_TRY(a->ops->configure(a->state, &a->worker));
     }
@@ -322,6 +322,7 @@ void lac_algorithm_close(lac_algorithm *a)
     }
     laci_group_close(a->round.group);
     laci_fields_fini(&a->fields);
+    laci_shards_fini(&a->worker.shards);
     lac_compressor_close(a->worker.compressor);
     lac_compressor_close(a->worker.server);
     lac_compressor_close(a->worker.identity);

@@ -9,30 +9,53 @@
 
 enum { MESSAGE_SIZE = 256 };
 
+static laci_view make_view(
+    const laci_round *round, const lac_compressor *c, lac_shape shape,
+    uint64_t name_hash, lac_scope scope)
+{
+    const lac_key key = lac_key_make(
+        round->worker->seed, LAC_PURPOSE_COMPRESS, round->number, scope,
+        name_hash);
+    return (laci_view){
+        .compressor = c,
+        .call = laci_call_make(c, &key, shape),
+    };
+}
+
 laci_view laci_view_make(
     const laci_round *round, const lac_compressor *c, size_t i, lac_scope scope)
 {
-    const lac_key key = laci_item_key(round, i, scope);
-    return (laci_view){
-        .compressor = c,
-        .call = laci_call_make(c, &key, round->items[i].shape),
-    };
+    const laci_item *const item = &round->items[i];
+    return make_view(round, c, item->shape, item->name_hash, scope);
+}
+
+laci_view laci_view_shard(
+    const laci_round *round, const lac_compressor *c, const laci_shard *shard,
+    lac_scope scope)
+{
+    return make_view(round, c, shard->shape, shard->name_hash, scope);
+}
+
+void laci_view_put(laci_view *view, const float *values, laci_writer *message)
+{
+    const lac_call *const call = &view->call;
+    const size_t bound =
+        lac_compressor_bound(view->compressor, call->shape, call->key.scope);
+    uint8_t *const out = laci_writer_room(message, bound);
+    view->bytes = out;
+    view->len = 0;
+    if (lac_shape_values(call->shape) > 0) {
+        view->len = laci_payload_encode(view->compressor, call, values, out);
+    }
+    laci_writer_commit(message, view->len);
 }
 
 void laci_put(
     laci_round *round, const lac_compressor *c, lac_scope scope, size_t i,
     const float *values, laci_writer *message)
 {
-    laci_view view = laci_view_make(round, c, i, scope);
-    const lac_shape shape = view.call.shape;
-    const size_t bound = lac_compressor_bound(c, shape, scope.kind);
-    uint8_t *const out = laci_writer_room(message, bound);
-    view.bytes = out;
-    if (lac_shape_values(shape) > 0) {
-        view.len = laci_payload_encode(c, &view.call, values, out);
-    }
-    laci_writer_commit(message, view.len);
-    round->sent[i] = view;
+    round->sent[i] = laci_view_make(round, c, i, scope);
+    laci_view_put(&round->sent[i], values, message);
 }
 
 static lac_status check_view(const laci_view *view)
@@ -146,12 +169,10 @@ size_t laci_body_size(
     return size;
 }
 
-size_t laci_body_listed(
-    const laci_worker *w, const lac_compressor *c, lac_scope_kind scope,
-    laci_listing *l)
+void laci_list_compressor(
+    laci_listing *l, const lac_compressor *c, lac_scope_kind scope)
 {
     if ((lac_compressor_traits(c, scope) & LAC_TRAIT_FIXED_SIZE) == 0) {
         l->flags |= LAC_EXCHANGE_BOUND;
     }
-    return laci_body_size(w, c, scope);
 }

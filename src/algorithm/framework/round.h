@@ -63,10 +63,11 @@ struct laci_round {
     laci_reader *readers; // messages that arrived: of neighbours or of workers
     laci_view *views;     // of payloads that arrived: see laci_received
     laci_view *sent;      // of this worker's payloads: see laci_sent
-    float *scratch;       // room for the largest tensor, for ops with `scratch`
-    float *sums;          // room for sum_bound of all tensors and for
-                          // LACI_SUM_NOTES floats more, see streams_sums
-    void *room;           // see laci_round_room
+    float *scratch;       // room for the largest tensor, or for the largest
+                    // shard of a sharded algorithm; for ops with `scratch`
+    float *sums; // room for sum_bound of all tensors and for
+                 // LACI_SUM_NOTES floats more, see streams_sums
+    void *room;  // see laci_round_room
     size_t room_size;
 };
 
@@ -76,15 +77,6 @@ struct laci_round {
 // Fails with LAC_ERR_NOMEM.
 LACI_CHECKED lac_status
 laci_round_room(laci_round *round, size_t size, void **out);
-
-// laci_item_key returns the key of item `i` for a compressor.
-static inline lac_key laci_item_key(
-    const laci_round *round, size_t i, lac_scope scope)
-{
-    return lac_key_make(
-        round->worker->seed, LAC_PURPOSE_COMPRESS, round->number, scope,
-        round->items[i].name_hash);
-}
 
 // laci_received returns the payload for item `i` in the message of reader `k`,
 // laci_sent the one that this worker sent.
@@ -100,13 +92,18 @@ static inline laci_view *laci_sent(const laci_round *round, size_t i)
 }
 
 // laci_view_make returns a view without bytes: of item `i`, compressed by `c`
-// with a key of this scope.
+// with a key of this scope; laci_view_shard that of a shard.
 laci_view laci_view_make(
     const laci_round *round, const lac_compressor *c, size_t i,
     lac_scope scope);
+laci_view laci_view_shard(
+    const laci_round *round, const lac_compressor *c, const laci_shard *shard,
+    lac_scope scope);
 
-// laci_put encodes `values` as the payload of item `i` into `message`.
-// Encoding cannot fail: open reserved every shape.
+// laci_view_put encodes `values` into `message` and points the view at the
+// payload. Encoding cannot fail: open reserved every shape. laci_put does the
+// same for item `i`, with laci_sent(round, i) as the view.
+void laci_view_put(laci_view *view, const float *values, laci_writer *message);
 void laci_put(
     laci_round *round, const lac_compressor *c, lac_scope scope, size_t i,
     const float *values, laci_writer *message);

@@ -27,16 +27,20 @@ static uint64_t identity_of(const lac_algorithm_options *o)
     return XXH3_64bits(source, sizeof(source));
 }
 
-// The most payload bytes in a message of a round to worker `owner`.
+// The most payload bytes in a message of a round to worker `owner`, or from it
+// to all.
 static size_t message_to(const lac_algorithm *a, uint32_t owner)
 {
     const laci_worker *const w = &a->worker;
+    if (a->ops->sharded) {
+        const laci_served *const served = &w->shards.served[owner];
+        return served->up > served->back ? served->up : served->back;
+    }
     size_t sum = 0;
     for (size_t t = 0; t < lac_layout_count(w->layout); t++) {
-        if (a->ops->message_bound != NULL &&
-            (!a->ops->sharded || laci_owner(w, t) == owner)) {
-            sum += a->ops->message_bound(a->state, w, t);
-        }
+        sum += a->ops->message_bound == NULL
+                   ? 0
+                   : a->ops->message_bound(a->state, w, t);
     }
     return sum;
 }
@@ -69,6 +73,18 @@ static uint32_t messages_max(const lac_algorithm *a)
     return a->ops->sharded            ? a->worker.world
            : a->ops->message_per_peer ? a->worker.peer_count
                                       : 1;
+}
+
+// The most payloads in a message.
+static size_t payloads_max(const lac_algorithm *a)
+{
+    const laci_worker *const w = &a->worker;
+    size_t most = a->ops->sharded ? 0 : lac_layout_count(w->layout);
+    for (uint32_t k = 0; a->ops->sharded && k < w->world; k++) {
+        const size_t count = w->shards.served[k].count;
+        most = count > most ? count : most;
+    }
+    return most;
 }
 
 // The most floats of a sum, without notes.
@@ -112,7 +128,7 @@ lac_status laci_algorithm_group_options(
         .peers_max = gradient ? a->worker.world - 1 : a->worker.peer_count,
         .messages_max = messages_max(a),
         .message_max = message_max(a) + (gradient ? laci_nonfinite_room(a) : 0),
-        .tensors_max = lac_layout_count(o->layout) + gradient,
+        .tensors_max = payloads_max(a) + gradient,
         .native_sums = a->ops->native_sums,
         .timing = o->timing,
         .sum_max = sum_max(a) + LACI_SUM_NOTES,
@@ -125,14 +141,29 @@ lac_status laci_algorithm_group_options(
 
 // The working memory of a round.
 
-size_t laci_scratch_max(const lac_algorithm *a)
+static size_t largest_shard(const laci_shards *shards)
 {
-    return a->ops->scratch ? laci_largest_tensor(&a->worker) : 0;
+    size_t most = 0;
+    for (size_t i = 0; i < shards->count; i++) {
+        const size_t n = lac_shape_values(shards->list[i].shape);
+        most = n > most ? n : most;
+    }
+    return most;
 }
 
-// The most payloads that arrive in an exchange.
-size_t laci_views_max(const laci_worker *w)
+size_t laci_scratch_max(const lac_algorithm *a)
 {
+    return !a->ops->scratch  ? 0
+           : a->ops->sharded ? largest_shard(&a->worker.shards)
+                             : laci_largest_tensor(&a->worker);
+}
+
+size_t laci_views_max(const lac_algorithm *a)
+{
+    const laci_worker *const w = &a->worker;
+    if (a->ops->sharded) {
+        return w->shards.count;
+    }
     const size_t peers = w->topology == NULL ? w->world : w->peer_count;
     return peers * lac_layout_count(w->layout);
 }
@@ -173,7 +204,7 @@ lac_status laci_memory_bytes(
     const size_t floats = a->fields.values + a->nonfinite.saved_n +
                           laci_scratch_max(a) + sums_room(a, &options) -
                           LACI_SUM_NOTES;
-    const size_t views = laci_views_max(&a->worker) * sizeof(laci_view);
+    const size_t views = laci_views_max(a) * sizeof(laci_view);
     *out = floats * sizeof(float) + views + a->fields.errors +
            compressor_scratch(a->worker.compressor) +
            compressor_scratch(a->worker.server) + message_bytes(a) +

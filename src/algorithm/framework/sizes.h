@@ -16,7 +16,7 @@ LACI_CHECKED lac_status laci_algorithm_group_options(
 // laci_scratch_max returns the floats of round->scratch, laci_views_max the
 // most payloads that arrive in an exchange.
 size_t laci_scratch_max(const lac_algorithm *a);
-size_t laci_views_max(const laci_worker *w);
+size_t laci_views_max(const lac_algorithm *a);
 
 // laci_memory_bytes returns the bytes of a handle that rounds touch. Fails like
 // laci_algorithm_group_options.

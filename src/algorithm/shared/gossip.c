@@ -91,9 +91,10 @@ void laci_gossip_exchanges(
     const void *state, const laci_worker *w, laci_listing *out)
 {
     (void)state;
-    const size_t body = laci_body_listed(
-        w, w->compressor != NULL ? w->compressor : w->identity,
-        LAC_SCOPE_WORKER, out);
+    const lac_compressor *const c =
+        w->compressor != NULL ? w->compressor : w->identity;
+    const size_t body = laci_body_size(w, c, LAC_SCOPE_WORKER);
+    laci_list_compressor(out, c, LAC_SCOPE_WORKER);
     laci_list_exchange(out, w->topology, same_body, &body);
 }
 
