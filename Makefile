@@ -27,7 +27,7 @@ sources = $(shell find src include tests fuzz examples bench \
 
 .PHONY: all build train test check bench python install deps format clean \
         help check-format check-lint check-clang check-asan check-tsan \
-        check-portable check-fuzz
+        check-portable check-smpi check-fuzz simulator
 
 all: build
 
@@ -47,7 +47,7 @@ test: ## build and run all tests
 	@echo "make test: all tests passed"
 
 check: ## test, then format, lint, sanitizers, other builds and fuzzing
-	$(need) build train test check
+	$(need) build train test check simulator
 	$(if $(TESTED),,$(MAKE) --no-print-directory test)
 	$(MAKE) --no-print-directory check-format
 	$(MAKE) --no-print-directory check-clang
@@ -55,6 +55,7 @@ check: ## test, then format, lint, sanitizers, other builds and fuzzing
 	$(MAKE) --no-print-directory check-asan
 	$(MAKE) --no-print-directory check-tsan
 	$(MAKE) --no-print-directory check-portable
+	$(MAKE) --no-print-directory check-smpi
 	$(MAKE) --no-print-directory check-fuzz
 	@echo "make check: everything passed"
 
@@ -83,12 +84,24 @@ check-portable: # all tests without the AVX2 kernels
 	$(call preset,portable)
 	ctest --preset portable
 
+check-smpi: # the command on simulated clusters, compared with threads
+	@if command -v smpirun >/dev/null; then \
+	    $(call preset,smpi) && ctest --preset smpi; \
+	else \
+	    echo "smpi: skipped, libsimgrid-dev is not installed"; \
+	fi
+
 check-fuzz: # hostile input for every decoder and parser
 	$(call preset,fuzz)
 	@tools/fuzz.sh build-fuzz $(FUZZ_SECONDS)
 
 bench: build ## measure the compressors on this machine
 	build/laconic bench
+
+simulator: ## build the command for simulated clusters, tools/simulate.py
+	$(need) build simulator
+	cmake --preset smpi -DBUILD_TESTING=OFF $(quiet)
+	cmake --build --preset smpi --target laconic_cli
 
 python: ## make a wheel of the Python package in build/python
 	$(need) build python
@@ -105,7 +118,7 @@ install: ## install under PREFIX (/usr/local), below DESTDIR if that is set
 	$(if $(DESTDIR),,@tools/update_loader.sh $(PREFIX))
 
 deps: ## install every package that any target needs
-	$(need) build train test check
+	$(need) build train test check simulator
 
 format: ## format all sources with clang-format
 	$(need) check

@@ -16,6 +16,10 @@ target_link_libraries(laconic_data_objects
 lac_sources(cli src/cli/commands.def src/cli/cmd_ src/cli/main.c)
 list(REMOVE_ITEM cli src/cli/main.c)
 file(GLOB cli_parts CONFIGURE_DEPENDS src/cli/*/*.c)
+if(NOT LAC_SMPI)
+    list(REMOVE_ITEM cli_parts
+         ${PROJECT_SOURCE_DIR}/src/cli/launch/simulated.c)
+endif()
 # The command runs networks on oneDNN, which uses libgomp. find_package(dnnl)
 # would also need the headers of OpenCL.
 find_library(LAC_DNNL dnnl REQUIRED)
@@ -44,3 +48,7 @@ add_executable(laconic_cli src/cli/main.c)
 set_target_properties(laconic_cli PROPERTIES OUTPUT_NAME laconic)
 target_include_directories(laconic_cli PRIVATE src)
 target_link_libraries(laconic_cli PRIVATE laconic_cli_objects laconic)
+if(LAC_SMPI)
+    target_compile_options(laconic_cli PRIVATE -fPIC)
+    target_link_options(laconic_cli PRIVATE -shared)
+endif()

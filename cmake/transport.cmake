@@ -7,6 +7,9 @@ set_property(CACHE LAC_MPI PROPERTY STRINGS AUTO ON OFF)
 
 find_package(Threads REQUIRED)
 file(GLOB transport CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/transport/*.c)
+if(NOT LAC_SMPI)
+    list(REMOVE_ITEM transport ${PROJECT_SOURCE_DIR}/src/transport/smpi.c)
+endif()
 target_sources(laconic_objects PRIVATE ${transport})
 target_link_libraries(laconic_objects PUBLIC Threads::Threads ${CMAKE_DL_LIBS})
 

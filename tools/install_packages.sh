@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Installs the missing Debian packages of the named groups. It prints what it
 # does, and does not call apt-get if nothing is missing.
-# usage: install_packages.sh build|train|python|test|check ...
+# usage: install_packages.sh build|train|python|test|check|simulator ...
 set -eu
 
 build="gcc libc6-dev cmake ninja-build pkg-config libxxhash-dev libcjson-dev
@@ -14,6 +14,7 @@ test="libcmocka-dev g++ openssh-server openssh-client openssl iproute2
       python3-mpi4py mypy pyflakes3"
 train="dataset-fashion-mnist"
 check="clang clang-format clang-tidy libclang-rt-dev"
+simulator="libsimgrid-dev"
 
 installed() {
     state=$(dpkg-query --show --showformat='${db:Status-Status}' "$1" \
@@ -30,6 +31,7 @@ for group in "$@"; do
     test) packages=$test ;;
     train) packages=$train ;;
     check) packages=$check ;;
+    simulator) packages=$simulator ;;
     *) echo "install_packages: unknown group $group" >&2; exit 2 ;;
     esac
     for package in $packages; do

@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef LACI_SMPI
+#include <unistd.h>
+#endif
 
 #include "cli/options/commands.h"
 
@@ -103,11 +106,8 @@ static int run_program(int argc, char **argv)
     return run_command(command, argc - 2, argv + 2);
 }
 
-int main(int argc, char **argv)
+static int run_and_flush(int argc, char **argv)
 {
-    // Exceeding a file-size limit then fails in write, which is reported and
-    // cleaned up.
-    (void)signal(SIGXFSZ, SIG_IGN);
     const int code = run_program(argc, argv);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         (void)fprintf(
@@ -115,5 +115,24 @@ int main(int argc, char **argv)
             strerror(errno));
         return CLI_FAILED;
     }
+    return code;
+}
+
+#ifdef LACI_SMPI
+// smpirun runs `main` for every rank, all in this process. The first rank that
+// fails ends it, so that its message is the only one.
+__attribute__((visibility("default")))
+#endif
+int main(int argc, char **argv)
+{
+    // Exceeding a file-size limit then fails in write, which is reported and
+    // cleaned up.
+    (void)signal(SIGXFSZ, SIG_IGN);
+    const int code = run_and_flush(argc, argv);
+#ifdef LACI_SMPI
+    if (code != CLI_GOOD) {
+        _exit(code);
+    }
+#endif
     return code;
 }

@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "cli/launch/place.h"
+#ifdef LACI_SMPI
+#include "cli/launch/simulated.h"
+#endif
 #include "cli/launch/threads.h"
 #include "cli/launch/watchdog.h"
 #include "cli/options/command.h"
@@ -130,6 +133,29 @@ static int run_process(
     return CLI_GOOD;
 }
 
+#ifdef LACI_SMPI
+// The first rank that fails ends all of them, see main.
+static int run_at(
+    const char *command, const cli_place *p, const cli_workers *workers,
+    void *context)
+{
+    if (!cli_spec_names(p->spec, "smpi") || p->world == 0) {
+        (void)!lac_fail(
+            LAC_ERR_INVALID,
+            "%s: the transport is %s, expected smpi, and smpirun", command,
+            p->spec);
+        return cli_misused(command);
+    }
+    int code = cli_simulated_enter(workers, &context, p->world);
+    if (code == CLI_GOOD) {
+        code = run_process(command, p, workers, context);
+    }
+    if (code == CLI_GOOD) {
+        cli_simulated_leave();
+    }
+    return code;
+}
+#else
 static int run_at(
     const char *command, const cli_place *p, const cli_workers *workers,
     void *context)
@@ -147,6 +173,7 @@ static int run_at(
                ? CLI_GOOD
                : cli_failed();
 }
+#endif
 
 int cli_launch(
     const char *command, const cli_launch_options *options,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Chooses between threads, an MPI job and a group over tcp.
+// Chooses between threads, an MPI job, a group over tcp and a simulated cluster.
 #include "cli/launch/place.h"
 
 #include <stdio.h>
@@ -22,6 +22,9 @@ static const launcher launchers[] = {
     {"PMI_SIZE", "PMI_SIZE", "mpich"},
     {"PMIX_RANK", NULL, "openmpi"},
 };
+
+// smpirun sets it to the number of simulated ranks.
+#define SIMULATED_SIZE "SMPI_GLOBAL_SIZE"
 
 static const launcher *find_launcher(void)
 {
@@ -56,6 +59,9 @@ static const char *size_variable(const char *spec)
     cli_spec_item token;
     if (cli_spec_names(spec, "tcp")) {
         return cli_spec_find(spec, "token", &token) ? "WORLD_SIZE" : NULL;
+    }
+    if (cli_spec_names(spec, "smpi")) {
+        return SIMULATED_SIZE;
     }
     const launcher *const l = find_launcher();
     return cli_spec_names(spec, "mpi") && l != NULL ? l->size : NULL;
@@ -98,6 +104,10 @@ static lac_status choose_unnamed(
 {
     char spec[64];
     const launcher *const l = find_launcher();
+    if (getenv(SIMULATED_SIZE) != NULL) {
+        out->spec = "smpi";
+        return LAC_OK;
+    }
     if (l != NULL) {
         (void)snprintf(spec, sizeof(spec), "mpi:library=%s", l->library);
         return add_timeout(spec, options->timeout, out);
@@ -123,7 +133,7 @@ lac_status cli_place_choose(
     if (strcmp(spec, "auto") == 0) {
         LAC_TRY(choose_unnamed(command, options, out));
     } else if (
-        !cli_spec_names(spec, "local") &&
+        !cli_spec_names(spec, "local") && !cli_spec_names(spec, "smpi") &&
         !cli_spec_find(spec, "timeout", &timeout)) {
         LAC_TRY(add_timeout(spec, options->timeout, out));
     }

@@ -17,10 +17,11 @@ typedef struct cli_place {
 
 // cli_place_choose applies the rule:
 // 1. `--transport SPEC`, or else LACONIC_TRANSPORT in the environment, wins.
-// 2. The variables of an MPI launcher mean mpi.
-// 3. MASTER_ADDR, RANK and WORLD_SIZE, as torchrun sets them, mean tcp, which
+// 2. SMPI_GLOBAL_SIZE, which smpirun sets, means smpi.
+// 3. The variables of an MPI launcher mean mpi.
+// 4. MASTER_ADDR, RANK and WORLD_SIZE, as torchrun sets them, mean tcp, which
 //    then needs a token.
-// 4. Otherwise the workers are threads.
+// 5. Otherwise the workers are threads.
 // Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM.
 lac_status cli_place_choose(
     const char *command, const cli_launch_options *options, cli_place *out);
