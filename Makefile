@@ -47,7 +47,7 @@ test: ## build and run all tests
 	@echo "make test: all tests passed"
 
 check: ## test, then format, lint, sanitizers, other builds and fuzzing
-	$(need) build train test check simulator
+	$(need) build train test check
 	$(if $(TESTED),,$(MAKE) --no-print-directory test)
 	$(MAKE) --no-print-directory check-format
 	$(MAKE) --no-print-directory check-clang
@@ -84,7 +84,8 @@ check-portable: # all tests without the AVX2 kernels
 	$(call preset,portable)
 	ctest --preset portable
 
-check-smpi: # the command on simulated clusters, compared with threads
+check-smpi: # the command on simulated clusters, if SimGrid can be installed
+	-$(need) simulator
 	@if command -v smpirun >/dev/null; then \
 	    $(call preset,smpi) && ctest --preset smpi; \
 	else \
