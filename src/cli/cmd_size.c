@@ -5,13 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/files/layout.h"
 #include "cli/launch/launch.h"
 #include "cli/options/catalog.h"
 #include "cli/options/command.h"
 #include "cli/report/table.h"
 #include "cli/size/report.h"
-#include "data/file.h"
-#include "nn/layouts.h"
 
 typedef struct settings {
     const char *model;
@@ -25,18 +24,7 @@ typedef struct settings {
 } settings;
 
 static const cli_option options[] = {
-    {.name = "model",
-     .type = CLI_OPTION_TEXT,
-     .offset = offsetof(settings, model),
-     .value = "SPEC",
-     .default_value = "",
-     .help = "such as resnet18; see `laconic list`"},
-    {.name = "layout",
-     .type = CLI_OPTION_TEXT,
-     .offset = offsetof(settings, layout),
-     .value = "FILE",
-     .default_value = "",
-     .help = "file with a line per tensor, instead of --model"},
+    CLI_OPTIONS_LAYOUT(settings),
     {.name = "algorithm",
      .type = CLI_OPTION_TEXT,
      .offset = offsetof(settings, algorithm),
@@ -65,57 +53,9 @@ typedef struct job {
     cli_size size;
 } job;
 
-// Replaces the prefix of a message about a layout by the name of the file.
-static lac_status name_file(lac_status status, const char *path)
-{
-    static const char prefix[] = "layout: ";
-    char message[256];
-    (void)snprintf(message, sizeof(message), "%s", lac_error_message());
-    const size_t skip = strncmp(message, prefix, sizeof(prefix) - 1) == 0
-                            ? sizeof(prefix) - 1
-                            : 0;
-    return lac_fail(status, "%s: %s", path, message + skip);
-}
-
-static lac_status read_layout(const char *path, lac_layout **out)
-{
-    data_bytes file;
-    LAC_TRY(data_file_read(path, &file));
-    const lac_status status =
-        lac_layout_parse(out, (const char *)file.data, file.len);
-    data_bytes_free(&file);
-    if (status != LAC_OK) {
-        return name_file(status, path);
-    }
-    return lac_layout_count(*out) > 0
-               ? LAC_OK
-               : lac_fail(
-                     LAC_ERR_INVALID,
-                     "%s: has no tensor, expected lines of name, rows and "
-                     "columns",
-                     path);
-}
-
 static int open_size_layout(job *j)
 {
-    const settings *const s = j->s;
-    if ((*s->model == '\0') == (*s->layout == '\0')) {
-        (void)!lac_fail(
-            LAC_ERR_INVALID,
-            "size: %s of --model and --layout given, expected one",
-            *s->model == '\0' ? "neither" : "both");
-        return cli_misused("size");
-    }
-    if (*s->layout != '\0') {
-        return read_layout(s->layout, &j->layout) == LAC_OK ? CLI_GOOD
-                                                            : cli_failed();
-    }
-    const lac_status status = nn_layout_open(&j->layout, s->model);
-    if (status == LAC_OK) {
-        return CLI_GOOD;
-    }
-    return status == LAC_ERR_NOMEM ? cli_failed()
-                                   : cli_bad_spec("size", "models", s->model);
+    return cli_layout_open("size", j->s->model, j->s->layout, &j->layout);
 }
 
 static int open_size_topology(job *j)
