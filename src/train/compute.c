@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "train/pause.h"
+
 // The code of oneDNN needs more stack than ours.
 enum { STACK_SIZE = 8 << 20, MESSAGE_SIZE = 512 };
 
@@ -58,6 +60,7 @@ static lac_status run_job(train_compute *c)
     const double begun = compute_now();
     const lac_status status = nn_network_gradient(
         c->learner, &j->state, &j->batch, &j->noise, j->gradient, &c->score);
+    train_pause(c->options.step_time);
     c->seconds += compute_now() - begun;
     return status;
 }

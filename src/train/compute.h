@@ -19,6 +19,7 @@ typedef struct train_compute_options {
     nn_options learning;
     nn_options testing;
     bool own_thread;
+    double step_time; // seconds that each gradient takes in addition
 } train_compute_options;
 
 // One call of a network. Its pointers must stay valid until it is finished.

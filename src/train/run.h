@@ -43,6 +43,7 @@ typedef struct train_plan {
     double clip; // largest norm of a gradient; 0: no limit
     uint64_t epochs;
     bool overlap;
+    double step_time; // seconds of computation that are added to each step
     lac_algorithm_options algorithm; // without layout and transport
     uint64_t seed;
     const char *folder;        // of metrics and checkpoints

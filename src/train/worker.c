@@ -42,6 +42,7 @@ static lac_status open_compute(train_worker *w)
                 .steps = p->steps,
             },
         .own_thread = p->overlap,
+        .step_time = p->step_time,
     };
     const train_feed_options feed = {
         .set = p->set,

@@ -63,6 +63,13 @@ typedef struct cli_option {
         .default_value = "ring",                                               \
         .help = "neighbours of each worker in gossip",                         \
     }
+#define CLI_OPTION_STEP_TIME(settings)                                         \
+    {                                                                          \
+        .name = "step-time", .type = CLI_OPTION_TEXT,                          \
+        .offset = offsetof(settings, step_time), .value = "TIME",              \
+        .default_value = "",                                                   \
+        .help = "computation to add to each step, such as 229ms",              \
+    }
 
 // cli_given returns the text of an option, or NULL if it is empty.
 static inline const char *cli_given(const char *text)

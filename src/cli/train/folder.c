@@ -18,7 +18,8 @@
 // Settings that may differ when a run is resumed: its length, where it runs,
 // and its output.
 static const char *const free_settings[] = {
-    "epochs", "data-dir", "transport", "timeout", "out", "resume", "json", NULL,
+    "epochs", "data-dir", "transport", "timeout", "step-time",
+    "out",    "resume",   "json",      NULL,
 };
 
 // Rejects a folder without a manifest that has files which a run would

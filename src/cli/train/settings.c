@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/options/units.h"
 #include "train/feed.h"
 
 typedef cli_train_settings settings;
@@ -75,6 +76,7 @@ const cli_option cli_train_options[] = {
     WHOLE(checkpoint_every, "checkpoint-every", "0", 0, UINT32_MAX,
           "steps between checkpoints; 0: one per epoch"),
     FLAG(overlap, "overlap", "gossip while gradients are computed"),
+    CLI_OPTION_STEP_TIME(settings),
     TEXT(out, "out", "DIR", NULL, "folder for metrics and checkpoints"),
     FLAG(resume, "resume", "continue the run in DIR"),
     CLI_OPTION_SEED(settings),
@@ -87,8 +89,8 @@ const cli_option cli_train_options[] = {
 // Whether workers may have different values: where one runs, and its output.
 static bool is_local(const char *name)
 {
-    static const char *const names[] = {
-        "data-dir", "transport", "timeout", "out", "json"};
+    static const char *const names[] = {"data-dir",  "transport", "timeout",
+                                        "step-time", "out",       "json"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(name, names[i]) == 0) {
             return true;
@@ -129,6 +131,14 @@ static lac_status check_plan(const cli_train_settings *s, const train_plan *p)
             "expected a model algorithm",
             s->algorithm);
     }
+#ifdef LACI_SMPI
+    if (s->overlap) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "--overlap: a rank of a simulated cluster has one thread, expected "
+            "a run without it");
+    }
+#endif
     if (!gradient && p->optimiser.rule == TRAIN_ADAM) {
         return lac_fail(
             LAC_ERR_INVALID,
@@ -180,6 +190,9 @@ lac_status cli_train_plan(
     p->algorithm.seed = s->seed;
     p->algorithm.timeout = s->launch.timeout;
     p->algorithm.training = true;
+    if (*s->step_time != '\0') {
+        LAC_TRY(units_seconds(s->step_time, "step-time", &p->step_time));
+    }
     LAC_TRY(data_split_parse(s->split, &p->split));
     LAC_TRY(train_milestones_parse(s->milestones, &p->schedule));
     return check_plan(s, p);

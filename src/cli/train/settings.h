@@ -33,6 +33,7 @@ typedef struct cli_train_settings {
     uint64_t limit;
     uint64_t checkpoint_every;
     bool overlap;
+    const char *step_time;
     const char *out;
     bool resume;
     uint64_t seed;
