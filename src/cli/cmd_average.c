@@ -7,10 +7,12 @@
 
 #include "cli/average/report.h"
 #include "cli/average/worker.h"
+#include "cli/files/layout.h"
 #include "cli/files/npy.h"
 #include "cli/launch/launch.h"
 #include "cli/options/catalog.h"
 #include "cli/options/command.h"
+#include "cli/options/units.h"
 #include "cli/report/table.h"
 #include "data/output.h"
 
@@ -21,6 +23,10 @@ typedef struct settings {
     uint64_t rounds;
     const char *input;
     uint64_t dimension;
+    const char *model;
+    const char *layout;
+    bool time_only;
+    const char *step_time;
     const char *output;
     const char *trace;
     uint64_t seed;
@@ -59,6 +65,7 @@ static const cli_option options[] = {
      .min = 1,
      .max = DIMENSION_MAX,
      .help = "random values per worker (1000)"},
+    CLI_OPTIONS_LAYOUT(settings),
     {.name = "output",
      .type = CLI_OPTION_TEXT,
      .offset = offsetof(settings, output),
@@ -71,6 +78,11 @@ static const cli_option options[] = {
      .value = "T.csv",
      .default_value = "",
      .help = "file for the error after every round"},
+    {.name = "time-only",
+     .type = CLI_OPTION_FLAG,
+     .offset = offsetof(settings, time_only),
+     .help = "measure the time of the rounds, but no errors"},
+    CLI_OPTION_STEP_TIME(settings),
     CLI_OPTION_SEED(settings),
     CLI_OPTIONS_LAUNCH(settings),
     CLI_OPTION_JSON(settings),
@@ -131,6 +143,24 @@ static lac_status open_input_layout(job *j)
     return lac_layout_open(&j->layout, &tensor, 1);
 }
 
+// Opens the layout of X_i and reads X. Returns an exit code.
+static int average_open_layout(job *j, uint32_t world)
+{
+    const settings *const s = j->s;
+    if (*s->model == '\0' && *s->layout == '\0') {
+        return take_input(j, world) == LAC_OK && open_input_layout(j) == LAC_OK
+                   ? CLI_GOOD
+                   : cli_failed();
+    }
+    const int code =
+        cli_layout_open("average", s->model, s->layout, &j->layout);
+    if (code == CLI_GOOD) {
+        j->dimensions =
+            (cli_dimensions){2, {world, lac_layout_values(j->layout)}};
+    }
+    return code;
+}
+
 static lac_status allocate_outputs(job *j, uint32_t world)
 {
     cli_average *const a = &j->average;
@@ -151,6 +181,7 @@ static lac_status allocate_outputs(job *j, uint32_t world)
     a->world = world;
     a->topology = j->s->topology;
     a->rounds = j->s->rounds;
+    a->time_only = j->s->time_only;
     return good ? LAC_OK
                 : lac_fail(
                       LAC_ERR_NOMEM, "no memory for %u workers of %zu values",
@@ -168,8 +199,9 @@ static int average_prepare(void *context, uint32_t world)
     if (status != LAC_OK) {
         return cli_rejected("average", status);
     }
-    if (take_input(j, world) != LAC_OK || open_input_layout(j) != LAC_OK) {
-        return cli_failed();
+    const int code = average_open_layout(j, world);
+    if (code != CLI_GOOD) {
+        return code;
     }
     *o = lac_algorithm_options_default();
     o->spec = s->algorithm;
@@ -271,18 +303,49 @@ static void average_clear(job *j)
     free(j->input);
 }
 
+// Rejects options that exclude each other.
+static lac_status check_settings(const settings *s)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } values[] = {
+        {"input", *s->input != '\0'},
+        {"dimension", s->dimension != 0},
+        {"model", *s->model != '\0'},
+        {"layout", *s->layout != '\0'},
+    };
+    const char *first = NULL;
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        if (values[i].given && first != NULL) {
+            return lac_fail(
+                LAC_ERR_INVALID,
+                "average: --%s and --%s were given, expected one", first,
+                values[i].name);
+        }
+        first = values[i].given ? values[i].name : first;
+    }
+    if (s->time_only && (*s->output != '\0' || *s->trace != '\0')) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "average: --time-only gathers no values, expected no --%s",
+            *s->output != '\0' ? "output" : "trace");
+    }
+    return LAC_OK;
+}
+
 static int average_run(const void *given, size_t count, char *const *arguments)
 {
     (void)count;
     (void)arguments;
     const settings *const s = given;
-    if (*s->input != '\0' && s->dimension != 0) {
-        (void)!lac_fail(
-            LAC_ERR_INVALID,
-            "average: --input and --dimension were given, expected one");
+    job j = {.s = s};
+    if (check_settings(s) != LAC_OK ||
+        (*s->step_time != '\0' &&
+         units_seconds(s->step_time, "step-time", &j.average.step_time) !=
+             LAC_OK)) {
         return cli_misused("average");
     }
-    job j = {.s = s};
     int code = cli_launch("average", &s->launch, &workers, &j);
     if (code == CLI_GOOD && j.average.result.here) {
         code = average_report(&j);
@@ -297,14 +360,17 @@ const cli_command cmd_average = {
     .arguments = "",
     .details =
         "Workers start from the rows of X (workers x values, or workers x\n"
-        "rows x columns; float32, C order) or from standard normal values,\n"
-        "run an algorithm for some rounds, and report their distance to the\n"
-        "mean and the bytes sent. Workers are threads or, under mpirun, its\n"
-        "processes. A model algorithm gossips. A gradient algorithm reduces\n"
-        "the same X in every round, and a worker's value is the mean of the\n"
-        "results so far. A run that diverges is stopped, and its error is\n"
-        "null. The trace has a line per round: round, error, mean_drift, and\n"
-        "payload_bytes so far.",
+        "rows x columns; float32, C order) or from standard normal values (a\n"
+        "vector, or the tensors of a model or layout), run an algorithm for\n"
+        "some rounds, and report their distance to the mean and the bytes\n"
+        "sent. Workers are threads or, under mpirun, its processes. A model\n"
+        "algorithm gossips. A gradient algorithm reduces the same X in every\n"
+        "round, and a worker's value is the mean of the results so far. A run\n"
+        "that diverges is stopped, and its error is null. The trace has a\n"
+        "line per round: round, error, mean_drift, and payload_bytes so far.\n"
+        "--time-only runs the rounds without synchronisation between them, so\n"
+        "that their time is that of the algorithm. --step-time lets workers\n"
+        "sleep before each round, in simulated time on a simulated cluster.",
     .options = options,
     .settings_size = sizeof(settings),
     .run = average_run,

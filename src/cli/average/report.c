@@ -36,6 +36,7 @@ cJSON *cli_average_json(const cli_average *a)
     cJSON_AddNumberToObject(o, "wire_bytes", (double)r->traffic.wire_bytes);
     cJSON_AddNumberToObject(o, "messages", (double)r->traffic.messages);
     cJSON_AddNumberToObject(o, "seconds", r->seconds);
+    cJSON_AddNumberToObject(o, "round_seconds", r->round_seconds);
     if (!isnan(r->gamma)) {
         cJSON_AddNumberToObject(o, "gamma", r->gamma);
     }
@@ -68,6 +69,9 @@ static void report_errors(const cli_average_result *r, cli_table *t)
     cli_table_row(
         t, "rounds", cli_grouped(r->rounds, text),
         r->diverged ? "stopped: the values diverge" : "");
+    if (isnan(r->initial_error)) {
+        return;
+    }
     cli_table_add(t, "initial error");
     cli_table_add(t, "%.4g", r->initial_error);
     cli_table_add(t, "squared distance to the mean, mean over workers");
@@ -110,7 +114,7 @@ static void report_bytes(const cli_average *a, cli_table *t)
     }
     cli_table_add(t, "time");
     cli_table_add(t, "%.2f s", r->seconds);
-    cli_table_add(t, "%s", "");
+    cli_table_add(t, "%.4g ms per round", 1e3 * r->round_seconds);
 }
 
 void cli_average_table(const cli_average *a, FILE *stream)

@@ -6,6 +6,10 @@
 // measures the distance to the mean and stops a run whose values diverge. All
 // workers stop after the same round, while algorithms and compressors can still
 // handle the values.
+//
+// A run that is only timed has no synchronisation between its rounds. Worker 0
+// then starts one latency before the others, which receive its decision, so its
+// rounds take longer; hence the median over workers.
 #include "cli/average/worker.h"
 
 #include <inttypes.h>
@@ -15,6 +19,7 @@
 
 #include "cli/average/distance.h"
 #include "cli/report/progress.h"
+#include "train/pause.h"
 #include "train/sync.h"
 
 // Growth over the initial values from which the workers synchronise after every
@@ -26,6 +31,7 @@ enum { INTERVAL_MAX = 8 }; // rounds
 // What each worker sends to the coordinator.
 typedef struct report {
     double magnitude; // of its largest value; infinite if one is NaN
+    double seconds;   // in rounds
     lac_traffic traffic;
 } report;
 
@@ -38,7 +44,8 @@ typedef struct decision {
 
 // The state that only worker 0 needs.
 typedef struct coordinator {
-    double *mean; // of the initial values
+    double *mean;    // of the initial values
+    double *seconds; // of the workers, in rounds
     double initial_magnitude;
     uint64_t interval;  // rounds between synchronisations
     double start, last; // times of the start and of the last synchronisation
@@ -55,6 +62,9 @@ struct cli_average_worker {
     float *x;             // the worker's value
     float *reduced;       // gradient algorithms: the result of a round
     double *sum;          // gradient algorithms: the sum over all rounds
+    lac_slice *slices;    // of a round, one per tensor
+    size_t tensors;
+    double seconds; // in rounds
     lac_algorithm *algorithm;
     train_sync *sync;
     coordinator coordinator;
@@ -80,7 +90,9 @@ static lac_status average_allocate(cli_average_worker *w)
     const size_t room = w->n == 0 ? 1 : w->n;
     const bool gradient = !is_model(w);
     w->x = calloc(room, sizeof(float));
-    bool good = w->x != NULL;
+    w->tensors = lac_layout_count(w->run->algorithm.layout);
+    w->slices = calloc(w->tensors, sizeof(*w->slices));
+    bool good = w->x != NULL && w->slices != NULL;
     if (gradient) {
         w->reduced = calloc(room, sizeof(float));
         w->sum = calloc(room, sizeof(double));
@@ -91,8 +103,10 @@ static lac_status average_allocate(cli_average_worker *w)
         }
     }
     if (w->rank == 0) {
-        w->coordinator.mean = calloc(room, sizeof(double));
-        good = good && w->coordinator.mean != NULL;
+        coordinator *const c = &w->coordinator;
+        c->mean = calloc(room, sizeof(double));
+        c->seconds = calloc(w->run->world, sizeof(double));
+        good = good && c->mean != NULL && c->seconds != NULL;
     }
     return good
                ? LAC_OK
@@ -117,6 +131,18 @@ static void set_initial(cli_average_worker *w)
     }
 }
 
+// A model algorithm replaces x. A gradient algorithm reduces X_i.
+static void set_slices(cli_average_worker *w)
+{
+    const lac_layout *const layout = w->run->algorithm.layout;
+    const float *const in = is_model(w) ? w->x : w->initial;
+    float *const out = is_model(w) ? w->x : w->reduced;
+    for (size_t t = 0; t < w->tensors; t++) {
+        const size_t offset = lac_layout_tensor(layout, t)->offset;
+        w->slices[t] = (lac_slice){t, LAC_F32, in + offset, out + offset};
+    }
+}
+
 static lac_status open_average_worker(cli_average_worker *w)
 {
     lac_algorithm_options options = w->run->algorithm;
@@ -131,16 +157,17 @@ static lac_status open_average_worker(cli_average_worker *w)
                       .timeout = options.timeout,
                   }));
     set_initial(w);
-    const lac_slice slice = {0, LAC_F32, w->x, w->x};
-    return is_model(w) ? lac_algorithm_start(w->algorithm, &slice, 1) : LAC_OK;
+    set_slices(w);
+    return is_model(w)
+               ? lac_algorithm_start(w->algorithm, w->slices, w->tensors)
+               : LAC_OK;
 }
 
 // One round of a gradient algorithm: every worker contributes its X_i again,
 // and its value is the mean of all results so far.
 static lac_status average_reduce(cli_average_worker *w, uint64_t round)
 {
-    const lac_slice slice = {0, LAC_F32, w->initial, w->reduced};
-    LAC_TRY(lac_algorithm_reduce(w->algorithm, round, &slice, 1));
+    LAC_TRY(lac_algorithm_reduce(w->algorithm, round, w->slices, w->tensors));
     for (size_t i = 0; i < w->n; i++) {
         w->sum[i] += (double)w->reduced[i];
         w->x[i] = (float)(w->sum[i] / (double)(round + 1));
@@ -150,11 +177,34 @@ static lac_status average_reduce(cli_average_worker *w, uint64_t round)
 
 static lac_status average_round(cli_average_worker *w, uint64_t round)
 {
-    if (!is_model(w)) {
-        return average_reduce(w, round);
+    const double start = lac_transport_now(w->transport);
+    train_pause(w->run->step_time);
+    if (is_model(w)) {
+        LAC_TRY(lac_algorithm_mix(
+            w->algorithm, round, w->slices, NULL, w->tensors));
+    } else {
+        LAC_TRY(average_reduce(w, round));
     }
-    const lac_slice slice = {0, LAC_F32, w->x, w->x};
-    return lac_algorithm_mix(w->algorithm, round, &slice, NULL, 1);
+    w->seconds += lac_transport_now(w->transport) - start;
+    return LAC_OK;
+}
+
+static int compare_seconds(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// The median over workers of the seconds in rounds.
+static double median_seconds(cli_average_worker *w, const report *reports)
+{
+    const uint32_t world = w->run->world;
+    double *const seconds = w->coordinator.seconds;
+    for (uint32_t k = 0; k < world; k++) {
+        seconds[k] = reports[k].seconds;
+    }
+    qsort(seconds, world, sizeof(*seconds), compare_seconds);
+    return seconds[(world - 1) / 2];
 }
 
 // Sums the traffic and returns the largest magnitude of all workers.
@@ -222,12 +272,16 @@ static decision coordinate(
     const double largest = combine_reports(w, reports);
     const double now = lac_transport_now(w->transport);
     if (done == 0) {
-        cli_mean(rows, run->world, w->n, c->mean);
         c->initial_magnitude = largest;
         c->interval = 1;
     }
+    if (done == 0 && !run->time_only) {
+        cli_mean(rows, run->world, w->n, c->mean);
+    }
     result->rounds = done;
     result->seconds = now - c->start;
+    result->round_seconds =
+        done == 0 ? 0 : median_seconds(w, reports) / (double)done;
     result->diverged = done > 0 && cli_diverged(c->initial_magnitude, largest);
     if (rows[0] != NULL) {
         measure_rows(w, done, rows);
@@ -236,10 +290,10 @@ static decision coordinate(
         c, largest, now, run->algorithm.timeout / (2 * INTERVAL_MAX));
     const uint64_t left = run->rounds - done;
     const bool traced = run->trace != NULL;
-    const uint64_t ahead = traced ? 1 : interval;
+    const uint64_t ahead = traced ? 1 : run->time_only ? left : interval;
     return (decision){
         .next = done + (ahead < left ? ahead : left),
-        .with_values = traced || ahead >= left,
+        .with_values = !run->time_only && (traced || ahead >= left),
         .stop = result->diverged,
     };
 }
@@ -249,6 +303,7 @@ static lac_status synchronise(
 {
     const report own = {
         .magnitude = cli_magnitude(w->x, w->n),
+        .seconds = w->seconds,
         .traffic = lac_algorithm_traffic(w->algorithm),
     };
     const void *reports = NULL;
@@ -265,7 +320,7 @@ static lac_status average_rounds(cli_average_worker *w)
 {
     decision decided = {0};
     uint64_t done = 0;
-    bool with_values = true;
+    bool with_values = !w->run->time_only;
     LAC_TRY(synchronise(w, done, with_values, &decided));
     while (done < w->run->rounds && decided.stop == 0) {
         if (w->rank == 0) {
@@ -278,7 +333,7 @@ static lac_status average_rounds(cli_average_worker *w)
         }
     }
     // The coordinator has not received the last values of a stopped run.
-    return decided.stop != 0 && !with_values
+    return decided.stop != 0 && !with_values && !w->run->time_only
                ? synchronise(w, done, true, &decided)
                : LAC_OK;
 }
@@ -288,7 +343,10 @@ static void finish_result(cli_average_worker *w)
     cli_average_result *const result = &w->run->result;
     const char *const warning = lac_algorithm_warning(w->algorithm);
     result->here = true;
-    if (result->diverged) {
+    if (w->run->time_only) {
+        result->initial_error = (double)NAN;
+    }
+    if (result->diverged || w->run->time_only) {
         // The errors of the round that stopped it mean nothing.
         result->final_error = (double)NAN;
         result->mean_drift = (double)NAN;
@@ -341,7 +399,9 @@ void cli_average_release(cli_average *run, uint32_t rank)
     }
     train_sync_close(w->sync);
     lac_algorithm_close(w->algorithm);
+    free(w->coordinator.seconds);
     free(w->coordinator.mean);
+    free(w->slices);
     free(w->sum);
     free(w->reduced);
     free(w->own);

@@ -17,13 +17,14 @@ typedef struct cli_average_worker cli_average_worker;
 typedef struct cli_average_result {
     bool here; // whether worker 0 is in this process
     uint64_t rounds;
-    bool diverged; // the run was stopped early
-    double initial_error;
+    bool diverged;        // the run was stopped early
+    double initial_error; // errors are NaN if they were not measured
     double final_error;
     double mean_drift;
     lac_traffic traffic;
     double seconds;
-    double gamma; // NaN where there is none
+    double round_seconds; // of a round, mean over rounds, median over workers
+    double gamma;         // NaN where there is none
     lac_family family;
     char warning[256]; // of the algorithm, or empty
 } cli_average_result;
@@ -33,6 +34,8 @@ typedef struct cli_average {
     lac_algorithm_options algorithm; // all but the transport
     const char *topology;            // as the user wrote it
     uint64_t rounds;
+    double step_time;   // seconds of computation before each round
+    bool time_only;     // measure no errors, and let the rounds run freely
     const float *input; // of all workers, or NULL for normal deviates
     uint32_t world;
     FILE *trace;                  // gets a line per round, or NULL
