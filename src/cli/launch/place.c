@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Chooses between threads, an MPI job, a group over tcp and a simulated cluster.
+// Chooses between threads, an MPI job, a group over tcp and a simulated
+// cluster.
 #include "cli/launch/place.h"
 
 #include <stdio.h>

@@ -8,7 +8,7 @@
 
 #include "cli/options/command.h"
 
-static void *shared;      // the context of the first rank
+static void *shared;     // the context of the first rank
 static sg_bar_t barrier; // of all ranks
 
 int cli_simulated_enter(
