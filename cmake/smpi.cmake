@@ -7,5 +7,13 @@ pkg_check_modules(SIMGRID REQUIRED IMPORTED_TARGET simgrid)
 add_compile_definitions(LACI_SMPI
     clock_gettime=smpi_clock_gettime nanosleep=smpi_nanosleep)
 link_libraries(PkgConfig::SIMGRID)
+
+# lac_smpi_program(TARGET): a program for smpirun, which finds its main.
+function(lac_smpi_program target)
+    set_target_properties(${target} PROPERTIES C_VISIBILITY_PRESET default)
+    target_compile_options(${target} PRIVATE -fPIC)
+    target_link_options(${target} PRIVATE -shared)
+endfunction()
+
 set(LAC_MPI OFF)
 set(LAC_TCP OFF)

@@ -118,11 +118,6 @@ static int run_and_flush(int argc, char **argv)
     return code;
 }
 
-#ifdef LACI_SMPI
-// smpirun runs `main` for every rank, all in this process. The first rank that
-// fails ends it, so that its message is the only one.
-__attribute__((visibility("default")))
-#endif
 int main(int argc, char **argv)
 {
     // Exceeding a file-size limit then fails in write, which is reported and
@@ -130,6 +125,8 @@ int main(int argc, char **argv)
     (void)signal(SIGXFSZ, SIG_IGN);
     const int code = run_and_flush(argc, argv);
 #ifdef LACI_SMPI
+    // smpirun calls main for every rank, all in this process. The first rank
+    // that fails ends it, so that its message is the only one.
     if (code != CLI_GOOD) {
         _exit(code);
     }

@@ -29,6 +29,7 @@ typedef struct smpi_state {
     uint32_t rank;
     bool aborted;
     char why[MESSAGE_SIZE];
+    MPI_Comm comms[2];
     MPI_Request *requests; // receives, then sends
     MPI_Status *statuses;
     size_t room;     // of both
@@ -63,6 +64,8 @@ static lac_status smpi_join(void *raw, laci_membership *m)
     (void)MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     (void)MPI_Comm_size(MPI_COMM_WORLD, &size);
     LAC_TRY(check_world(m->world, size));
+    s->comms[0] = MPI_COMM_WORLD;
+    (void)MPI_Comm_dup(MPI_COMM_WORLD, &s->comms[1]);
     has_rank = true;
     s->rank = m->rank = (uint32_t)rank;
     m->world = (uint32_t)size;
@@ -113,22 +116,9 @@ static lac_status reserve_slots(smpi_state *s, size_t count)
     return LAC_OK;
 }
 
-static lac_status check_tag(uint32_t tag)
+static lac_status check_lengths(const lac_send *sends, size_t count)
 {
-    return tag <= INT_MAX
-               ? LAC_OK
-               : lac_fail(
-                     LAC_ERR_UNSUPPORTED,
-                     "smpi: a message has tag %u, expected one up to %d", tag,
-                     INT_MAX);
-}
-
-static lac_status check_messages(
-    const lac_send *sends, size_t send_count, const lac_receive *receives,
-    size_t receive_count)
-{
-    for (size_t i = 0; i < send_count; i++) {
-        LAC_TRY(check_tag(sends[i].tag));
+    for (size_t i = 0; i < count; i++) {
         if (sends[i].len > SLOT_SIZE) {
             return lac_fail(
                 LAC_ERR_UNSUPPORTED,
@@ -136,9 +126,6 @@ static lac_status check_messages(
                 "%d",
                 sends[i].peer, sends[i].len, SLOT_SIZE);
         }
-    }
-    for (size_t i = 0; i < receive_count; i++) {
-        LAC_TRY(check_tag(receives[i].tag));
     }
     return LAC_OK;
 }
@@ -164,19 +151,32 @@ static lac_status take_message(
     return LAC_OK;
 }
 
+// Tags of MPI have 31 bits; the communicator has the highest.
+static MPI_Comm comm_of(const smpi_state *s, uint32_t tag)
+{
+    return s->comms[tag >> 31];
+}
+
+static int tag_of(uint32_t tag)
+{
+    return (int)(tag & INT_MAX);
+}
+
 static void start_messages(
     smpi_state *s, const lac_send *sends, size_t send_count,
     const lac_receive *receives, size_t receive_count)
 {
     for (size_t i = 0; i < receive_count; i++) {
+        const lac_receive *const r = &receives[i];
         (void)MPI_Irecv(
-            s->slots[i], SLOT_SIZE, MPI_BYTE, (int)receives[i].peer,
-            (int)receives[i].tag, MPI_COMM_WORLD, &s->requests[i]);
+            s->slots[i], SLOT_SIZE, MPI_BYTE, (int)r->peer, tag_of(r->tag),
+            comm_of(s, r->tag), &s->requests[i]);
     }
     for (size_t i = 0; i < send_count; i++) {
+        const lac_send *const m = &sends[i];
         (void)MPI_Isend(
-            sends[i].data, (int)sends[i].len, MPI_BYTE, (int)sends[i].peer,
-            (int)sends[i].tag, MPI_COMM_WORLD, &s->requests[receive_count + i]);
+            m->data, (int)m->len, MPI_BYTE, (int)m->peer, tag_of(m->tag),
+            comm_of(s, m->tag), &s->requests[receive_count + i]);
     }
 }
 
@@ -192,7 +192,7 @@ static lac_status smpi_exchange(
     smpi_state *const s = raw;
     (void)deadline;
     LAC_TRY(check_aborted(s));
-    LAC_TRY(check_messages(sends, send_count, receives, receive_count));
+    LAC_TRY(check_lengths(sends, send_count));
     LAC_TRY(reserve_requests(s, send_count + receive_count));
     LAC_TRY(reserve_slots(s, receive_count));
     start_messages(s, sends, send_count, receives, receive_count);
@@ -238,6 +238,7 @@ static bool smpi_leave(void *raw)
     laci_free(s->requests);
     laci_free(s->statuses);
     if (!s->aborted) {
+        (void)MPI_Comm_free(&s->comms[1]);
         (void)MPI_Finalize();
     }
     return true;

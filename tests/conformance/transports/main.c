@@ -10,6 +10,7 @@
 //     test_conformance_transports SPEC         this process is a worker: the
 //                                              duties that end well
 //     test_conformance_transports SPEC DUTY    one duty that ends the group
+// Under smpirun the ranks are in one process: no static variable is a worker's.
 #define _GNU_SOURCE // _SC_AVPHYS_PAGES
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -150,7 +151,7 @@ static int run_all(carrier over, const char *settings)
 // Prints one line for run_duty.py if all duties succeed.
 static int run_process(const char *spec, const char *name)
 {
-    static worker w;
+    worker w = {0};
     int failures = 0;
     if (lac_transport_join(&w.t, spec, NULL, LAC_RANK_ANY, LAC_RANK_ANY) !=
         LAC_OK) {
