@@ -60,13 +60,13 @@ static lac_status smpi_join(void *raw, laci_membership *m)
             "smpi: two ranks share a thread, expected smpirun with "
             "--cfg=contexts/factory:thread");
     }
+    has_rank = true; // before another rank runs
     (void)MPI_Init(NULL, NULL);
     (void)MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     (void)MPI_Comm_size(MPI_COMM_WORLD, &size);
     LAC_TRY(check_world(m->world, size));
     s->comms[0] = MPI_COMM_WORLD;
     (void)MPI_Comm_dup(MPI_COMM_WORLD, &s->comms[1]);
-    has_rank = true;
     s->rank = m->rank = (uint32_t)rank;
     m->world = (uint32_t)size;
     return LAC_OK;
