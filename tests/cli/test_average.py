@@ -200,6 +200,42 @@ class Results(Average):
                      "gamma", "rounds", "time"):
             self.assertIn(word, text)
 
+    def test_the_tensors_of_a_model_are_averaged(self):
+        found = self.average("--algorithm", "powersgd:rank=2", "--model",
+                            "resnet20", "--workers", "4", "--rounds", "2")
+        size = json.loads(self.succeeds(
+            "size", "--algorithm", "powersgd:rank=2", "--model", "resnet20",
+            "--workers", "4", "--json"))
+        self.assertEqual(found["dimension"], size["parameters"])
+        self.assertEqual(found["payload_bytes"],
+                         2 * 4 * size["payload_bytes_per_step"])
+        self.assertLess(found["final_error"], found["initial_error"])
+
+    def test_a_layout_of_one_tensor_is_a_dimension(self):
+        """Its name is part of random draws, which top-k has none of."""
+        self.write("layout", b"x 50 1\n")
+        words = ("--algorithm", "choco:gamma=0.2", "--compressor", "top-k:0.1",
+                 "--rounds", "5", "--output")
+        self.average(*words, "a.npy", "--layout", "layout")
+        self.average(*words, "b.npy", "--dimension", "50")
+        self.assertEqual(self.read("a.npy"), self.read("b.npy"))
+
+    def test_rounds_can_be_timed_only(self):
+        words = ("--algorithm", "dpsgd", "--rounds", "40", "--step-time",
+                 "2 ms")
+        found = self.average(*words, "--time-only")
+        self.assertGreaterEqual(found["round_seconds"], 0.002)
+        self.assertGreaterEqual(found["seconds"],
+                                40 * found["round_seconds"])
+        for key in ("initial_error", "final_error", "mean_drift"):
+            self.assertIsNone(found[key], key)
+        text = self.succeeds("average", *words, "--time-only")
+        self.assertIn("ms per round", text)
+        self.assertNotIn("error", text)
+        found = self.average(*words)
+        self.assertNotIn("round_seconds", found)
+        self.assertGreaterEqual(found["seconds"], 40 * 0.002)
+
     def test_warnings_go_to_stderr(self):
         done = self.run_laconic("average", "--algorithm", "dcd",
                                 "--compressor", "sign", "--rounds", "1")
@@ -241,6 +277,17 @@ class Refusals(Average):
                  *self.DPSGD, "--workers", "0"),
                 ("average: --input and --dimension were given, expected one",
                  *self.DPSGD, "--input", "x.npy", "--dimension", "4"),
+                ("average: --dimension and --model were given, expected one",
+                 *self.DPSGD, "--model", "lenet", "--dimension", "4"),
+                ("average: --model and --layout were given, expected one",
+                 *self.DPSGD, "--model", "lenet", "--layout", "x"),
+                ("average: --time-only gathers no values, expected no "
+                 "--output", *self.DPSGD, "--time-only", "--output", "y.npy"),
+                ("average: --time-only gathers no values, expected no "
+                 "--trace", *self.DPSGD, "--time-only", "--trace", "t.csv"),
+                ('--step-time is "5", expected a time above 0 with a unit, '
+                 "such as 229ms, 0.1 s or 50us", *self.DPSGD, "--step-time",
+                 "5"),
                 ('no transport is named "pigeon"; `laconic list` shows those '
                  "there are", *self.DPSGD, "--transport", "pigeon")):
             self.rejected(USAGE, message, *words)

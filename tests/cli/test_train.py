@@ -137,6 +137,21 @@ class Train(Command):
                     training.checkpoint(self.path(name + "-beside"), 32,
                                         WORKERS))
 
+    def test_a_step_time_is_computation_and_changes_no_bit(self):
+        self.train("plain")
+        for more in ((), ("--overlap",)):
+            found = json.loads(self.train(
+                "slow", "--step-time", "3ms", "--epochs", "1", "--json",
+                *more).stdout)
+            self.assertGreaterEqual(found["compute_seconds"], 0.003 * STEPS)
+            self.train("slow", *more, "--resume")  # without it
+            self.assertEqual(
+                training.checkpoint(self.path("slow"), 32, WORKERS),
+                training.checkpoint(self.path("plain"), 32, WORKERS))
+            shutil.rmtree(self.path("slow"))
+        self.rejected(USAGE, '--step-time is "3", expected a time above 0',
+                      *self.words("slow", "--step-time", "3"))
+
     def test_a_finished_run_can_be_resumed_for_more_epochs(self):
         self.train("whole", "--epochs", "3")
         self.train("parts")

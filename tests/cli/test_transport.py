@@ -69,6 +69,15 @@ class Transport(Command):
             self.environment["LACONIC_TRANSPORT"] = nothing
             self.refused(USAGE, NO_TOKEN)
 
+    def test_smpirun_comes_first(self):
+        """Only a build with LAC_SMPI has its transport."""
+        self.torchrun()
+        self.environment["OMPI_COMM_WORLD_SIZE"] = "2"
+        self.environment["SMPI_GLOBAL_SIZE"] = "4"
+        self.refused(USAGE, 'no transport is named "smpi"; `laconic list` '
+                     "shows those there are")
+        self.assertEqual(self.workers("--transport", "local"), 8)
+
     def test_mpi_comes_before_torchrun(self):
         self.torchrun()
         self.environment["OMPI_COMM_WORLD_SIZE"] = "4"

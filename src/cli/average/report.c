@@ -36,7 +36,9 @@ cJSON *cli_average_json(const cli_average *a)
     cJSON_AddNumberToObject(o, "wire_bytes", (double)r->traffic.wire_bytes);
     cJSON_AddNumberToObject(o, "messages", (double)r->traffic.messages);
     cJSON_AddNumberToObject(o, "seconds", r->seconds);
-    cJSON_AddNumberToObject(o, "round_seconds", r->round_seconds);
+    if (a->time_only) {
+        cJSON_AddNumberToObject(o, "round_seconds", r->round_seconds);
+    }
     if (!isnan(r->gamma)) {
         cJSON_AddNumberToObject(o, "gamma", r->gamma);
     }
@@ -114,7 +116,11 @@ static void report_bytes(const cli_average *a, cli_table *t)
     }
     cli_table_add(t, "time");
     cli_table_add(t, "%.2f s", r->seconds);
-    cli_table_add(t, "%.4g ms per round", 1e3 * r->round_seconds);
+    if (a->time_only) {
+        cli_table_add(t, "%.4g ms per round", 1e3 * r->round_seconds);
+    } else {
+        cli_table_add(t, "%s", "");
+    }
 }
 
 void cli_average_table(const cli_average *a, FILE *stream)
