@@ -304,7 +304,7 @@ static void average_clear(job *j)
 }
 
 // Rejects options that exclude each other.
-static lac_status check_settings(const settings *s)
+static lac_status check_exclusive(const settings *s)
 {
     const struct {
         const char *name;
@@ -340,7 +340,7 @@ static int average_run(const void *given, size_t count, char *const *arguments)
     (void)arguments;
     const settings *const s = given;
     job j = {.s = s};
-    if (check_settings(s) != LAC_OK ||
+    if (check_exclusive(s) != LAC_OK ||
         (*s->step_time != '\0' &&
          units_seconds(s->step_time, "step-time", &j.average.step_time) !=
              LAC_OK)) {

@@ -130,7 +130,7 @@ static lac_status check_lengths(const lac_send *sends, size_t count)
     return LAC_OK;
 }
 
-static lac_status take_message(
+static lac_status finish_receive(
     const smpi_state *s, size_t i, lac_receive *receive)
 {
     int len = 0;
@@ -162,7 +162,7 @@ static int tag_of(uint32_t tag)
     return (int)(tag & INT_MAX);
 }
 
-static void start_messages(
+static void post_messages(
     smpi_state *s, const lac_send *sends, size_t send_count,
     const lac_receive *receives, size_t receive_count)
 {
@@ -195,11 +195,11 @@ static lac_status smpi_exchange(
     LAC_TRY(check_lengths(sends, send_count));
     LAC_TRY(reserve_requests(s, send_count + receive_count));
     LAC_TRY(reserve_slots(s, receive_count));
-    start_messages(s, sends, send_count, receives, receive_count);
+    post_messages(s, sends, send_count, receives, receive_count);
     (void)MPI_Waitall(
         (int)(receive_count + send_count), s->requests, s->statuses);
     for (size_t i = 0; i < receive_count; i++) {
-        LAC_TRY(take_message(s, i, &receives[i]));
+        LAC_TRY(finish_receive(s, i, &receives[i]));
     }
     return LAC_OK;
 }

@@ -146,7 +146,8 @@ static void add_break_even(const train_run *run, cli_table *t)
 {
     const double mbit = run_break_even(run);
     char value[CLI_CELL_SIZE];
-    if (run->world == 1) {
+    // The clock of a simulated cluster stands still while a worker computes.
+    if (run->world == 1 || run->result.metrics.usage.compress_seconds <= 0) {
         return;
     }
     if (isnan(mbit)) {
