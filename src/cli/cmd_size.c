@@ -11,6 +11,7 @@
 #include "cli/options/command.h"
 #include "cli/report/table.h"
 #include "cli/size/report.h"
+#include "cli/topology/network.h"
 
 typedef struct settings {
     const char *model;
@@ -61,15 +62,8 @@ static int open_size_layout(job *j)
 static int open_size_topology(job *j)
 {
     const settings *const s = j->s;
-    const bool file = strncmp(s->topology, "file:", 5) == 0;
-    const lac_status status = lac_topology_open(
-        &j->topology, s->topology, (uint32_t)s->workers, s->seed);
-    if (status == LAC_OK) {
-        return CLI_GOOD;
-    }
-    return status == LAC_ERR_NOMEM || (status == LAC_ERR_INVALID && file)
-               ? cli_failed()
-               : cli_bad_spec("size", "topologies", s->topology);
+    return cli_network_open(
+        "size", s->topology, (uint32_t)s->workers, s->seed, &j->topology);
 }
 
 // Counts the values that the compressor keeps of all tensors.

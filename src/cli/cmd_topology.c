@@ -4,9 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "cli/options/catalog.h"
 #include "cli/options/command.h"
 #include "cli/report/table.h"
 #include "cli/topology/network.h"
@@ -137,26 +135,16 @@ static int topology_report(
     return CLI_GOOD;
 }
 
-// A wrong spec is usage; a file that the spec names and that is wrong is not.
-static int topology_rejected(lac_status status, const char *spec)
-{
-    const bool file = strncmp(spec, "file:", 5) == 0;
-    return status == LAC_ERR_NOMEM || (status == LAC_ERR_INVALID && file)
-               ? cli_failed()
-               : cli_bad_spec("topology", "topologies", spec);
-}
-
 static int topology_run(const void *given, size_t count, char *const *arguments)
 {
     (void)count;
     const settings *const s = given;
     lac_topology *t = NULL;
-    const lac_status status =
-        lac_topology_open(&t, arguments[0], (uint32_t)s->workers, s->seed);
-    if (status != LAC_OK) {
-        return topology_rejected(status, arguments[0]);
+    int code = cli_network_open(
+        "topology", arguments[0], (uint32_t)s->workers, s->seed, &t);
+    if (code != CLI_GOOD) {
+        return code;
     }
-    int code = CLI_GOOD;
     FILE *stream = stdout;
     if (s->matrix[0] != '\0') {
         stream = data_file_is_stdout(s->matrix) ? stderr : stdout;

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "cli/files/npy.h"
+#include "cli/options/catalog.h"
+#include "cli/options/command.h"
 #include "cli/report/table.h"
 
 enum {
@@ -14,6 +16,21 @@ enum {
     DRAWN_MAX = 56,  // workers whose matrix fits on a screen
     MATRIX_MAX = 16384,
 };
+
+// A wrong spec is usage; a file that the spec names and that is wrong is not.
+int cli_network_open(
+    const char *command, const char *spec, uint32_t workers, uint64_t seed,
+    lac_topology **out)
+{
+    const bool file = strncmp(spec, "file:", 5) == 0;
+    const lac_status status = lac_topology_open(out, spec, workers, seed);
+    if (status == LAC_OK) {
+        return CLI_GOOD;
+    }
+    return status == LAC_ERR_NOMEM || (status == LAC_ERR_INVALID && file)
+               ? cli_failed()
+               : cli_bad_spec(command, "topologies", spec);
+}
 
 // The digit of the round in which two workers of a varying network communicate.
 static const char round_digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";

@@ -9,6 +9,13 @@
 
 #include "data/output.h"
 
+// cli_network_open opens the topology that a user named. `command` is the
+// subcommand that messages name. Returns an exit code; a failure has been
+// reported, and `*out` is NULL.
+int cli_network_open(
+    const char *command, const char *spec, uint32_t workers, uint64_t seed,
+    lac_topology **out);
+
 // cli_network_print prints a blank line and a network as text: a row of the
 // matrix per worker, with the list of neighbours if there is room. It prints
 // nothing if the network is too large for a screen.
