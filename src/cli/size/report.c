@@ -15,10 +15,8 @@ static double model_bytes(const cli_size *s)
            (double)lac_layout_values(s->algorithm.layout);
 }
 
-// The bytes that a worker sends in a step: gossip sends to each neighbour.
-static double sent_bytes(const cli_size *s, double bytes)
+double cli_size_sent(const lac_cost *c, double bytes)
 {
-    const lac_cost *const c = &s->cost;
     return c->family == LAC_FAMILY_MODEL && c->phases > 0
                ? bytes * c->messages / c->phases
                : bytes;
@@ -137,7 +135,7 @@ static void print_times(const cli_size *s, FILE *stream)
         {"10 Gbit/s", 1e10},
     };
     char text[DURATION_SIZE];
-    if (!(sent_bytes(s, model_bytes(s)) > 0)) {
+    if (!(cli_size_sent(&s->cost, model_bytes(s)) > 0)) {
         return; // a single worker sends nothing
     }
     cli_table t = cli_table_make("lrr", NULL);
@@ -147,9 +145,11 @@ static void print_times(const cli_size *s, FILE *stream)
         cli_table_add(&t, "%s", links[i].name);
         cli_table_add(
             &t, "%s",
-            duration(scale * sent_bytes(s, s->cost.payload_bytes), text));
+            duration(
+                scale * cli_size_sent(&s->cost, s->cost.payload_bytes), text));
         cli_table_add(
-            &t, "%s", duration(scale * sent_bytes(s, model_bytes(s)), text));
+            &t, "%s",
+            duration(scale * cli_size_sent(&s->cost, model_bytes(s)), text));
     }
     (void)fputc('\n', stream);
     cli_table_print(&t, stream);

@@ -21,6 +21,10 @@ typedef struct cli_size {
     double *tensor_bytes; // payload of each tensor, or NULL if unknown
 } cli_size;
 
+// cli_size_sent returns the bytes that a worker sends in a step if a payload
+// has `bytes`: gossip sends it to each neighbour.
+double cli_size_sent(const lac_cost *c, double bytes);
+
 // cli_size_json returns the object of --json.
 cJSON *cli_size_json(const cli_size *s);
 

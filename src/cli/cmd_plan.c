@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+// laconic plan: the predicted step time of every algorithm on a network, and
+// whether compression pays there.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/files/layout.h"
+#include "cli/launch/launch.h"
+#include "cli/options/catalog.h"
+#include "cli/options/command.h"
+#include "cli/options/spec.h"
+#include "cli/options/units.h"
+#include "cli/plan/report.h"
+#include "cli/plan/text.h"
+#include "cli/report/table.h"
+#include "cli/topology/network.h"
+#include "data/output.h"
+
+typedef struct settings {
+    const char *model;
+    const char *layout;
+    const char *step_time;
+    const char *bandwidth;
+    const char *latency;
+    uint32_t network;
+    const char *topology;
+    bool overlap;
+    bool gradients;
+    const char *measured_step;
+    bool measure;
+    bool map;
+    const char *svg;
+    cli_launch_options launch;
+    uint64_t seed;
+    bool json;
+} settings;
+
+static const cli_option options[] = {
+    CLI_OPTIONS_LAYOUT(settings),
+    {.name = "step-time",
+     .type = CLI_OPTION_TEXT,
+     .offset = offsetof(settings, step_time),
+     .value = "TIME",
+     .default_value = "",
+     .help = "of a step without communication, such as 229ms"},
+    {.name = "bandwidth",
+     .type = CLI_OPTION_TEXT,
+     .offset = offsetof(settings, bandwidth),
+     .value = "RATE",
+     .default_value = "",
+     .help = "of a worker's link, such as 1Gbit or 12.5MB/s"},
+    {.name = "latency",
+     .type = CLI_OPTION_TEXT,
+     .offset = offsetof(settings, latency),
+     .value = "TIME",
+     .default_value = "",
+     .help = "one way, half of a ping, such as 0.1ms"},
+    {.name = "network",
+     .type = CLI_OPTION_CHOICE,
+     .offset = offsetof(settings, network),
+     .value = "KIND",
+     .default_value = "star",
+     .choices = "star|pairs|shared",
+     .help = "what messages share"},
+    CLI_OPTION_TOPOLOGY(settings),
+    {.name = "overlap",
+     .type = CLI_OPTION_FLAG,
+     .offset = offsetof(settings, overlap),
+     .help = "communicate during the computation"},
+    {.name = "gradients",
+     .type = CLI_OPTION_FLAG,
+     .offset = offsetof(settings, gradients),
+     .help = "only algorithms that average gradients, no gossip"},
+    {.name = "measured-step",
+     .type = CLI_OPTION_TEXT,
+     .offset = offsetof(settings, measured_step),
+     .value = "TIME",
+     .default_value = "",
+     .help = "of a whole step with all-reduce; gives the bandwidth"},
+    {.name = "measure",
+     .type = CLI_OPTION_FLAG,
+     .offset = offsetof(settings, measure),
+     .help = "measure the compression on this machine"},
+    {.name = "map",
+     .type = CLI_OPTION_FLAG,
+     .offset = offsetof(settings, map),
+     .help = "print the fastest by bandwidth and latency"},
+    {.name = "svg",
+     .type = CLI_OPTION_TEXT,
+     .offset = offsetof(settings, svg),
+     .value = "FILE",
+     .default_value = "",
+     .help = "write that map as a picture"},
+    CLI_OPTIONS_LAUNCH(settings),
+    CLI_OPTION_SEED(settings),
+    CLI_OPTION_JSON(settings),
+    {0},
+};
+
+// One run of the command. Everything is NULL or owned by it.
+typedef struct job {
+    const settings *s;
+    double measured; // seconds of a whole step; 0 if not given
+    plan_network network;
+    char network_source[PLAN_NAME_SIZE];
+    plan_task task;
+    lac_layout *layout;
+    lac_topology *topology;
+    plan_speed *speed;
+    plan plan;
+    plan_map map;
+} job;
+
+static int misused_plan(const char *message)
+{
+    (void)!lac_fail(LAC_ERR_INVALID, "plan: %s", message);
+    return cli_misused("plan");
+}
+
+static int read_times(job *j)
+{
+    const settings *const s = j->s;
+    if (*s->step_time == '\0') {
+        return misused_plan(
+            "--step-time TIME is missing: the time of a step without "
+            "communication, such as 229ms");
+    }
+    if (units_seconds(s->step_time, "step-time", &j->task.compute) != LAC_OK ||
+        (*s->measured_step != '\0' &&
+         units_seconds(s->measured_step, "measured-step", &j->measured) !=
+             LAC_OK)) {
+        return cli_misused("plan");
+    }
+    return CLI_GOOD;
+}
+
+static int read_network(job *j)
+{
+    const settings *const s = j->s;
+    j->network.kind = (plan_network_kind)s->network;
+    if (*s->bandwidth == '\0' && *s->measured_step == '\0') {
+        return misused_plan(
+            "--bandwidth RATE is missing, such as 1Gbit; --measured-step TIME "
+            "can replace it");
+    }
+    if (*s->latency == '\0') {
+        return misused_plan(
+            "--latency TIME is missing: one way, half of a ping, such as "
+            "0.1ms");
+    }
+    if ((*s->bandwidth != '\0' &&
+         units_bandwidth(s->bandwidth, "bandwidth", &j->network.bandwidth) !=
+             LAC_OK) ||
+        units_seconds(s->latency, "latency", &j->network.latency) != LAC_OK) {
+        return cli_misused("plan");
+    }
+    return CLI_GOOD;
+}
+
+// Finds the name of the transport. MPI is usual, and has its own all-reduce.
+static int name_transport(job *j)
+{
+    const char *const given = j->s->launch.transport;
+    const char *const spec = strcmp(given, "auto") == 0 ? "mpi" : given;
+    size_t count;
+    const lac_plugin *const *const transports = lac_transports(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (cli_spec_names(spec, transports[i]->name)) {
+            j->task.transport = transports[i]->name;
+            return CLI_GOOD;
+        }
+    }
+    (void)!lac_fail(
+        LAC_ERR_NOTFOUND,
+        "no transport is named \"%.*s\"; `laconic list` shows those there are",
+        (int)strcspn(spec, ":"), spec);
+    return cli_bad_spec("plan", "transports", spec);
+}
+
+static int open_plan_layout(job *j)
+{
+    return cli_layout_open("plan", j->s->model, j->s->layout, &j->layout);
+}
+
+static int open_plan_topology(job *j)
+{
+    const settings *const s = j->s;
+    const uint64_t given = s->launch.workers;
+    j->task.workers =
+        given == 0 ? (uint32_t)CLI_WORKERS_DEFAULT : (uint32_t)given;
+    return cli_network_open(
+        "plan", s->topology, j->task.workers, s->seed, &j->topology);
+}
+
+static int open_candidates(job *j)
+{
+    j->task.layout = j->layout;
+    j->task.topology = j->topology;
+    j->task.seed = j->s->seed;
+    j->task.overlap = j->s->overlap;
+    j->task.gradients = j->s->gradients;
+    return plan_speed_open(&j->speed, j->s->measure) == LAC_OK &&
+                   plan_open(&j->plan, &j->task, j->speed) == LAC_OK
+               ? CLI_GOOD
+               : cli_failed();
+}
+
+// Replaces the bandwidth by the one that explains the measured step.
+static int calibrate(job *j)
+{
+    char text[PLAN_TEXT_SIZE];
+    const double nominal = j->network.bandwidth;
+    if (j->measured == 0) {
+        return CLI_GOOD;
+    }
+    if (plan_effective_bandwidth(
+            &j->plan, &j->network, j->measured, &j->network.bandwidth) !=
+        LAC_OK) {
+        return cli_misused("plan");
+    }
+    const int len = snprintf(
+        j->network_source, sizeof(j->network_source), "from the measured step");
+    if (nominal > 0 && len > 0) {
+        (void)snprintf(
+            j->network_source + len, sizeof(j->network_source) - (size_t)len,
+            " (%.0f %% of %s)", 100 * j->network.bandwidth / nominal,
+            plan_bandwidth(nominal, text));
+    }
+    return CLI_GOOD;
+}
+
+static lac_status write_svg(const job *j)
+{
+    char title[256], time[PLAN_TEXT_SIZE];
+    (void)snprintf(
+        title, sizeof(title),
+        "The fastest step of %s, %u workers, %s of computation, network: %s",
+        *j->s->model == '\0' ? j->s->layout : j->s->model, j->task.workers,
+        plan_seconds(j->task.compute, time),
+        plan_network_name(j->network.kind));
+    return plan_map_svg(&j->map, title, j->s->svg);
+}
+
+static int report(job *j)
+{
+    const settings *const s = j->s;
+    const bool drawn = *s->svg != '\0';
+    plan_rank(&j->plan, &j->network);
+    if (s->map || drawn) {
+        plan_map_make(&j->map, &j->plan, &j->network);
+    }
+    if (drawn && write_svg(j) != LAC_OK) {
+        return cli_failed();
+    }
+    const plan_report r = {
+        .plan = &j->plan,
+        .network = j->network,
+        .model = cli_given(s->model),
+        .layout = cli_given(s->layout),
+        .topology = s->topology,
+        .network_source = cli_given(j->network_source),
+        .compression_source = plan_speed_source(j->speed),
+        .break_even = plan_break_even(&j->plan, &j->network),
+        .map = s->map ? &j->map : NULL,
+    };
+    FILE *const stream = drawn && data_file_is_stdout(s->svg) ? stderr : stdout;
+    if (s->json) {
+        return cli_json_print(plan_report_json(&r), stream);
+    }
+    plan_report_print(&r, stream);
+    return CLI_GOOD;
+}
+
+static int plan_run(const void *given, size_t count, char *const *arguments)
+{
+    static int (*const steps[])(job *) = {
+        read_times,         read_network,    name_transport, open_plan_layout,
+        open_plan_topology, open_candidates, calibrate,      report};
+    (void)count;
+    (void)arguments;
+    job j = {.s = given};
+    int code = CLI_GOOD;
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && code == CLI_GOOD;
+         i++) {
+        code = steps[i](&j);
+    }
+    plan_close(&j.plan);
+    plan_speed_close(j.speed);
+    lac_topology_close(j.topology);
+    lac_layout_close(j.layout);
+    return code;
+}
+
+const cli_command cmd_plan = {
+    .name = "plan",
+    .summary = "predict whether compression pays on a network",
+    .arguments = "",
+    .details =
+        "From the shapes of the tensors, predict for every algorithm the time\n"
+        "of a training step on a network, rank them, and advise. Every\n"
+        "exchange takes one latency and the time to transmit its bytes, on\n"
+        "links that are otherwise idle. --network: star has a port a worker,\n"
+        "pairs a link of its own for each pair of workers, shared one medium\n"
+        "for all. With --overlap gossip exchanges models, and buckets of\n"
+        "gradients are averaged, during the computation. --measured-step, the\n"
+        "time of an uncompressed step that you see, replaces the bandwidth\n"
+        "by the one that explains it. --transport is the one to plan for; "
+        "auto\n"
+        "is mpi, with its own all-reduce. Accuracy is not predicted.",
+    .options = options,
+    .settings_size = sizeof(settings),
+    .run = plan_run,
+};

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// The choices come from the registry of algorithms; the table below has the
+// settings and compressors that users combine them with. `naive` is left out:
+// it does not converge, so its time is of no use. qsgd is dithering with 127
+// levels, 8 bits a value.
+#include "cli/plan/candidates.h"
+
+#include <string.h>
+
+#include <laconic/laconic.h>
+
+#include "cli/options/spec.h"
+
+static const plan_choice usual[] = {
+    {"allreduce", NULL, false},
+    {"compressed", "natural", false},
+    {"compressed", "qsgd:bucket=512", false},
+    {"error-feedback", "sign", false},
+    {"error-feedback", "top-k:0.01", false},
+    {"signum", NULL, false},
+    {"powersgd:rank=1", NULL, false},
+    {"powersgd:rank=2", NULL, false},
+    {"powersgd:rank=4", NULL, false},
+    {"dpsgd", NULL, false},
+    {"dcd", "qsgd:bucket=512", false},
+    {"ecd", "dithering:32767", false},
+    {"choco", "sign", false},
+    {"choco", "top-k:0.01", false},
+    {"deepsqueeze", "sign", false},
+    {"deepsqueeze", "top-k:0.01", false},
+    {"powergossip", NULL, false},
+    {"powergossip:iterations=2", NULL, false},
+};
+
+static const char left_out[] = "naive";
+
+// Adds the usual choices of an algorithm. Returns their new number.
+static size_t add_usual(const char *name, size_t count, plan_choice *out)
+{
+    const size_t all = sizeof(usual) / sizeof(usual[0]);
+    for (size_t i = 0; i < all && count < PLAN_CHOICES_MAX; i++) {
+        if (cli_spec_names(usual[i].algorithm, name)) {
+            out[count++] = usual[i];
+        }
+    }
+    return count;
+}
+
+size_t plan_choices(plan_choice out[PLAN_CHOICES_MAX])
+{
+    size_t algorithms = 0, count = 0;
+    const lac_plugin *const *const plugins = lac_algorithms(&algorithms);
+    for (size_t i = 0; i < algorithms; i++) {
+        const char *const name = plugins[i]->name;
+        const size_t before = count;
+        count = add_usual(name, count, out);
+        if (count == before && strcmp(name, left_out) != 0 &&
+            count < PLAN_CHOICES_MAX) {
+            out[count++] = (plan_choice){name, "sign", true};
+        }
+    }
+    return count;
+}

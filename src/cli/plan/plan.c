@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+// The step time of a candidate is
+//
+//     C + K + T - H
+//
+// where C is the computation, K the compression, T the exchanges and H the part
+// of T that is hidden behind C. Compression uses the processor that computes
+// and is never hidden.
+#include "cli/plan/plan.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/size/report.h"
+
+// Bandwidths between which a break-even is sought, in bytes a second, and the
+// factor between two that are tried before the bisection.
+static const double slowest = 1, fastest = 1e15, stride = 1.3;
+
+// Times below this part of a sum of times are rounding errors.
+#define ROUNDING 1e-9
+
+// The mean number of workers whose payloads a worker adds.
+static double mean_degree(const plan_task *task, lac_family family)
+{
+    if (family == LAC_FAMILY_GRADIENT) {
+        return task->workers - 1.0;
+    }
+    const uint32_t period = lac_topology_period(task->topology);
+    double edges = 0;
+    for (uint32_t round = 0; round < period; round++) {
+        for (uint32_t i = 0; i < task->workers; i++) {
+            const lac_edge *list;
+            edges += lac_topology_edges(task->topology, i, round, &list);
+        }
+    }
+    return edges / period / task->workers;
+}
+
+static lac_status open_candidate(
+    const plan_task *task, plan_speed *speed, plan_candidate *c)
+{
+    lac_algorithm_options o = lac_algorithm_options_default();
+    o.spec = c->choice.algorithm;
+    o.compressor = c->choice.unknown ? NULL : c->choice.compressor;
+    o.layout = task->layout;
+    o.topology = task->topology;
+    o.seed = task->seed;
+    o.workers = task->workers;
+    o.transport_name = task->transport;
+    lac_cost cost;
+    lac_status status = lac_algorithm_cost(&o, &cost);
+    if (status == LAC_ERR_INVALID && c->choice.unknown) {
+        o.compressor = c->choice.compressor;
+        status = lac_algorithm_cost(&o, &cost);
+    }
+    LAC_TRY(status);
+    c->choice.compressor = o.compressor;
+    c->family = cost.family;
+    c->payload = cli_size_sent(&cost, cost.payload_bytes);
+    LAC_TRY(plan_compression_seconds(
+        speed, o.spec, o.compressor, task->layout, task->workers,
+        mean_degree(task, cost.family), &c->compress));
+    return plan_pattern_open(&c->pattern, &o, cost.family, task->overlap);
+}
+
+// Adds a choice, or the reason why it is refused.
+static lac_status add_choice(plan *p, const plan_choice *choice, plan_speed *s)
+{
+    plan_candidate *const c = &p->candidates[p->count];
+    *c = (plan_candidate){.choice = *choice};
+    const lac_status status = open_candidate(&p->task, s, c);
+    if (status == LAC_OK) {
+        const bool kept =
+            !p->task.gradients || c->family == LAC_FAMILY_GRADIENT;
+        if (kept) {
+            p->count++;
+        } else {
+            plan_pattern_close(&c->pattern);
+        }
+        return LAC_OK;
+    }
+    if (status != LAC_ERR_INVALID || p->count == 0) {
+        return status;
+    }
+    plan_refusal *const r = &p->refusals[p->refusal_count++];
+    r->choice = *choice;
+    (void)snprintf(r->why, sizeof(r->why), "%s", lac_error_message());
+    return LAC_OK;
+}
+
+lac_status plan_open(plan *p, const plan_task *task, plan_speed *speed)
+{
+    plan_choice choices[PLAN_CHOICES_MAX];
+    const size_t count = plan_choices(choices);
+    *p = (plan){.task = *task};
+    for (size_t i = 0; i < count; i++) {
+        LAC_TRY(add_choice(p, &choices[i], speed));
+    }
+    return LAC_OK;
+}
+
+void plan_close(plan *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        plan_pattern_close(&p->candidates[i].pattern);
+    }
+    p->count = 0;
+}
+
+double plan_step(const plan *p, const plan_candidate *c, const plan_network *n)
+{
+    const plan_wait wait = plan_pattern_wait(&c->pattern, n, p->task.compute);
+    return p->task.compute + c->compress + wait.exposed;
+}
+
+const plan_candidate *plan_baseline(const plan *p)
+{
+    const plan_candidate *c = p->candidates;
+    while (strcmp(c->choice.algorithm, "allreduce") != 0) {
+        c++;
+    }
+    return c;
+}
+
+const plan_candidate *plan_winner(const plan *p, const plan_network *n)
+{
+    const plan_candidate *const baseline = plan_baseline(p);
+    const plan_candidate *best = baseline;
+    double least = plan_step(p, baseline, n) / PLAN_GAIN;
+    for (size_t i = 0; i < p->count; i++) {
+        const double step = plan_step(p, &p->candidates[i], n);
+        if (step <= least && &p->candidates[i] != baseline) {
+            best = &p->candidates[i];
+            least = step;
+        }
+    }
+    return best;
+}
+
+// The faster first; of equals, the one that sends less.
+static int compare_candidates(const void *a, const void *b)
+{
+    const plan_candidate *const x = a, *const y = b;
+    if (x->step != y->step) {
+        return x->step < y->step ? -1 : 1;
+    }
+    return (x->payload > y->payload) - (x->payload < y->payload);
+}
+
+void plan_rank(plan *p, const plan_network *n)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        plan_candidate *const c = &p->candidates[i];
+        const plan_wait wait =
+            plan_pattern_wait(&c->pattern, n, p->task.compute);
+        c->network = wait.network;
+        c->hidden = wait.network - wait.exposed;
+        if (c->hidden < ROUNDING * c->network) {
+            c->hidden = 0;
+        }
+        c->step = p->task.compute + c->compress + wait.exposed;
+    }
+    qsort(p->candidates, p->count, sizeof(plan_candidate), compare_candidates);
+}
+
+static bool gains_at(const plan *p, const plan_network *n, double bandwidth)
+{
+    plan_network other = *n;
+    other.bandwidth = bandwidth;
+    return plan_winner(p, &other) != plan_baseline(p);
+}
+
+// Gains need not fall steadily with the bandwidth, since the winner changes and
+// overlap hides what is short. So the speeds are tried from the fastest down.
+double plan_break_even(const plan *p, const plan_network *n)
+{
+    double high = fastest, low = fastest;
+    if (gains_at(p, n, fastest)) {
+        return (double)INFINITY;
+    }
+    while (low > slowest && !gains_at(p, n, low)) {
+        high = low;
+        low /= stride;
+    }
+    if (low <= slowest) {
+        return 0;
+    }
+    while (high / low > 1 + 1e-9) {
+        const double middle = sqrt(low * high);
+        if (gains_at(p, n, middle)) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static double baseline_step(
+    const plan *p, const plan_network *n, double bandwidth)
+{
+    plan_network other = *n;
+    other.bandwidth = bandwidth;
+    return plan_step(p, plan_baseline(p), &other);
+}
+
+lac_status plan_effective_bandwidth(
+    const plan *p, const plan_network *n, double seconds, double *out)
+{
+    double low = slowest, high = fastest;
+    const double least = baseline_step(p, n, fastest);
+    const double most = baseline_step(p, n, slowest);
+    if (!(seconds > least && seconds <= most)) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "--measured-step is %g s, expected above %.4g s, the computation "
+            "and the latency of an all-reduce, and at most %.4g s",
+            seconds, least, most);
+    }
+    while (high / low > 1 + 1e-12) {
+        const double middle = sqrt(low * high);
+        if (baseline_step(p, n, middle) > seconds) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    *out = low;
+    return LAC_OK;
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+// Quantities with three significant digits, names of candidates, advice.
+#include "cli/plan/text.h"
+
+#include <string.h>
+
+// Writes `value` in the largest unit that leaves it at 1 or above. `units` are
+// factors of 1000, the smallest first.
+static const char *three_digits(
+    double value, const char *const *units, size_t count,
+    char text[PLAN_TEXT_SIZE])
+{
+    size_t unit = 0;
+    while (value >= 999.5 && unit + 1 < count) {
+        value /= 1000;
+        unit++;
+    }
+    const int decimals = value == 0 || value >= 99.95 ? 0
+                         : value >= 9.995             ? 1
+                                                      : 2;
+    (void)snprintf(
+        text, PLAN_TEXT_SIZE, "%.*f %s", decimals, value, units[unit]);
+    return text;
+}
+
+const char *plan_seconds(double seconds, char text[PLAN_TEXT_SIZE])
+{
+    static const char *const units[] = {"us", "ms", "s"};
+    return three_digits(1e6 * seconds, units, 3, text);
+}
+
+const char *plan_bandwidth(double bytes_per_second, char text[PLAN_TEXT_SIZE])
+{
+    static const char *const units[] = {
+        "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"};
+    return three_digits(8 * bytes_per_second, units, 5, text);
+}
+
+const char *plan_bytes(double bytes, char text[PLAN_TEXT_SIZE])
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+    return three_digits(bytes, units, 6, text);
+}
+
+const char *plan_name(const plan_choice *choice, char text[PLAN_NAME_SIZE])
+{
+    const char *const compressor = choice->compressor;
+    (void)snprintf(
+        text, PLAN_NAME_SIZE, "%s%s%s", choice->algorithm,
+        compressor == NULL ? "" : " ", compressor == NULL ? "" : compressor);
+    return text;
+}
+
+// The fastest of a family, or NULL.
+static const plan_candidate *fastest_of(const plan *p, lac_family family)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        if (p->candidates[i].family == family) {
+            return &p->candidates[i];
+        }
+    }
+    return NULL;
+}
+
+// The half of the advice about algorithms that keep a common model, if a gossip
+// algorithm is the fastest.
+static void advise_gradient(const plan *p, char *text, size_t room)
+{
+    char name[PLAN_NAME_SIZE];
+    const double all = plan_baseline(p)->step;
+    const plan_candidate *const c = fastest_of(p, LAC_FAMILY_GRADIENT);
+    if (all / c->step < PLAN_GAIN) {
+        (void)snprintf(
+            text, room, "; no algorithm that averages gradients gains 5 %%");
+    } else {
+        (void)snprintf(
+            text, room,
+            "; of those that average gradients, %s is the fastest, %.2f times "
+            "as fast",
+            plan_name(&c->choice, name), all / c->step);
+    }
+}
+
+const char *plan_advice(const plan *p, char text[PLAN_ADVICE_SIZE])
+{
+    const plan_candidate *const best = &p->candidates[0];
+    const double all = plan_baseline(p)->step;
+    char name[PLAN_NAME_SIZE], step[PLAN_TEXT_SIZE], whole[PLAN_TEXT_SIZE];
+    (void)plan_name(&best->choice, name);
+    if (p->task.workers == 1) {
+        (void)snprintf(
+            text, PLAN_ADVICE_SIZE,
+            "do not compress: a single worker sends nothing");
+    } else if (best == plan_baseline(p)) {
+        (void)snprintf(
+            text, PLAN_ADVICE_SIZE,
+            "do not compress: an all-reduce is the fastest");
+    } else if (all / best->step < PLAN_GAIN) {
+        (void)snprintf(
+            text, PLAN_ADVICE_SIZE,
+            "do not compress: the fastest, %s, gains only %.1f %%", name,
+            100 * (all / best->step - 1));
+    } else {
+        const int len = snprintf(
+            text, PLAN_ADVICE_SIZE,
+            "use %s%s: a step takes %s instead of %s, %.2f times as fast", name,
+            strcmp(best->choice.algorithm, "dpsgd") == 0
+                ? ", which does not compress"
+                : "",
+            plan_seconds(best->step, step), plan_seconds(all, whole),
+            all / best->step);
+        if (best->family == LAC_FAMILY_MODEL && len > 0 &&
+            len < PLAN_ADVICE_SIZE) {
+            advise_gradient(p, text + len, (size_t)(PLAN_ADVICE_SIZE - len));
+        }
+    }
+    return text;
+}
+
+void plan_print_wrapped(const char *text, FILE *stream)
+{
+    enum { COLUMNS = 80 };
+    size_t column = 0;
+    while (*text != '\0') {
+        const size_t len = strcspn(text, " ");
+        if (column > 0 && column + 1 + len > COLUMNS) {
+            (void)fputc('\n', stream);
+            column = 0;
+        } else if (column > 0) {
+            (void)fputc(' ', stream);
+            column++;
+        }
+        (void)fprintf(stream, "%.*s", (int)len, text);
+        column += len;
+        text += len + strspn(text + len, " ");
+    }
+    (void)fputc('\n', stream);
+}
