@@ -132,7 +132,9 @@ const plan_candidate *plan_winner(const plan *p, const plan_network *n)
     double least = plan_step(p, baseline, n) / PLAN_GAIN;
     for (size_t i = 0; i < p->count; i++) {
         const double step = plan_step(p, &p->candidates[i], n);
-        if (step <= least && &p->candidates[i] != baseline) {
+        // Of equals the first, as in the table.
+        if (&p->candidates[i] != baseline &&
+            (step < least || (best == baseline && step == least))) {
             best = &p->candidates[i];
             least = step;
         }

@@ -194,7 +194,11 @@ static void add_time(cli_table *t, double seconds)
 static void add_gain(cli_table *t, double gain)
 {
     const int decimals = gain >= 99.95 ? 0 : gain >= 9.995 ? 1 : 2;
-    cli_table_add(t, "%.*f x", decimals, gain);
+    if (gain < 999.5) {
+        cli_table_add(t, "%.*f x", decimals, gain);
+    } else {
+        cli_table_add(t, ">999 x");
+    }
 }
 
 static void print_candidates(const plan_report *r, FILE *stream)

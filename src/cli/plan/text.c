@@ -26,7 +26,21 @@ static const char *three_digits(
 const char *plan_seconds(double seconds, char text[PLAN_TEXT_SIZE])
 {
     static const char *const units[] = {"us", "ms", "s"};
-    return three_digits(1e6 * seconds, units, 3, text);
+    if (seconds < 999.5) {
+        return three_digits(1e6 * seconds, units, 3, text);
+    }
+    static const struct {
+        const char *name;
+        double seconds;
+    } longer[] = {{"h", 3600}, {"d", 86400}, {"y", 365.25 * 86400}};
+    for (size_t i = 0; i < sizeof(longer) / sizeof(longer[0]); i++) {
+        const double value = seconds / longer[i].seconds;
+        if (value < 999.5) {
+            return three_digits(value, &longer[i].name, 1, text);
+        }
+    }
+    (void)snprintf(text, PLAN_TEXT_SIZE, ">999 y");
+    return text;
 }
 
 const char *plan_bandwidth(double bytes_per_second, char text[PLAN_TEXT_SIZE])
@@ -38,8 +52,9 @@ const char *plan_bandwidth(double bytes_per_second, char text[PLAN_TEXT_SIZE])
 
 const char *plan_bytes(double bytes, char text[PLAN_TEXT_SIZE])
 {
-    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
-    return three_digits(bytes, units, 6, text);
+    static const char *const units[] = {"B",  "kB", "MB", "GB",
+                                        "TB", "PB", "EB"};
+    return three_digits(bytes, units, 7, text);
 }
 
 const char *plan_name(const plan_choice *choice, char text[PLAN_NAME_SIZE])

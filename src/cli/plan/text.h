@@ -9,7 +9,8 @@
 
 enum { PLAN_TEXT_SIZE = 32, PLAN_NAME_SIZE = 128, PLAN_ADVICE_SIZE = 384 };
 
-// plan_seconds writes a time with three digits: "12.3 ms".
+// plan_seconds writes a time with three digits: "12.3 ms"; if it is long, in
+// hours, days or years.
 const char *plan_seconds(double seconds, char text[PLAN_TEXT_SIZE]);
 
 // plan_bandwidth writes bytes a second as bits: "1.00 Gbit/s".

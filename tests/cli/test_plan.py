@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: MIT
+"""laconic plan: predicted step times, advice, map, and what it rejects.
+
+Times of compression depend on the machine. Tests of absolute times choose
+networks on which they are negligible.
+
+usage: test_plan.py LACONIC
+"""
+import json
+import os
+import pty
+import subprocess
+import sys
+import unittest
+import xml.etree.ElementTree
+
+sys.dont_write_bytecode = True
+from command import Command, FAILED, GOOD, HANG, LACONIC, USAGE
+
+RESNET18, RESNET20 = 11173962, 272474
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def name_of(candidate):
+    return " ".join(filter(None, (candidate["algorithm"],
+                                  candidate["compressor"])))
+
+
+class Plan(Command):
+    model = "resnet20"
+
+    def words(self, workers=8, step="100ms", bandwidth="100Mbit",
+              latency="1ms", model=None):
+        found = ["plan", "--model", model or self.model, "--workers",
+                 str(workers), "--step-time", step, "--latency", latency]
+        return found + (["--bandwidth", bandwidth] if bandwidth else [])
+
+    def planned(self, *words, **more):
+        done = self.run_laconic(*self.words(**more), *words, "--json")
+        self.assertEqual((done.stderr, done.returncode), ("", GOOD))
+        return json.loads(done.stdout)
+
+    def candidate(self, found, name):
+        names = [name_of(c) for c in found["candidates"]]
+        return found["candidates"][names.index(name)]
+
+
+class Predictions(Plan):
+    def test_json_has_the_promised_keys(self):
+        found = self.planned()
+        self.assertLessEqual(
+            {"workers", "step_seconds", "network", "allreduce_seconds",
+             "candidates", "advice", "break_even_mbit"}, set(found))
+        self.assertEqual((found["workers"], found["step_seconds"]), (8, 0.1))
+        self.assertEqual(
+            {key: found["network"][key] for key in
+             ("bandwidth_mbit", "latency_seconds", "kind")},
+            {"bandwidth_mbit": 100, "latency_seconds": 0.001, "kind": "star"})
+        for candidate in found["candidates"]:
+            self.assertEqual(
+                {"algorithm", "compressor", "step_seconds", "speedup",
+                 "network_seconds", "hidden_seconds", "compress_seconds",
+                 "payload_bytes"}, set(candidate))
+
+    def test_every_algorithm_but_naive_is_compared(self):
+        names = {c["algorithm"].split(":")[0]
+                 for c in self.planned()["candidates"]}
+        self.assertEqual(names, set(self.listed("algorithms")) - {"naive"})
+
+    def test_the_fastest_comes_first(self):
+        found = self.planned()["candidates"]
+        steps = [c["step_seconds"] for c in found]
+        self.assertEqual(steps, sorted(steps))
+        self.assertGreater(len(steps), 10)
+
+    def test_the_parts_of_a_step_add_up(self):
+        for words in (), ("--overlap",):
+            found = self.planned(*words, bandwidth="20Mbit")
+            whole = self.candidate(found, "allreduce")["step_seconds"]
+            for c in found["candidates"]:
+                self.assertAlmostEqual(
+                    c["step_seconds"],
+                    0.1 + c["compress_seconds"] + c["network_seconds"]
+                    - c["hidden_seconds"], delta=1e-9)
+                self.assertAlmostEqual(c["speedup"],
+                                       whole / c["step_seconds"], places=9)
+
+    def test_an_allreduce_takes_the_time_of_rabenseifner(self):
+        found = self.planned(workers=16, model="resnet18", bandwidth="1Gbit")
+        # Frames and checks are a fraction of a percent.
+        expected = 8 * 0.001 + 2 * 15 / 16 * 4 * RESNET18 * 8e-9
+        self.assertAlmostEqual(found["allreduce_seconds"] / expected, 1,
+                               delta=0.01)
+
+    def test_gossip_sends_the_model_to_each_neighbour(self):
+        found = self.planned("--topology", "complete", workers=5)
+        dpsgd = self.candidate(found, "dpsgd")
+        self.assertEqual(dpsgd["payload_bytes"], 4 * 4 * RESNET20)
+        expected = 0.001 + 4 * 4 * RESNET20 * 8e-8
+        self.assertAlmostEqual(dpsgd["network_seconds"] / expected, 1,
+                               delta=0.001)
+
+    def test_networks_differ_in_what_messages_share(self):
+        times = [self.candidate(self.planned("--network", kind),
+                                "dpsgd")["network_seconds"] - 0.001
+                 for kind in ("pairs", "star", "shared")]
+        self.assertAlmostEqual(times[1] / times[0], 2, places=6)
+        self.assertAlmostEqual(times[2] / times[1], 8, places=6)
+
+    def test_a_transport_without_an_allreduce_needs_other_exchanges(self):
+        slow = {"latency": "50ms", "bandwidth": "1Gbit", "workers": 16}
+        times = {name: self.planned("--transport", name, **slow)[
+            "allreduce_seconds"] for name in ("mpi", "local")}
+        self.assertNotAlmostEqual(times["mpi"], times["local"], delta=0.01)
+
+    def test_a_layout_file_is_planned(self):
+        self.write("shapes.txt", b"w 1000 500\nb 1000\n")
+        words = self.words()
+        words[1:3] = ["--layout", "shapes.txt"]
+        found = json.loads(self.succeeds(*words, "--json"))
+        self.assertEqual(found["parameters"], 501000)
+
+    def test_an_lstm_and_resnet50_are_planned(self):
+        for model in "lstm", "resnet50":
+            self.assertGreater(
+                self.planned(model=model)["allreduce_seconds"], 1)
+
+    def test_gradients_leaves_gossip_out(self):
+        names = {c["algorithm"].split(":")[0]
+                 for c in self.planned("--gradients")["candidates"]}
+        self.assertLessEqual({"allreduce", "powersgd", "error-feedback"},
+                             names)
+        self.assertFalse(names & {"dpsgd", "choco", "dcd", "powergossip"})
+
+    def test_what_a_topology_excludes_is_reported(self):
+        words = ("--topology", "one-peer-exponential")
+        found = self.planned(*words)
+        self.assertIn("choco", {r["algorithm"] for r in found["refused"]})
+        self.assertNotIn("choco",
+                         {c["algorithm"] for c in found["candidates"]})
+        text = self.succeeds(*self.words(), *words)
+        self.assertEqual(text.count("not possible here: choco: "), 1)
+
+
+class Overlap(Plan):
+    def test_gossip_hides_what_the_computation_covers(self):
+        plain = self.candidate(self.planned(), "dpsgd")
+        found = self.candidate(self.planned("--overlap"), "dpsgd")
+        # 175 ms of exchange, 100 ms of computation.
+        self.assertEqual(plain["hidden_seconds"], 0)
+        self.assertAlmostEqual(found["hidden_seconds"], 0.1, places=9)
+        found = self.candidate(self.planned("--overlap", step="1s"), "dpsgd")
+        self.assertAlmostEqual(found["hidden_seconds"],
+                               plain["network_seconds"], places=9)
+
+    def test_algorithms_that_need_the_gradient_hide_nothing(self):
+        for c in self.planned("--overlap")["candidates"]:
+            if c["algorithm"] in ("dcd", "ecd"):
+                self.assertEqual(c["hidden_seconds"], 0, c)
+
+    def test_buckets_of_gradients_are_averaged_during_the_backward_pass(self):
+        slow = {"model": "resnet50", "bandwidth": "10Gbit", "step": "0.3s",
+                "latency": "10us"}
+        plain = self.candidate(self.planned(**slow), "allreduce")
+        found = self.candidate(self.planned("--overlap", **slow), "allreduce")
+        self.assertGreater(found["hidden_seconds"],
+                           0.3 * found["network_seconds"])
+        # The last bucket is ready only when the computation ends.
+        self.assertGreater(found["step_seconds"], 0.3)
+        self.assertLess(found["step_seconds"], plain["step_seconds"])
+
+    def test_overlap_never_takes_longer_by_more_than_latencies(self):
+        plain, found = self.planned(), self.planned("--overlap")
+        for c in found["candidates"]:
+            # ResNet-20 is two buckets.
+            self.assertLess(
+                c["step_seconds"] - c["compress_seconds"],
+                self.candidate(plain, name_of(c))["network_seconds"] + 0.1
+                + 16 * 0.001 + 1e-9)
+
+
+class Advice(Plan):
+    def test_a_slow_network_is_worth_compression(self):
+        found = self.planned(bandwidth="5Mbit")
+        fastest = found["candidates"][0]
+        self.assertGreater(fastest["speedup"], 10)
+        self.assertTrue(found["advice"].startswith(
+            "use " + name_of(fastest) + ": "), found["advice"])
+
+    def test_a_data_centre_is_not(self):
+        found = self.planned(model="resnet50", workers=8, step="0.3s",
+                             bandwidth="100Gbit/s", latency="5us")
+        self.assertTrue(found["advice"].startswith("do not compress: "),
+                        found["advice"])
+        self.assertLess(found["candidates"][0]["speedup"], 1.05)
+
+    def test_a_single_worker_is_not(self):
+        found = self.planned(workers=1)
+        self.assertIn("do not compress", found["advice"])
+        self.assertEqual(found["break_even_mbit"], 0)
+        self.assertEqual(found["allreduce_seconds"], 0)
+
+    def test_nothing_gains_above_the_break_even(self):
+        # Ten seconds of computation: compression is negligible.
+        more = {"step": "10s", "latency": "0.1ms"}
+        speed = self.planned(**more)["break_even_mbit"]
+        self.assertGreater(speed, 1)
+        for factor, gains in (0.9, True), (1.1, False):
+            found = self.planned(bandwidth=f"{factor * speed}Mbit", **more)
+            self.assertEqual(found["candidates"][0]["speedup"] >= 1.05, gains)
+            self.assertEqual("do not compress" in found["advice"], not gains)
+            self.assertAlmostEqual(found["break_even_mbit"] / speed, 1,
+                                   delta=0.05)
+
+    def test_a_long_latency_has_no_break_even(self):
+        found = self.planned(latency="50ms")
+        self.assertIsNone(found["break_even_mbit"])
+        self.assertIn("on links of any speed",
+                      self.succeeds(*self.words(latency="50ms")))
+
+    def test_a_measured_step_gives_the_bandwidth(self):
+        found = self.planned(bandwidth="50Mbit")
+        step = self.candidate(found, "allreduce")["step_seconds"]
+        again = self.planned("--measured-step", f"{step}s", bandwidth=None)
+        self.assertAlmostEqual(again["network"]["bandwidth_mbit"], 50,
+                               delta=2)
+        both = self.planned("--measured-step", f"{step}s", bandwidth="1Gbit")
+        self.assertAlmostEqual(both["network"]["bandwidth_mbit"], 50, delta=2)
+        self.assertEqual(both["network"]["source"],
+                         "from the measured step (5 % of 1.00 Gbit/s)")
+
+
+class Reports(Plan):
+    def test_the_report_is_in_order_and_80_columns_wide(self):
+        text = self.succeeds(*self.words())
+        order = ["resnet20: 272,474 values", "network: star, 100 Mbit/s",
+                 "compression: ", "an all-reduce takes ", " step ",
+                 "\nallreduce ", "\nadvice: ", "accuracy is not predicted",
+                 "spectral gap of ring", "at most, top-k:0.01 "]
+        places = [text.index(part) for part in order]
+        self.assertEqual(places, sorted(places))
+
+    def test_no_report_is_wider_than_80_columns(self):
+        self.write("a_rather_long_name_of_a_file_with_shapes.txt",
+                   b"a.rather.long.name.of.a.tensor 100000 100000\n")
+        layout = self.words(bandwidth="1kbit", latency="1s")
+        layout[1:3] = ["--layout",
+                       "a_rather_long_name_of_a_file_with_shapes.txt"]
+        for words in (self.words(), self.words() + ["--overlap", "--map"],
+                      self.words(workers=64) + ["--topology",
+                                                "random-regular:degree=6"],
+                      self.words() + ["--topology", "one-peer-exponential",
+                                      "--measured-step", "2s", "--overlap"],
+                      layout + ["--overlap", "--map"]):
+            for line in self.succeeds(*words).splitlines():
+                self.assertLessEqual(len(line), 80, line)
+                self.assertEqual(line, line.rstrip())
+
+    def test_the_map_shows_the_winner_at_the_network(self):
+        found = self.planned("--map", bandwidth="10Mbit")
+        grid = found["map"]
+        column = grid["bandwidth_mbit"].index(
+            min(grid["bandwidth_mbit"], key=lambda m: abs(m - 10)))
+        row = grid["latency_seconds"].index(
+            min(grid["latency_seconds"], key=lambda s: abs(s - 1e-3)))
+        self.assertEqual(grid["names"][grid["winners"][row][column]],
+                         name_of(found["candidates"][0]))
+        # In a data centre nothing gains.
+        self.assertEqual(grid["names"][grid["winners"][0][-1]], "allreduce")
+
+    def test_the_map_as_text_has_a_legend(self):
+        text = self.succeeds(*self.words(bandwidth="10Mbit"), "--map")
+        _, _, grid = text.partition("the fastest by latency")
+        self.assertIn("*  your network", grid)
+        self.assertIn(".  all-reduce: nothing gains 5 %", grid)
+        rows = [line[9:] for line in grid.splitlines() if len(line) == 70]
+        self.assertEqual(len(rows), 17)
+        # 1 ms is the ninth row from either side, 10 Mbit the 13th column.
+        self.assertEqual(rows[8][12], "*")
+        self.assertEqual("".join(rows).count("*"), 1)
+        marks = set("".join(rows).lower()) - {"*"}
+        for mark in marks:
+            self.assertIn(f"\n        {mark}  ", grid)
+        self.assertNotIn("\033", text)
+
+    def test_colours_are_for_terminals_without_no_color(self):
+        for variable, coloured in (None, True), ("1", False):
+            environment = {k: v for k, v in os.environ.items()
+                           if k != "NO_COLOR"}
+            if variable:
+                environment["NO_COLOR"] = variable
+            terminal, end = pty.openpty()
+            child = subprocess.Popen([LACONIC, *self.words(), "--map"],
+                                     stdout=end, env=environment)
+            os.close(end)
+            text = b""
+            try:
+                while part := os.read(terminal, 65536):
+                    text += part
+            except OSError:  # the end of a terminal
+                pass
+            os.close(terminal)
+            self.assertEqual(child.wait(HANG), GOOD)
+            self.assertEqual(b"\033[" in text, coloured)
+
+    def test_the_picture_is_well_formed(self):
+        self.write("a<b & c.txt", b"w 1000 500\n")
+        words = self.words(bandwidth="10Mbit")
+        words[1:3] = ["--layout", "a<b & c.txt"]
+        text = self.succeeds(*words, "--svg", "map.svg")
+        self.assertNotIn("your network", text)
+        root = xml.etree.ElementTree.fromstring(self.read("map.svg"))
+        self.assertEqual(root.tag, SVG + "svg")
+        texts = [t.text for t in root.iter(SVG + "text")]
+        self.assertIn("a<b & c.txt", texts[0])
+        self.assertIn("all-reduce: nothing gains 5 %", texts)
+        self.assertIn("100 Gbit/s", texts)
+        self.assertEqual(len(list(root.iter(SVG + "circle"))), 2)
+
+    def test_a_picture_on_stdout_moves_the_report_to_stderr(self):
+        done = self.run_laconic(*self.words(), "--svg", "/dev/stdout")
+        self.assertEqual(done.returncode, GOOD)
+        xml.etree.ElementTree.fromstring(done.stdout)
+        self.assertIn("advice: ", done.stderr)
+
+
+class Refusals(Plan):
+    def test_missing_options_are_named(self):
+        self.fails(USAGE, "plan: --step-time TIME is missing: the time of a "
+                   "step without communication, such as 229ms", "plan",
+                   "--model", "mlp", "--bandwidth", "1Gbit", "--latency",
+                   "1ms")
+        self.fails(USAGE, "plan: --bandwidth RATE is missing, such as 1Gbit; "
+                   "--measured-step TIME can replace it", "plan", "--model",
+                   "mlp", "--step-time", "1s", "--latency", "1ms")
+        self.fails(USAGE, "plan: --latency TIME is missing: one way, half of "
+                   "a ping, such as 0.1ms", "plan", "--model", "mlp",
+                   "--step-time", "1s", "--bandwidth", "1Gbit")
+        self.fails(USAGE, "plan: neither of --model and --layout given, "
+                   "expected one", "plan", "--step-time", "1s",
+                   "--bandwidth", "1Gbit", "--latency", "1ms")
+
+    def test_wrong_units_are_named(self):
+        self.fails(USAGE, '--bandwidth is "100mb/s", which may be bits or '
+                   "bytes, expected Mbit/s or MB/s",
+                   *self.words(bandwidth="100mb/s"))
+        self.fails(USAGE, '--bandwidth is "100", expected a unit such as '
+                   "Mbit, Gbit/s or MB/s", *self.words(bandwidth="100"))
+        self.fails(USAGE, '--bandwidth is "0Mbit", expected from 1 bit/s to '
+                   "1000 Tbit/s", *self.words(bandwidth="0Mbit"))
+        for option, words in (("latency", {"latency": "0ms"}),
+                              ("step-time", {"step": "-1s"})):
+            self.fails(USAGE, f'--{option} is "{list(words.values())[0]}", '
+                       "expected a time above 0 with a unit, such as 229ms, "
+                       "0.1 s or 50us", *self.words(**words))
+
+    def test_a_measured_step_must_leave_time_for_the_network(self):
+        done = self.run_laconic(*self.words(), "--measured-step", "99ms")
+        self.assertEqual(done.returncode, USAGE)
+        self.assertRegex(
+            done.stderr, r"^laconic: --measured-step is 0\.099 s, expected "
+            r"above 0\.1\d* s, the computation and the latency of an "
+            r"all-reduce, and at most \S+ s\n")
+
+    def test_unknown_names_are_usage(self):
+        for option, name, kind in (("--transport", "tpc", "transport"),
+                                   ("--topology", "rnig", "topology")):
+            done = self.run_laconic(*self.words(), option, name)
+            self.assertEqual((done.returncode, done.stdout), (USAGE, ""))
+            self.assertIn(f'no {kind} is named "{name}"', done.stderr)
+            self.assertIn("did you mean", done.stderr)
+        self.fails(USAGE, '--network is "mesh", expected one of '
+                   "star|pairs|shared", *self.words(), "--network", "mesh")
+        self.fails(USAGE, '--workers is "0", expected a whole number from 1 '
+                   "to 16384", *self.words(workers=0))
+
+    def test_a_layout_that_no_algorithm_takes_is_rejected(self):
+        self.write("big.txt", b"w 1000000000 1000000000\n")
+        words = self.words()
+        words[1:3] = ["--layout", "big.txt"]
+        done = self.run_laconic(*words)
+        self.assertEqual((done.returncode, done.stdout), (FAILED, ""))
+        self.assertIn("big.txt: ", done.stderr)
+
+    def test_a_picture_that_cannot_be_written_is_an_error(self):
+        self.fails(FAILED, "none/map.svg: cannot create a file beside it: No "
+                   "such file or directory", *self.words(), "--svg", "none/map.svg")
+
+
+if __name__ == "__main__":
+    unittest.main()
