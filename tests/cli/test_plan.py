@@ -374,7 +374,7 @@ class Refusals(Plan):
         self.fails(USAGE, '--workers is "0", expected a whole number from 1 '
                    "to 16384", *self.words(workers=0))
 
-    def test_a_layout_that_no_algorithm_takes_is_rejected(self):
+    def test_a_layout_without_end_is_rejected(self):
         self.write("big.txt", b"w 1000000000 1000000000\n")
         words = self.words()
         words[1:3] = ["--layout", "big.txt"]
@@ -382,9 +382,21 @@ class Refusals(Plan):
         self.assertEqual((done.returncode, done.stdout), (FAILED, ""))
         self.assertIn("big.txt: ", done.stderr)
 
+    def test_a_layout_that_exceeds_the_memory_is_planned_with_a_note(self):
+        self.write("big.txt", b"w 10000000 10000000\n")
+        words = self.words()
+        words[1:3] = ["--layout", "big.txt"]
+        text = self.succeeds(*words)
+        self.assertIn("\nmemory: the model and its gradient take 800 TB, and "
+                      "this machine has ", text)
+        # Indices have 32 bits.
+        self.assertEqual(text.count("not possible here: top-k: a tensor"), 1)
+        self.assertNotIn("memory: ", self.succeeds(*self.words()))
+
     def test_a_picture_that_cannot_be_written_is_an_error(self):
-        self.fails(FAILED, "none/map.svg: cannot create a file beside it: No "
-                   "such file or directory", *self.words(), "--svg", "none/map.svg")
+        self.fails(FAILED, "none/map.svg: cannot create a file beside it: "
+                   "No such file or directory", *self.words(), "--svg",
+                   "none/map.svg")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ static const double seconds_min = 1e-9, seconds_max = 1e7;
 // Reads the number at the start of `text` and writes where its unit begins.
 // Returns false if there is none. strtod alone would also accept "inf", "nan"
 // and hexadecimal numbers.
-static bool read_number(const char *text, double *out, const char **unit_out)
+static bool units_number(const char *text, double *out, const char **unit_out)
 {
     char *end = NULL;
     const double value = strtod(text, &end);
@@ -130,7 +130,7 @@ lac_status units_bandwidth(
 {
     const char *unit_text = "";
     double value = 0;
-    if (!read_number(text, &value, &unit_text)) {
+    if (!units_number(text, &value, &unit_text)) {
         return lac_fail(
             LAC_ERR_INVALID,
             "--%s is \"%s\", expected a positive number and a unit, such as "
@@ -176,7 +176,7 @@ lac_status units_seconds(
     };
     const char *name = "";
     double value = 0, seconds = 0;
-    const bool number = read_number(text, &value, &name);
+    const bool number = units_number(text, &value, &name);
     for (size_t i = 0; number && i < sizeof(units) / sizeof(units[0]); i++) {
         if (strcmp(name, units[i].name) == 0) {
             seconds = value * units[i].seconds;

@@ -173,6 +173,23 @@ static void print_assumptions(const plan_report *r, FILE *stream)
     plan_print_wrapped(line, stream);
 }
 
+// A plan for other machines is possible, a run on this one is not.
+static void print_memory(const plan_report *r, FILE *stream)
+{
+    char needed[PLAN_TEXT_SIZE], present[PLAN_TEXT_SIZE], line[160];
+    const double model = 4.0 * (double)lac_layout_values(r->plan->task.layout);
+    const double memory =
+        (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    if (memory > 0 && 2 * model > memory) {
+        (void)snprintf(
+            line, sizeof(line),
+            "memory: the model and its gradient take %s, and this machine has "
+            "%s",
+            plan_bytes(2 * model, needed), plan_bytes(memory, present));
+        plan_print_wrapped(line, stream);
+    }
+}
+
 static void print_baseline(const plan_report *r, FILE *stream)
 {
     char network[PLAN_TEXT_SIZE], step[PLAN_TEXT_SIZE], line[256];
@@ -185,7 +202,7 @@ static void print_baseline(const plan_report *r, FILE *stream)
     plan_print_wrapped(line, stream);
 }
 
-static void add_time(cli_table *t, double seconds)
+static void add_seconds(cli_table *t, double seconds)
 {
     char text[PLAN_TEXT_SIZE];
     cli_table_add(t, "%s", seconds > 0 ? plan_seconds(seconds, text) : "-");
@@ -220,12 +237,12 @@ static void print_candidates(const plan_report *r, FILE *stream)
     for (size_t i = 0; i < r->plan->count; i++) {
         const plan_candidate *const c = &r->plan->candidates[i];
         cli_table_add(&t, "%.*s", NAME_WIDTH, plan_name(&c->choice, name));
-        add_time(&t, c->step);
+        add_seconds(&t, c->step);
         add_gain(&t, all / c->step);
-        add_time(&t, c->network);
-        add_time(&t, c->compress);
+        add_seconds(&t, c->network);
+        add_seconds(&t, c->compress);
         if (overlap) {
-            add_time(&t, c->hidden);
+            add_seconds(&t, c->hidden);
         }
         cli_table_add(&t, "%s", plan_bytes(c->payload, bytes));
     }
@@ -233,12 +250,22 @@ static void print_candidates(const plan_report *r, FILE *stream)
     cli_table_print(&t, stream);
 }
 
+// Choices of one algorithm are often refused for the same reason.
+static bool is_known_reason(const plan *p, size_t index)
+{
+    for (size_t i = 0; i < index; i++) {
+        if (strcmp(p->refusals[i].why, p->refusals[index].why) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void print_refusals(const plan *p, FILE *stream)
 {
     char line[384];
     for (size_t i = 0; i < p->refusal_count; i++) {
-        // Choices of one algorithm are often refused for the same reason.
-        if (i > 0 && strcmp(p->refusals[i].why, p->refusals[i - 1].why) == 0) {
+        if (is_known_reason(p, i)) {
             continue;
         }
         (void)snprintf(
@@ -269,7 +296,7 @@ static void print_advice(const plan_report *r, FILE *stream)
 }
 
 // 1 - 4e-07 instead of 1.
-static void add_error(cli_table *t, double error)
+static void add_bound(cli_table *t, double error)
 {
     if (error < 1 && error > 0.9995) {
         cli_table_add(t, "1 - %.0e", 1 - error);
@@ -292,7 +319,7 @@ static void print_known(const plan_report *r, FILE *stream)
         const char *const spec = r->plan->candidates[i].choice.compressor;
         if (spec != NULL && !is_repeated(r->plan, i)) {
             cli_table_add(&t, "|C(x) - x|^2 / |x|^2 at most, %s", spec);
-            add_error(&t, largest_error(r, spec));
+            add_bound(&t, largest_error(r, spec));
         }
     }
     cli_table_print(&t, stream);
@@ -301,6 +328,7 @@ static void print_known(const plan_report *r, FILE *stream)
 void plan_report_print(const plan_report *r, FILE *stream)
 {
     print_assumptions(r, stream);
+    print_memory(r, stream);
     print_baseline(r, stream);
     print_candidates(r, stream);
     print_refusals(r->plan, stream);

@@ -57,7 +57,7 @@ static void put_escaped(FILE *f, const char *text)
     }
 }
 
-static void put_text(
+static void svg_text(
     FILE *f, double x, double y, const char *anchor, const char *text)
 {
     (void)fprintf(
@@ -111,15 +111,15 @@ static void put_axes(FILE *f)
         (void)snprintf(
             text, sizeof(text), mbit < 1000 ? "%g Mbit/s" : "%g Gbit/s",
             mbit < 1000 ? mbit : mbit / 1000);
-        put_text(f, svg_x(mbit / 8e-6), TOP + PLOT_HEIGHT + 18, "middle", text);
+        svg_text(f, svg_x(mbit / 8e-6), TOP + PLOT_HEIGHT + 18, "middle", text);
     }
     for (double us = 10; us < 2e5; us *= 10) {
         (void)snprintf(
             text, sizeof(text), us < 1000 ? "%g us" : "%g ms",
             us < 1000 ? us : us / 1000);
-        put_text(f, LEFT - 8, svg_y(us * 1e-6) + 4, "end", text);
+        svg_text(f, LEFT - 8, svg_y(us * 1e-6) + 4, "end", text);
     }
-    put_text(
+    svg_text(
         f, LEFT + PLOT_WIDTH / 2.0, TOP + PLOT_HEIGHT + 42, "middle",
         "bandwidth of a port, each way");
     (void)fprintf(
@@ -157,7 +157,7 @@ static void put_legend(FILE *f, const plan_map *m)
             "<rect x=\"%d\" y=\"%d\" width=\"14\" height=\"14\" "
             "fill=\"%s\"/>\n",
             LEGEND, y, svg_colour(i));
-        put_text(
+        svg_text(
             f, LEGEND + 22, y + 12, "start",
             i == 0 ? "all-reduce: nothing gains 5 %"
                    : plan_name(&c->choice, name));
@@ -168,8 +168,8 @@ static void put_legend(FILE *f, const plan_map *m)
         "<circle cx=\"%d\" cy=\"%d\" r=\"6\" fill=\"white\" "
         "stroke=\"black\" stroke-width=\"2\"/>\n",
         LEGEND + 7, y + 7);
-    put_text(f, LEGEND + 22, y + 12, "start", "this network");
-    put_text(
+    svg_text(f, LEGEND + 22, y + 12, "start", "this network");
+    svg_text(
         f, LEGEND, y + LINE + 12, "start", "pale: less than twice as fast");
 }
 
@@ -182,7 +182,7 @@ static void put_picture(FILE *f, const plan_map *m, const char *title)
         "font-size=\"13\">\n<rect width=\"100%%\" height=\"100%%\" "
         "fill=\"white\"/>\n",
         WIDTH, HEIGHT, WIDTH, HEIGHT);
-    put_text(f, LEFT, 26, "start", title);
+    svg_text(f, LEFT, 26, "start", title);
     (void)fputs("<g shape-rendering=\"crispEdges\">\n", f);
     for (size_t row = 0; row < PLAN_MAP_ROWS; row++) {
         put_row(f, m, row);
