@@ -267,6 +267,9 @@ class Reports(Plan):
                          name_of(found["candidates"][0]))
         # In a data centre nothing gains.
         self.assertEqual(grid["names"][grid["winners"][0][-1]], "allreduce")
+        # An all-reduce waits for six latencies of 100 ms, gossip for one.
+        self.assertNotEqual(grid["names"][grid["winners"][-1][-1]],
+                            "allreduce")
 
     def test_the_map_as_text_has_a_legend(self):
         text = self.succeeds(*self.words(bandwidth="10Mbit"), "--map")
@@ -370,7 +373,8 @@ class Refusals(Plan):
             self.assertIn(f'no {kind} is named "{name}"', done.stderr)
             self.assertIn("did you mean", done.stderr)
         self.fails(USAGE, '--network is "mesh", expected one of '
-                   "star|pairs|shared", *self.words(), "--network", "mesh")
+                   "auto|star|pairs|shared", *self.words(), "--network",
+                   "mesh")
         self.fails(USAGE, '--workers is "0", expected a whole number from 1 '
                    "to 16384", *self.words(workers=0))
 

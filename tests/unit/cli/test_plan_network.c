@@ -79,7 +79,8 @@ static void allreduce_halves_and_doubles(void **state)
     assert_true(takes(0, &star, &e, 1));
 }
 
-// Six workers: four in the core, two whose vectors go there and back.
+// Six workers: four in the core, two whose vectors go there and back. Three:
+// two and one.
 static void allreduce_of_other_numbers_adds_two_exchanges(void **state)
 {
     (void)state;
@@ -88,6 +89,7 @@ static void allreduce_of_other_numbers_adds_two_exchanges(void **state)
         .bytes = MEGABYTE,
     };
     assert_true(takes(0.004 + 0.012 + 0.002 + 0.016, &star, &e, 6));
+    assert_true(takes(0.002 + 0.008 + 0.002 + 0.016, &star, &e, 3));
     assert_true(takes(0.004 + 4 * 0.012 + 0.002 + 2 * 0.016, &shared, &e, 6));
 }
 
