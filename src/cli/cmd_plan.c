@@ -7,10 +7,12 @@
 
 #include "cli/files/layout.h"
 #include "cli/launch/launch.h"
+#include "cli/launch/place.h"
 #include "cli/options/catalog.h"
 #include "cli/options/command.h"
 #include "cli/options/spec.h"
 #include "cli/options/units.h"
+#include "cli/plan/probe.h"
 #include "cli/plan/report.h"
 #include "cli/plan/text.h"
 #include "cli/report/table.h"
@@ -29,6 +31,7 @@ typedef struct settings {
     bool gradients;
     const char *measured_step;
     bool measure;
+    bool probe;
     bool map;
     const char *svg;
     cli_launch_options launch;
@@ -60,8 +63,8 @@ static const cli_option options[] = {
      .type = CLI_OPTION_CHOICE,
      .offset = offsetof(settings, network),
      .value = "KIND",
-     .default_value = "star",
-     .choices = "star|pairs|shared",
+     .default_value = "auto",
+     .choices = "auto|star|pairs|shared",
      .help = "what messages share"},
     CLI_OPTION_TOPOLOGY(settings),
     {.name = "overlap",
@@ -82,6 +85,10 @@ static const cli_option options[] = {
      .type = CLI_OPTION_FLAG,
      .offset = offsetof(settings, measure),
      .help = "measure the compression on this machine"},
+    {.name = "probe",
+     .type = CLI_OPTION_FLAG,
+     .offset = offsetof(settings, probe),
+     .help = "measure the network between the workers of this job"},
     {.name = "map",
      .type = CLI_OPTION_FLAG,
      .offset = offsetof(settings, map),
@@ -98,12 +105,17 @@ static const cli_option options[] = {
     {0},
 };
 
+// The kinds of --network; auto is a star unless a probe finds another.
+static const plan_network_kind kinds[] = {
+    PLAN_STAR, PLAN_STAR, PLAN_PAIRS, PLAN_SHARED};
+
 // One run of the command. Everything is NULL or owned by it.
 typedef struct job {
     const settings *s;
     double measured; // seconds of a whole step; 0 if not given
     plan_network network;
     char network_source[PLAN_NAME_SIZE];
+    bool here; // worker 0, which reports, is in this process
     plan_task task;
     lac_layout *layout;
     lac_topology *topology;
@@ -111,6 +123,9 @@ typedef struct job {
     plan plan;
     plan_map map;
 } job;
+
+// What a probe may take, in seconds.
+#define PROBE_SECONDS 5.0
 
 static int misused_plan(const char *message)
 {
@@ -138,7 +153,7 @@ static int read_times(job *j)
 static int read_network(job *j)
 {
     const settings *const s = j->s;
-    j->network.kind = (plan_network_kind)s->network;
+    j->network.kind = kinds[s->network];
     if (*s->bandwidth == '\0' && *s->measured_step == '\0') {
         return misused_plan(
             "--bandwidth RATE is missing, such as 1Gbit; --measured-step TIME "
@@ -158,11 +173,8 @@ static int read_network(job *j)
     return CLI_GOOD;
 }
 
-// Finds the name of the transport. MPI is usual, and has its own all-reduce.
-static int name_transport(job *j)
+static int name_transport(job *j, const char *spec)
 {
-    const char *const given = j->s->launch.transport;
-    const char *const spec = strcmp(given, "auto") == 0 ? "mpi" : given;
     size_t count;
     const lac_plugin *const *const transports = lac_transports(&count);
     for (size_t i = 0; i < count; i++) {
@@ -178,6 +190,43 @@ static int name_transport(job *j)
     return cli_bad_spec("plan", "transports", spec);
 }
 
+// MPI is usual, and has its own all-reduce.
+static int name_planned_transport(job *j)
+{
+    const char *const given = j->s->launch.transport;
+    return name_transport(j, strcmp(given, "auto") == 0 ? "mpi" : given);
+}
+
+static int name_probed_transport(job *j)
+{
+    cli_place place;
+    const lac_status status = cli_place_choose("plan", &j->s->launch, &place);
+    if (status != LAC_OK) {
+        return cli_rejected("plan", status);
+    }
+    const int code = name_transport(j, place.spec);
+    cli_place_clear(&place);
+    return code;
+}
+
+static int check_probe(job *j)
+{
+    const settings *const s = j->s;
+    const char *const given = *s->bandwidth != '\0'       ? "bandwidth"
+                              : *s->latency != '\0'       ? "latency"
+                              : *s->measured_step != '\0' ? "measured-step"
+                                                          : NULL;
+    if (given == NULL) {
+        return CLI_GOOD;
+    }
+    (void)!lac_fail(
+        LAC_ERR_INVALID,
+        "plan: --probe and --%s were given, expected one: the probe measures "
+        "the network",
+        given);
+    return cli_misused("plan");
+}
+
 static int open_plan_layout(job *j)
 {
     return cli_layout_open("plan", j->s->model, j->s->layout, &j->layout);
@@ -186,9 +235,6 @@ static int open_plan_layout(job *j)
 static int open_plan_topology(job *j)
 {
     const settings *const s = j->s;
-    const uint64_t given = s->launch.workers;
-    j->task.workers =
-        given == 0 ? (uint32_t)CLI_WORKERS_DEFAULT : (uint32_t)given;
     return cli_network_open(
         "plan", s->topology, j->task.workers, s->seed, &j->topology);
 }
@@ -272,19 +318,90 @@ static int report(job *j)
     return CLI_GOOD;
 }
 
+// The steps of a plan, each with an exit code; the first failure ends them.
+typedef int plan_part(job *j);
+
+static int run_parts(job *j, plan_part *const *parts)
+{
+    int code = CLI_GOOD;
+    for (; *parts != NULL && code == CLI_GOOD; parts++) {
+        code = (*parts)(j);
+    }
+    return code;
+}
+
+static int plan_given(job *j)
+{
+    static plan_part *const parts[] = {
+        read_times,
+        read_network,
+        name_planned_transport,
+        open_plan_layout,
+        open_plan_topology,
+        open_candidates,
+        calibrate,
+        report,
+        NULL};
+    const uint64_t given = j->s->launch.workers;
+    j->task.workers =
+        given == 0 ? (uint32_t)CLI_WORKERS_DEFAULT : (uint32_t)given;
+    return run_parts(j, parts);
+}
+
+static int probe_prepare(void *context, uint32_t world)
+{
+    static plan_part *const parts[] = {
+        read_times,       check_probe,        name_probed_transport,
+        open_plan_layout, open_plan_topology, NULL};
+    job *const j = context;
+    j->task.workers = world;
+    return run_parts(j, parts);
+}
+
+static lac_status probe_work(void *context, lac_transport *transport)
+{
+    job *const j = context;
+    plan_probe_result result;
+    LAC_TRY(plan_probe(transport, j->topology, PROBE_SECONDS, &result));
+    if (lac_transport_rank(transport) == 0) {
+        j->here = true;
+        j->network = result.network;
+        if (j->s->network != 0) {
+            j->network.kind = kinds[j->s->network];
+        }
+        (void)snprintf(
+            j->network_source, sizeof(j->network_source),
+            "measured by %u messages in %.1f s", result.messages,
+            result.seconds);
+    }
+    return LAC_OK;
+}
+
+static void probe_release(void *context, uint32_t rank)
+{
+    (void)context;
+    (void)rank;
+}
+
+// All workers measure the network, then worker 0 plans.
+static int plan_probed(job *j)
+{
+    static plan_part *const parts[] = {open_candidates, report, NULL};
+    static const cli_workers workers = {
+        .prepare = probe_prepare,
+        .work = probe_work,
+        .release = probe_release,
+    };
+    const int code = cli_launch("plan", &j->s->launch, &workers, j);
+    return code == CLI_GOOD && j->here ? run_parts(j, parts) : code;
+}
+
 static int plan_run(const void *given, size_t count, char *const *arguments)
 {
-    static int (*const steps[])(job *) = {
-        read_times,         read_network,    name_transport, open_plan_layout,
-        open_plan_topology, open_candidates, calibrate,      report};
     (void)count;
     (void)arguments;
     job j = {.s = given};
-    int code = CLI_GOOD;
-    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && code == CLI_GOOD;
-         i++) {
-        code = steps[i](&j);
-    }
+    const int code = j.s->probe ? plan_probed(&j) : plan_given(&j);
     plan_close(&j.plan);
     plan_speed_close(j.speed);
     lac_topology_close(j.topology);
@@ -307,7 +424,8 @@ const cli_command cmd_plan = {
         "time of an uncompressed step that you see, replaces the bandwidth\n"
         "by the one that explains it. --transport is the one to plan for; "
         "auto\n"
-        "is mpi, with its own all-reduce. Accuracy is not predicted.",
+        "is mpi, with its own all-reduce. With --probe, workers measure the\n"
+        "network first, as threads or under mpirun. Accuracy is not predicted.",
     .options = options,
     .settings_size = sizeof(settings),
     .run = plan_run,
