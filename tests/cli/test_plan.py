@@ -365,6 +365,14 @@ class Refusals(Plan):
             r"above 0\.1\d* s, the computation and the latency of an "
             r"all-reduce, and at most \S+ s\n")
 
+    def test_a_probe_replaces_the_network(self):
+        words = ("plan", "--model", "mlp", "--step-time", "1s", "--probe")
+        for option, value in (("bandwidth", "1Gbit"), ("latency", "1ms"),
+                              ("measured-step", "2s")):
+            self.fails(USAGE, f"plan: --probe and --{option} were given, "
+                       "expected one: the probe measures the network",
+                       *words, f"--{option}", value)
+
     def test_unknown_names_are_usage(self):
         for option, name, kind in (("--transport", "tpc", "transport"),
                                    ("--topology", "rnig", "topology")):

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// The choices that a plan compares follow the registry of algorithms.
+#include <string.h>
+
+#include "cli/plan/candidates.h"
+#include "lac_test.h"
+
+static const lac_plugin first = {.name = "allreduce"};
+static const lac_plugin second = {.name = "powersgd"};
+static const lac_plugin third = {.name = "naive"};
+static const lac_plugin fourth = {.name = "power"}; // not in the table
+static const lac_plugin *const registry[] = {&first, &second, &third, &fourth};
+
+const lac_plugin *const *__wrap_lac_algorithms(size_t *count_out);
+const lac_plugin *const *__wrap_lac_algorithms(size_t *count_out)
+{
+    *count_out = 4;
+    return registry;
+}
+
+static void algorithms_come_with_their_usual_settings(void **state)
+{
+    (void)state;
+    plan_choice choices[PLAN_CHOICES_MAX];
+    const size_t count = plan_choices(choices);
+    static const char *const expected[] = {
+        "allreduce", "powersgd:rank=1", "powersgd:rank=2", "powersgd:rank=4"};
+    assert_true(count > 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_string_equal(choices[i].algorithm, expected[i]);
+        assert_null(choices[i].compressor);
+        assert_false(choices[i].unknown);
+    }
+}
+
+static void a_new_algorithm_is_one_choice(void **state)
+{
+    (void)state;
+    plan_choice choices[PLAN_CHOICES_MAX];
+    const size_t count = plan_choices(choices);
+    assert_int_equal(count, 5);
+    assert_string_equal(choices[4].algorithm, "power");
+    assert_true(choices[4].unknown);
+}
+
+static void an_algorithm_that_does_not_converge_is_left_out(void **state)
+{
+    (void)state;
+    plan_choice choices[PLAN_CHOICES_MAX];
+    const size_t count = plan_choices(choices);
+    for (size_t i = 0; i < count; i++) {
+        assert_string_not_equal(choices[i].algorithm, "naive");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(algorithms_come_with_their_usual_settings),
+        cmocka_unit_test(a_new_algorithm_is_one_choice),
+        cmocka_unit_test(an_algorithm_that_does_not_converge_is_left_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
