@@ -100,6 +100,18 @@ class Predictions(Plan):
         self.assertAlmostEqual(dpsgd["network_seconds"] / expected, 1,
                                delta=0.001)
 
+    def test_exchanges_take_the_time_of_a_simulation(self):
+        # Milliseconds of the program on a simulated switch, 16 workers.
+        simulated = {"dpsgd": (1744.9, 51.74), "choco sign": (55.95, 50.06),
+                     "error-feedback sign": (419.1, 50.42)}
+        for i, network in enumerate((("10Mbit", "0.1ms"), ("10Gbit", "50ms"))):
+            found = self.planned(workers=16, bandwidth=network[0],
+                                 latency=network[1])
+            for name, times in simulated.items():
+                self.assertAlmostEqual(
+                    1e3 * self.candidate(found, name)["network_seconds"]
+                    / times[i], 1, delta=0.005)
+
     def test_networks_differ_in_what_messages_share(self):
         times = [self.candidate(self.planned("--network", kind),
                                 "dpsgd")["network_seconds"] - 0.001
