@@ -8,6 +8,7 @@
 #include "cli/bench/compressor.h"
 #include "cli/bench/report.h"
 #include "cli/bench/step.h"
+#include "cli/files/layout.h"
 #include "cli/options/catalog.h"
 #include "cli/options/command.h"
 #include "cli/report/progress.h"
@@ -15,6 +16,9 @@
 
 typedef struct settings {
     const char *compressor;
+    const char *model;
+    const char *layout;
+    uint64_t degree;
     uint32_t kernels;
     uint64_t values;
     uint64_t runs;
@@ -22,10 +26,22 @@ typedef struct settings {
     bool json;
 } settings;
 
+// The model whose tensors a step has if the user names none.
+static const char default_model[] = "resnet50";
+
 static const char *const kernel_names[] = {"best", "portable", "avx2"};
 
 static const cli_option options[] = {
     CLI_OPTION_COMPRESSOR(settings),
+    CLI_OPTIONS_LAYOUT(settings),
+    {.name = "degree",
+     .type = CLI_OPTION_U64,
+     .offset = offsetof(settings, degree),
+     .value = "D",
+     .default_value = "",
+     .min = 1,
+     .max = CLI_BENCH_DEGREE_MAX,
+     .help = "workers whose messages a step gets"},
     {.name = "kernels",
      .type = CLI_OPTION_CHOICE,
      .offset = offsetof(settings, kernels),
@@ -85,6 +101,7 @@ typedef struct job {
     cli_bench_step steps[SPECS_MAX]; // of algorithms
     size_t step_count;
     cli_bench_step_options step_options;
+    lac_layout *layout;      // of the steps
     lac_compressor *kernels; // names the kernels in use
     cli_bench bench;
 } job;
@@ -124,16 +141,43 @@ static lac_status measure_job(job *j)
     return status;
 }
 
+static const char *model_of(const settings *s)
+{
+    return *s->model == '\0' && *s->layout == '\0' ? default_model : s->model;
+}
+
+// Opens the layout for the first algorithm. Returns an exit code.
+static int open_bench_layout(job *j)
+{
+    const settings *const s = j->settings;
+    if (j->layout != NULL) {
+        return CLI_GOOD;
+    }
+    const int code =
+        cli_layout_open("bench", model_of(s), s->layout, &j->layout);
+    j->step_options.layout = j->layout;
+    return code;
+}
+
+static int bench_add_step(job *j, const char *spec)
+{
+    const int code = open_bench_layout(j);
+    if (code != CLI_GOOD) {
+        return code;
+    }
+    cli_bench_step *const step = &j->steps[j->step_count++];
+    step->spec = spec;
+    step->compressor = cli_given(j->settings->compressor);
+    return cli_bench_step_check(step, &j->step_options) == LAC_OK
+               ? CLI_GOOD
+               : cli_bad_spec("bench", "algorithms", spec);
+}
+
 // Opens one spec, of the user (`named`) or a usual one. Returns an exit code.
 static int add_spec(job *j, const char *spec, bool named)
 {
     if (cli_bench_is_algorithm(spec)) {
-        cli_bench_step *const step = &j->steps[j->step_count++];
-        step->spec = spec;
-        step->compressor = cli_given(j->settings->compressor);
-        return cli_bench_step_check(step, &j->step_options) == LAC_OK
-                   ? CLI_GOOD
-                   : cli_bad_spec("bench", "algorithms", spec);
+        return bench_add_step(j, spec);
     }
     lac_compressor *c = NULL;
     const lac_status status = lac_compressor_open(&c, spec, LAC_FORM_PLAIN);
@@ -151,6 +195,30 @@ static int add_spec(job *j, const char *spec, bool named)
                : cli_failed();
 }
 
+// Rejects options of algorithms where no SPEC is one.
+static lac_status check_alone(const settings *s)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } options_of_steps[] = {
+        {"compressor", *s->compressor != '\0'},
+        {"model", *s->model != '\0'},
+        {"layout", *s->layout != '\0'},
+        {"degree", s->degree != 0},
+    };
+    for (size_t i = 0; i < 4; i++) {
+        if (options_of_steps[i].given) {
+            return lac_fail(
+                LAC_ERR_INVALID, "--%s is for algorithms, but no SPEC is one%s",
+                options_of_steps[i].name,
+                i == 0 ? "; name the compressor as a SPEC to measure it alone"
+                       : "");
+        }
+    }
+    return LAC_OK;
+}
+
 // Opens everything before the first measurement, so that a wrong spec is
 // reported at once. Returns an exit code.
 static int open_entries(job *j, size_t count, char *const *arguments)
@@ -163,11 +231,7 @@ static int open_entries(job *j, size_t count, char *const *arguments)
             return code;
         }
     }
-    if (*j->settings->compressor != '\0' && j->step_count == 0) {
-        (void)!lac_fail(
-            LAC_ERR_INVALID,
-            "--compressor is for algorithms, but no SPEC is one; name the "
-            "compressor as a SPEC to measure it alone");
+    if (j->step_count == 0 && check_alone(j->settings) != LAC_OK) {
         return cli_misused("bench");
     }
     if (lac_compressor_open(&j->kernels, "identity", LAC_FORM_PLAIN) !=
@@ -194,6 +258,9 @@ static int bench(job *j, size_t count, char *const *arguments)
         .kernels = lac_compressor_kernels(j->kernels),
         .entries = j->entries,
         .count = j->count,
+        .model = cli_given(model_of(j->settings)),
+        .layout = *j->settings->layout != '\0' ? j->settings->layout
+                                               : model_of(j->settings),
         .steps = j->steps,
         .step_count = j->step_count,
     };
@@ -214,6 +281,7 @@ static int bench_run(const void *given, size_t count, char *const *arguments)
                 .runs = s->runs,
                 .seed = s->seed,
                 .kernels = kernel_names[s->kernels],
+                .degree = (uint32_t)s->degree,
             },
     };
     const int code = bench(&j, count, arguments);
@@ -221,6 +289,7 @@ static int bench_run(const void *given, size_t count, char *const *arguments)
         lac_compressor_close(j.compressors[i]);
     }
     lac_compressor_close(j.kernels);
+    lac_layout_close(j.layout);
     cli_bench_fini(&j.bench);
     return code;
 }
@@ -237,8 +306,11 @@ const cli_command cmd_bench = {
         "values, so that results of different machines can be compared. The\n"
         "caches are flushed before each measurement of a large tensor.\n"
         "If SPEC is an algorithm, such as powersgd:rank=2, measure a whole\n"
-        "step on the tensors of ResNet-50, without a network. Algorithms that\n"
-        "mix models run with two workers, each in its own thread.",
+        "step on the tensors of a model, of ResNet-50 unless --model or\n"
+        "--layout names another, without a network. The step is that of one\n"
+        "worker with --degree neighbours or, if it averages gradients, other\n"
+        "workers; without --degree, with one neighbour or alone. The workers\n"
+        "are threads that compute one at a time.",
     .options = options,
     .settings_size = sizeof(settings),
     .run = bench_run,

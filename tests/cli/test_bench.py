@@ -4,9 +4,12 @@ import json
 import os
 import pty
 import subprocess
+import sys
 import unittest
 
-from command import Command, GOOD, HANG, LACONIC, USAGE
+sys.dont_write_bytecode = True
+from command import Command, FAILED, GOOD, HANG, LACONIC, USAGE
+from training import algorithm_words
 
 
 class Bench(Command):
@@ -93,6 +96,85 @@ class Bench(Command):
         for step in choco, feedback:
             for key in ("ms", "memcpy_ratio", "break_even_mbit"):
                 self.assertGreater(step[key], 0)
+
+    def steps(self, *words):
+        found = json.loads(self.succeeds("bench", *words, "--runs", "1",
+                                         "--json"))
+        for step in found["algorithms"]:
+            self.assertGreater(step["ms"], 0)
+            self.assertGreater(step["memcpy_ratio"], 0)
+        return found["algorithms"]
+
+    def test_a_step_is_of_the_model_that_is_named(self):
+        step, = self.steps("allreduce", "--model", "lenet")
+        self.assertEqual((step["model"], step["layout"]), ("lenet", "lenet"))
+        self.assertEqual(step["payload_bytes"], 4 * 61706)
+        text = self.succeeds("bench", "allreduce", "--model", "lenet",
+                             "--runs", "1")
+        self.assertRegex(text, r"(?m)^61,706 values of lenet, ")
+
+    def test_a_step_is_of_the_layout_that_is_named(self):
+        self.write("shapes.txt", b"a 30 20\nb 7\n")
+        step, = self.steps("powersgd:rank=2", "--layout", "shapes.txt")
+        self.assertEqual((step["model"], step["layout"]),
+                         (None, "shapes.txt"))
+        self.assertEqual(step["payload_bytes"], 4 * (2 * (30 + 20) + 7))
+
+    def test_every_algorithm_has_a_step_with_several_other_workers(self):
+        self.write("shapes.txt", b"a 30 20\nb 7\n")
+        for name in self.listed("algorithms"):
+            spec, *more = algorithm_words(name, self.run_laconic)
+            compressor = more if "--compressor" in more else []
+            step, = self.steps(spec, *compressor, "--layout", "shapes.txt",
+                               "--degree", "4")
+            self.assertEqual((step["spec"], step["degree"]), (spec, 4))
+
+    def test_the_degree_is_the_number_of_other_workers(self):
+        words = "compressed", "--compressor", "identity", "--model", "lenet"
+        alone, = self.steps(*words)
+        two, = self.steps(*words, "--degree", "1")
+        eight, = self.steps(*words, "--degree", "7")
+        self.assertEqual([s["degree"] for s in (alone, two, eight)], [0, 1, 7])
+        # The way back counts once for all workers.
+        self.assertEqual(two["payload_bytes"], 4 * 61706 * (1 + 1 / 2))
+        self.assertEqual(eight["payload_bytes"], 4 * 61706 * (1 + 1 / 8))
+        gossip, = self.steps("dpsgd", "--model", "lenet")
+        self.assertEqual(gossip["degree"], 1)
+
+    def test_the_table_states_the_degree(self):
+        text = self.succeeds("bench", "dpsgd", "--model", "lenet", "--degree",
+                             "3", "--runs", "1")
+        self.assertIn("the messages of 3 other workers", text)
+        self.assertLessEqual(max(map(len, text.split("\n"))), 80)
+
+    def test_options_of_steps_need_an_algorithm(self):
+        for option, value in (("model", "lenet"), ("layout", "x"),
+                              ("degree", "2")):
+            self.fails(USAGE, f"--{option} is for algorithms, but no SPEC is "
+                       "one", "bench", "sign", f"--{option}", value)
+
+    def test_bad_shapes_and_degrees_are_refused(self):
+        self.fails(USAGE, "bench: both of --model and --layout given, "
+                   "expected one", "bench", "allreduce", "--model", "lenet",
+                   "--layout", "x")
+        self.fails(FAILED, "nowhere: cannot open: No such file or "
+                   "directory", "bench", "allreduce", "--layout", "nowhere")
+        for degree in "0", "256", "many":
+            done = self.run_laconic("bench", "dpsgd", "--degree", degree)
+            self.assertEqual(done.returncode, USAGE)
+            self.assertIn("--degree", done.stderr)
+        done = self.run_laconic("bench", "dpsgd", "--model", "resnet21")
+        self.assertEqual(done.returncode, USAGE)
+        self.assertIn("resnet20", done.stderr)
+
+    def test_more_workers_than_the_memory_holds_are_refused(self):
+        self.write("large.txt", b"a 30000 30000\n")
+        done = self.run_laconic("bench", "dpsgd", "--layout", "large.txt",
+                                "--degree", "255")
+        self.assertEqual(done.returncode, FAILED)
+        self.assertRegex(
+            done.stderr, r"^laconic: bench: dpsgd with 255 other workers needs "
+            r"\d.*B of memory, this machine has \d.*B\n$")
 
     def test_compressors_and_algorithms_can_be_mixed(self):
         done = self.run_laconic(

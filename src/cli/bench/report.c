@@ -18,10 +18,12 @@ static double entry_break_even(const cli_bench_entry *e)
         r->encode.seconds + r->decode_add.seconds);
 }
 
+// Gossip saves bytes to every neighbour; a gradient is contributed once.
 static double step_break_even(const cli_bench_step *s)
 {
-    return cli_break_even_mbit(
-        sizeof(float) * (double)s->values - s->payload_bytes, s->seconds);
+    const double saved = sizeof(float) * (double)s->values - s->payload_bytes;
+    const uint32_t copies = s->family == LAC_FAMILY_MODEL ? s->degree : 1;
+    return cli_break_even_mbit(copies * saved, s->seconds);
 }
 
 static double gbps(const cli_bench_entry *e, const cli_bench_time *t)
@@ -96,11 +98,14 @@ static cJSON *entry_json(const cli_bench_entry *e)
     return o;
 }
 
-static cJSON *step_json(const cli_bench_step *step)
+static cJSON *step_json(const cli_bench_report *r, const cli_bench_step *step)
 {
     cJSON *const o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "spec", step->spec);
-    cJSON_AddStringToObject(o, "layout", step->layout);
+    cJSON_AddItemToObject(o, "compressor", cli_json_text(step->compressor));
+    cJSON_AddStringToObject(o, "layout", r->layout);
+    cJSON_AddItemToObject(o, "model", cli_json_text(r->model));
+    cJSON_AddNumberToObject(o, "degree", step->degree);
     cJSON_AddNumberToObject(o, "ms", 1e3 * step->seconds);
     cJSON_AddNumberToObject(o, "memcpy_ratio", step->seconds / step->memcpy);
     cJSON_AddNumberToObject(o, "break_even_mbit", step_break_even(step));
@@ -121,7 +126,7 @@ cJSON *cli_bench_json(const cli_bench_report *r)
     }
     cJSON *const algorithms = cJSON_AddArrayToObject(o, "algorithms");
     for (size_t i = 0; i < r->step_count; i++) {
-        cJSON_AddItemToArray(algorithms, step_json(&r->steps[i]));
+        cJSON_AddItemToArray(algorithms, step_json(r, &r->steps[i]));
     }
     return o;
 }
@@ -205,14 +210,28 @@ static void add_step_name(cli_table *t, const cli_bench_step *s)
         s->compressor == NULL ? "" : s->compressor);
 }
 
+static void print_step_note(uint32_t degree)
+{
+    printf(
+        "\nA step is the computation of one worker, without the time that it "
+        "waits.\n");
+    if (degree > 1) {
+        printf("It gets the messages of %u other workers.", degree);
+    } else {
+        printf("A worker that mixes models has one neighbour.");
+    }
+    printf(
+        " On a link slower than the\nbreak-even, the bytes saved outweigh the "
+        "step.\n");
+}
+
 // All steps are on the tensors of the same model.
 static void report_steps(const cli_bench_report *r)
 {
     double times[CLI_BENCH_MAX];
     const size_t count = step_memcpys(r, times);
     print_heading(
-        r->steps[0].values, r->steps[0].layout, r->runs,
-        memcpy_gbps(times, count));
+        r->steps[0].values, r->layout, r->runs, memcpy_gbps(times, count));
     cli_table t = cli_table_make("lrrr", NULL);
     cli_table_add(&t, "whole step of");
     cli_table_add(&t, "ms");
@@ -226,23 +245,14 @@ static void report_steps(const cli_bench_report *r)
         add_break_even_gbit(&t, step_break_even(s));
     }
     cli_table_print(&t, stdout);
-    printf(
-        "\nA step is the computation of one worker, without the time that it "
-        "waits. A worker\nthat mixes models has one neighbour. On a link "
-        "slower than the break-even, the\nbytes saved outweigh the step.\n");
+    print_step_note(r->steps[0].degree);
 }
 
 void cli_bench_table(const cli_bench_report *r)
 {
     char processor[CLI_PROCESSOR_SIZE];
-    bool several = false;
-    for (size_t i = 0; i < r->step_count; i++) {
-        several = several || r->steps[i].workers > 1;
-    }
     cli_processor(processor);
-    printf(
-        "%s, %s kernels, one thread%s\n", processor, r->kernels,
-        several ? " per worker" : "");
+    printf("%s, %s kernels, one thread\n", processor, r->kernels);
     if (r->count > 0) {
         report_compressors(r);
     }

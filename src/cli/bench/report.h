@@ -21,6 +21,8 @@ typedef struct cli_bench_report {
     const char *kernels;
     const cli_bench_entry *entries;
     size_t count;
+    const char *model;  // of the steps, or NULL
+    const char *layout; // the model or the file of the steps
     const cli_bench_step *steps;
     size_t step_count;
 } cli_bench_report;
