@@ -36,7 +36,6 @@ enum {
     DEGREE_MAX = 7,
 
     KEY_SIZE = 1024,
-    SOURCE_SIZE = 256,
     NAME_SIZE = 64, // of an algorithm and its compressor
 };
 
@@ -69,7 +68,7 @@ struct plan_speed {
     unsigned measured, cached;
     unsigned lacking;                // choices that are not in the table
     char similar[2 * NAME_SIZE + 4]; // the first: "choco half as choco sign"
-    char source[SOURCE_SIZE];
+    char source[PLAN_SOURCE_SIZE];
 };
 
 // A choice, and the reference that is used for it.
@@ -109,20 +108,20 @@ static void write_source(plan_speed *s)
     int len = 0;
     if (s->measure) {
         len = snprintf(
-            s->source, SOURCE_SIZE,
+            s->source, PLAN_SOURCE_SIZE,
             "measured on this machine, %u of %u times in an earlier run",
             s->cached, all);
     } else {
         len = snprintf(
-            s->source, SOURCE_SIZE,
+            s->source, PLAN_SOURCE_SIZE,
             "constants of a reference machine, scaled by a memcpy of %.1f GB/s "
             "here",
             1e-9 * s->copy_rate);
     }
-    if (s->lacking > 0 && len > 0 && len < SOURCE_SIZE) {
+    if (s->lacking > 0 && len > 0 && len < PLAN_SOURCE_SIZE) {
         (void)snprintf(
-            s->source + len, (size_t)(SOURCE_SIZE - len), "; %s%s", s->similar,
-            s->lacking > 1 ? ", and others" : "");
+            s->source + len, (size_t)(PLAN_SOURCE_SIZE - len), "; %s%s",
+            s->similar, s->lacking > 1 ? ", and others" : "");
     }
 }
 

@@ -34,7 +34,9 @@ lac_status plan_compression_seconds(
     plan_speed *s, const char *algorithm, const char *compressor,
     const lac_layout *layout, uint32_t workers, double degree, double *out);
 
-// plan_speed_source returns one line about the origin of the times so far.
+// plan_speed_source returns one line, shorter than PLAN_SOURCE_SIZE, about the
+// origin of the times so far.
+enum { PLAN_SOURCE_SIZE = 256 };
 const char *plan_speed_source(const plan_speed *s);
 
 #endif

@@ -39,7 +39,7 @@ static double mean_degree(const plan_task *task, lac_family family)
     return edges / period / task->workers;
 }
 
-static lac_status open_candidate(
+lac_status plan_candidate_open(
     const plan_task *task, plan_speed *speed, plan_candidate *c)
 {
     lac_algorithm_options o = lac_algorithm_options_default();
@@ -71,7 +71,7 @@ static lac_status add_choice(plan *p, const plan_choice *choice, plan_speed *s)
 {
     plan_candidate *const c = &p->candidates[p->count];
     *c = (plan_candidate){.choice = *choice};
-    const lac_status status = open_candidate(&p->task, s, c);
+    const lac_status status = plan_candidate_open(&p->task, s, c);
     if (status == LAC_OK) {
         const bool kept =
             !p->task.gradients || c->family == LAC_FAMILY_GRADIENT;

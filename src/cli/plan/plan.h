@@ -50,6 +50,12 @@ typedef struct plan {
     size_t refusal_count;
 } plan;
 
+// plan_candidate_open fills in the members of a choice that do not depend on
+// the network. Its pattern must be closed.
+// Fails like lac_algorithm_cost, with an empty pattern.
+lac_status plan_candidate_open(
+    const plan_task *task, plan_speed *speed, plan_candidate *c);
+
 // plan_open fills `p`, which may be large, with all candidates for a task.
 // Fails with LAC_ERR_NOMEM, or with LAC_ERR_INVALID if not even allreduce is
 // possible. Close it in either case.

@@ -2,13 +2,9 @@
 // The map as an SVG picture: cells in the colours of their winners, pale where
 // the gain is less than twofold, axes with a tick a decade, a legend, and a
 // circle at the user's network.
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli/plan/map.h"
+#include "cli/plan/picture.h"
 #include "cli/plan/text.h"
-#include "data/output.h"
 
 // Pixels.
 enum {
@@ -33,37 +29,6 @@ static const char *const svg_colours[] = {
 static const char *svg_colour(size_t winner)
 {
     return svg_colours[winner % (sizeof(svg_colours) / sizeof(*svg_colours))];
-}
-
-// Names of files may have any characters.
-static void put_escaped(FILE *f, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        switch (*text) {
-        case '<':
-            (void)fputs("&lt;", f);
-            break;
-        case '>':
-            (void)fputs("&gt;", f);
-            break;
-        case '&':
-            (void)fputs("&amp;", f);
-            break;
-        default:
-            if ((unsigned char)*text >= ' ') {
-                (void)fputc(*text, f);
-            }
-        }
-    }
-}
-
-static void svg_text(
-    FILE *f, double x, double y, const char *anchor, const char *text)
-{
-    (void)fprintf(
-        f, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
-    put_escaped(f, text);
-    (void)fputs("</text>\n", f);
 }
 
 static bool same_cell(const plan_map *m, size_t row, size_t a, size_t b)
@@ -111,15 +76,16 @@ static void put_axes(FILE *f)
         (void)snprintf(
             text, sizeof(text), mbit < 1000 ? "%g Mbit/s" : "%g Gbit/s",
             mbit < 1000 ? mbit : mbit / 1000);
-        svg_text(f, svg_x(mbit / 8e-6), TOP + PLOT_HEIGHT + 18, "middle", text);
+        plan_picture_text(
+            f, svg_x(mbit / 8e-6), TOP + PLOT_HEIGHT + 18, "middle", text);
     }
     for (double us = 10; us < 2e5; us *= 10) {
         (void)snprintf(
             text, sizeof(text), us < 1000 ? "%g us" : "%g ms",
             us < 1000 ? us : us / 1000);
-        svg_text(f, LEFT - 8, svg_y(us * 1e-6) + 4, "end", text);
+        plan_picture_text(f, LEFT - 8, svg_y(us * 1e-6) + 4, "end", text);
     }
-    svg_text(
+    plan_picture_text(
         f, LEFT + PLOT_WIDTH / 2.0, TOP + PLOT_HEIGHT + 42, "middle",
         "bandwidth of a port, each way");
     (void)fprintf(
@@ -157,7 +123,7 @@ static void put_legend(FILE *f, const plan_map *m)
             "<rect x=\"%d\" y=\"%d\" width=\"14\" height=\"14\" "
             "fill=\"%s\"/>\n",
             LEGEND, y, svg_colour(i));
-        svg_text(
+        plan_picture_text(
             f, LEGEND + 22, y + 12, "start",
             i == 0 ? "all-reduce: nothing gains 5 %"
                    : plan_name(&c->choice, name));
@@ -168,47 +134,33 @@ static void put_legend(FILE *f, const plan_map *m)
         "<circle cx=\"%d\" cy=\"%d\" r=\"6\" fill=\"white\" "
         "stroke=\"black\" stroke-width=\"2\"/>\n",
         LEGEND + 7, y + 7);
-    svg_text(f, LEGEND + 22, y + 12, "start", "this network");
-    svg_text(
+    plan_picture_text(f, LEGEND + 22, y + 12, "start", "this network");
+    plan_picture_text(
         f, LEGEND, y + LINE + 12, "start", "pale: less than twice as fast");
 }
 
-static void put_picture(FILE *f, const plan_map *m, const char *title)
+// What is drawn.
+typedef struct map_picture {
+    const plan_map *map;
+    const char *title;
+} map_picture;
+
+static void put_map(FILE *f, const void *context)
 {
-    (void)fprintf(
-        f,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
-        "height=\"%d\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" "
-        "font-size=\"13\">\n<rect width=\"100%%\" height=\"100%%\" "
-        "fill=\"white\"/>\n",
-        WIDTH, HEIGHT, WIDTH, HEIGHT);
-    svg_text(f, LEFT, 26, "start", title);
+    const map_picture *const p = context;
+    plan_picture_text(f, LEFT, 26, "start", p->title);
     (void)fputs("<g shape-rendering=\"crispEdges\">\n", f);
     for (size_t row = 0; row < PLAN_MAP_ROWS; row++) {
-        put_row(f, m, row);
+        put_row(f, p->map, row);
     }
     (void)fputs("</g>\n", f);
     put_axes(f);
-    put_here(f, m);
-    put_legend(f, m);
-    (void)fputs("</svg>\n", f);
+    put_here(f, p->map);
+    put_legend(f, p->map);
 }
 
 lac_status plan_map_svg(const plan_map *m, const char *title, const char *path)
 {
-    char *text = NULL;
-    size_t len = 0;
-    FILE *const f = open_memstream(&text, &len);
-    if (f != NULL) {
-        put_picture(f, m, title);
-    }
-    const bool good = f != NULL && ferror(f) == 0;
-    lac_status status = LAC_OK;
-    if (f == NULL || fclose(f) != 0 || !good) {
-        status = lac_fail(LAC_ERR_NOMEM, "%s: no memory for the map", path);
-    } else {
-        status = data_file_write(path, (const uint8_t *)text, len);
-    }
-    free(text);
-    return status;
+    const map_picture picture = {m, title};
+    return plan_picture_write(path, WIDTH, HEIGHT, put_map, &picture);
 }

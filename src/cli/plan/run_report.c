@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+// The output of `laconic plan --run`, as text and as JSON.
+#include "cli/plan/run_report.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "cli/plan/run_plot.h"
+#include "cli/plan/text.h"
+#include "cli/report/table.h"
+
+enum { LINE_SIZE = 512 };
+
+static cJSON *network_json(const plan_network *n)
+{
+    cJSON *const o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "bandwidth_mbit", 8e-6 * n->bandwidth);
+    cJSON_AddNumberToObject(o, "latency_seconds", n->latency);
+    cJSON_AddStringToObject(o, "kind", plan_network_name(n->kind));
+    return o;
+}
+
+static cJSON *epoch_json(const plan_run *run, const plan_run_epoch *e)
+{
+    cJSON *const o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "epoch", (double)e->epoch);
+    cJSON_AddNumberToObject(o, "step", (double)e->step);
+    cJSON_AddNumberToObject(o, "seconds", e->seconds);
+    cJSON_AddNumberToObject(o, "test_accuracy", e->accuracy);
+    if (run->text) {
+        cJSON_AddNumberToObject(o, "test_perplexity", e->perplexity);
+    }
+    cJSON_AddNumberToObject(o, "payload_bytes", e->payload);
+    return o;
+}
+
+cJSON *plan_run_json(const plan_run *run)
+{
+    cJSON *const o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "run", run->options->folder);
+    cJSON_AddStringToObject(o, "model", run->model);
+    cJSON_AddStringToObject(o, "data", run->data);
+    cJSON_AddStringToObject(o, "algorithm", run->algorithm);
+    cJSON_AddItemToObject(o, "compressor", cli_json_text(run->compressor));
+    cJSON_AddStringToObject(o, "topology", run->topology);
+    cJSON_AddNumberToObject(o, "workers", run->workers);
+    cJSON_AddNumberToObject(o, "seed", (double)run->seed);
+    cJSON_AddItemToObject(o, "network", network_json(&run->options->network));
+    cJSON_AddNumberToObject(o, "step_seconds", run->step);
+    cJSON_AddNumberToObject(o, "compute_seconds", run->compute);
+    cJSON_AddNumberToObject(o, "compress_seconds", run->compress);
+    cJSON_AddStringToObject(o, "compress_source", run->source);
+    cJSON_AddNumberToObject(o, "network_seconds", run->network);
+    cJSON_AddNumberToObject(o, "hidden_seconds", run->hidden);
+    cJSON_AddNumberToObject(o, "seconds", run->epochs[run->count - 1].seconds);
+    cJSON *const epochs = cJSON_AddArrayToObject(o, "epochs");
+    for (size_t i = 0; i < run->count; i++) {
+        cJSON_AddItemToArray(epochs, epoch_json(run, &run->epochs[i]));
+    }
+    return o;
+}
+
+static void print_names(const plan_run *run, FILE *stream)
+{
+    char line[LINE_SIZE], name[PLAN_NAME_SIZE], rate[PLAN_TEXT_SIZE],
+        latency[PLAN_TEXT_SIZE];
+    const plan_choice choice = {run->algorithm, run->compressor, false};
+    const plan_network *const n = &run->options->network;
+    (void)snprintf(
+        line, sizeof(line), "%s: %s on %s, %s, %" PRIu32 " workers, %s",
+        run->options->folder, run->model, run->data, plan_name(&choice, name),
+        run->workers, run->topology);
+    plan_print_wrapped(line, stream);
+    (void)snprintf(
+        line, sizeof(line), "network: %s, %s, %s one way; transport %s",
+        plan_network_name(n->kind), plan_bandwidth(n->bandwidth, rate),
+        plan_seconds(n->latency, latency), run->options->transport);
+    plan_print_wrapped(line, stream);
+}
+
+static void print_step(const plan_run *run, FILE *stream)
+{
+    char line[LINE_SIZE], step[PLAN_TEXT_SIZE], compute[PLAN_TEXT_SIZE],
+        compress[PLAN_TEXT_SIZE], network[PLAN_TEXT_SIZE],
+        hidden[PLAN_TEXT_SIZE];
+    (void)snprintf(
+        line, sizeof(line),
+        "a step takes %s: computation %s, compression %s, network %s, of which "
+        "%s are hidden",
+        plan_seconds(run->step, step), plan_seconds(run->compute, compute),
+        plan_seconds(run->compress, compress),
+        plan_seconds(run->network, network), plan_seconds(run->hidden, hidden));
+    plan_print_wrapped(line, stream);
+    (void)snprintf(
+        line, sizeof(line), "computation: %s; compression: %s",
+        run->options->compute > 0 ? "as given" : "as the run recorded",
+        run->source);
+    plan_print_wrapped(line, stream);
+}
+
+static void add_epoch(
+    cli_table *t, const plan_run *run, const plan_run_epoch *e)
+{
+    char text[PLAN_TEXT_SIZE];
+    const double value = plan_run_value(run, e);
+    cli_table_add(t, "%" PRIu64, e->epoch);
+    cli_table_add(t, "%.*f", e->seconds < 100 ? 2 : 0, e->seconds);
+    if (isfinite(value)) {
+        cli_table_add(t, "%.2f%s", value, run->text ? "" : " %");
+    } else {
+        cli_table_add(t, "-");
+    }
+    cli_table_add(t, "%s", plan_bytes(e->payload, text));
+}
+
+void plan_run_print(const plan_run *run, FILE *stream)
+{
+    print_names(run, stream);
+    print_step(run, stream);
+    cli_table t = cli_table_make("rrrr", NULL);
+    cli_table_add(&t, "epoch");
+    cli_table_add(&t, "seconds");
+    cli_table_add(&t, "%s", run->text ? "perplexity" : "accuracy");
+    cli_table_add(&t, "sent");
+    for (size_t i = 0; i < run->count; i++) {
+        add_epoch(&t, run, &run->epochs[i]);
+    }
+    (void)fputc('\n', stream);
+    cli_table_print(&t, stream);
+    if (run->count < run->planned) {
+        (void)fprintf(
+            stream, "\nThe run has %zu of %" PRIu64 " epochs.\n", run->count,
+            run->planned);
+    }
+    if (run->count > 1) {
+        plan_run_plot(run, stream);
+    }
+}
