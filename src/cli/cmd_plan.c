@@ -14,6 +14,7 @@
 #include "cli/options/units.h"
 #include "cli/plan/probe.h"
 #include "cli/plan/report.h"
+#include "cli/plan/run_report.h"
 #include "cli/plan/text.h"
 #include "cli/report/table.h"
 #include "cli/topology/network.h"
@@ -22,6 +23,7 @@
 typedef struct settings {
     const char *model;
     const char *layout;
+    const char *run;
     const char *step_time;
     const char *bandwidth;
     const char *latency;
@@ -41,6 +43,12 @@ typedef struct settings {
 
 static const cli_option options[] = {
     CLI_OPTIONS_LAYOUT(settings),
+    {.name = "run",
+     .type = CLI_OPTION_TEXT,
+     .offset = offsetof(settings, run),
+     .value = "DIR",
+     .default_value = "",
+     .help = "folder of a run of `laconic train`, instead of --model"},
     {.name = "step-time",
      .type = CLI_OPTION_TEXT,
      .offset = offsetof(settings, step_time),
@@ -98,7 +106,7 @@ static const cli_option options[] = {
      .offset = offsetof(settings, svg),
      .value = "FILE",
      .default_value = "",
-     .help = "write that map as a picture"},
+     .help = "write that map, or the plot of --run, as a picture"},
     CLI_OPTIONS_LAUNCH(settings),
     CLI_OPTION_SEED(settings),
     CLI_OPTION_JSON(settings),
@@ -136,6 +144,9 @@ static int misused_plan(const char *message)
 static int read_times(job *j)
 {
     const settings *const s = j->s;
+    if (*s->step_time == '\0' && *s->run != '\0') {
+        return CLI_GOOD; // as the run recorded
+    }
     if (*s->step_time == '\0') {
         return misused_plan(
             "--step-time TIME is missing: the time of a step without "
@@ -396,12 +407,80 @@ static int plan_probed(job *j)
     return code == CLI_GOOD && j->here ? run_parts(j, parts) : code;
 }
 
-static int plan_run(const void *given, size_t count, char *const *arguments)
+// Rejects options whose values are those of the run.
+static int check_run(job *j)
+{
+    const settings *const s = j->s;
+    const struct {
+        const char *name;
+        bool given;
+    } others[] = {
+        {"model", *s->model != '\0'},
+        {"layout", *s->layout != '\0'},
+        {"workers", s->launch.workers != 0},
+        {"overlap", s->overlap},
+        {"gradients", s->gradients},
+        {"measured-step", *s->measured_step != '\0'},
+        {"map", s->map},
+        {"probe", s->probe},
+    };
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        if (others[i].given) {
+            (void)!lac_fail(
+                LAC_ERR_INVALID,
+                "plan: --run and --%s were given, expected one",
+                others[i].name);
+            return cli_misused("plan");
+        }
+    }
+    return *s->bandwidth != '\0'
+               ? CLI_GOOD
+               : misused_plan("--bandwidth RATE is missing, such as 1Gbit");
+}
+
+static int report_run(job *j)
+{
+    const settings *const s = j->s;
+    const plan_run_options o = {
+        .folder = s->run,
+        .network = j->network,
+        .transport = j->task.transport,
+        .compute = j->task.compute,
+        .measure = s->measure,
+    };
+    const bool drawn = *s->svg != '\0';
+    FILE *const stream = drawn && data_file_is_stdout(s->svg) ? stderr : stdout;
+    plan_run run;
+    int code = CLI_GOOD;
+    if (plan_run_open(&run, &o) != LAC_OK ||
+        (drawn && plan_run_svg(&run, s->svg) != LAC_OK)) {
+        code = cli_failed();
+    } else if (s->json) {
+        code = cli_json_print(plan_run_json(&run), stream);
+    } else {
+        plan_run_print(&run, stream);
+    }
+    plan_run_close(&run);
+    return code;
+}
+
+// A finished run on another network's clock.
+static int plan_finished(job *j)
+{
+    static plan_part *const parts[] = {check_run,    read_times,
+                                       read_network, name_planned_transport,
+                                       report_run,   NULL};
+    return run_parts(j, parts);
+}
+
+static int plan_command(const void *given, size_t count, char *const *arguments)
 {
     (void)count;
     (void)arguments;
     job j = {.s = given};
-    const int code = j.s->probe ? plan_probed(&j) : plan_given(&j);
+    const int code = *j.s->run != '\0' ? plan_finished(&j)
+                     : j.s->probe      ? plan_probed(&j)
+                                       : plan_given(&j);
     plan_close(&j.plan);
     plan_speed_close(j.speed);
     lac_topology_close(j.topology);
@@ -425,8 +504,13 @@ const cli_command cmd_plan = {
         "by the one that explains it. --transport is the one to plan for; "
         "auto\n"
         "is mpi, with its own all-reduce. With --probe, workers measure the\n"
-        "network first, as threads or under mpirun. Accuracy is not predicted.",
+        "network first, as threads or under mpirun. Accuracy is not "
+        "predicted.\n"
+        "--run draws the accuracy of a finished run, which any network would\n"
+        "have given, over the time that the run would take on this one.\n"
+        "--step-time is then that of other machines; without it, the times of\n"
+        "computation and compression are those that the run recorded.",
     .options = options,
     .settings_size = sizeof(settings),
-    .run = plan_run,
+    .run = plan_command,
 };

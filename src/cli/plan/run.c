@@ -21,7 +21,7 @@ static lac_status take_recorded(plan_run *run, const plan_run_usage *usage)
     }
     run->compute = usage->compute / steps;
     run->compress = usage->compress / steps;
-    (void)snprintf(run->source, sizeof(run->source), "as the run recorded");
+    (void)snprintf(run->source, sizeof(run->source), "recorded by the run");
     return LAC_OK;
 }
 
@@ -43,7 +43,7 @@ static lac_status time_step(plan_run *run, const plan_task *task)
                 plan_speed_source(speed));
         }
         run->network = wait.network;
-        run->hidden = wait.network - wait.exposed;
+        run->hidden = run->overlap ? wait.network - wait.exposed : 0;
         run->step = run->compute + run->compress + wait.exposed;
     }
     plan_pattern_close(&c.pattern);

@@ -85,16 +85,15 @@ static void print_step(const plan_run *run, FILE *stream)
         hidden[PLAN_TEXT_SIZE];
     (void)snprintf(
         line, sizeof(line),
-        "a step takes %s: computation %s, compression %s, network %s, of which "
-        "%s are hidden",
+        "a step takes %s: computation %s, compression %s, network %s%s%s",
         plan_seconds(run->step, step), plan_seconds(run->compute, compute),
         plan_seconds(run->compress, compress),
-        plan_seconds(run->network, network), plan_seconds(run->hidden, hidden));
+        plan_seconds(run->network, network), run->overlap ? ", hidden " : "",
+        run->overlap ? plan_seconds(run->hidden, hidden) : "");
     plan_print_wrapped(line, stream);
     (void)snprintf(
-        line, sizeof(line), "computation: %s; compression: %s",
-        run->options->compute > 0 ? "as given" : "as the run recorded",
-        run->source);
+        line, sizeof(line), "%scompression: %s",
+        run->options->compute > 0 ? "" : "computation and ", run->source);
     plan_print_wrapped(line, stream);
 }
 

@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: MIT
+"""laconic plan --run: a finished run on another network's clock.
+
+usage: test_plan_run.py LACONIC
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+sys.dont_write_bytecode = True
+from command import Command, FAILED, GOOD, HANG, LACONIC, USAGE
+from training import images, metrics, text
+
+NETWORK = "--bandwidth", "100Mbit", "--latency", "20ms"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+RUNS = tempfile.TemporaryDirectory()
+
+
+def train(name, model, data, algorithm, *more):
+    subprocess.run(
+        [LACONIC, "train", "--model", model, "--data", data, "--data-dir",
+         "text" if data == "text" else "images", "--algorithm", algorithm,
+         "--workers", "4", "--epochs", "3", "--out", name, *more],
+        cwd=RUNS.name, check=True, timeout=HANG, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL)
+
+
+def setUpModule():
+    unittest.addModuleCleanup(RUNS.cleanup)
+    images(os.path.join(RUNS.name, "images"), 480)
+    text(os.path.join(RUNS.name, "text"), 2000)
+    train("gossip", "mlp", "mnist", "choco:gamma=0.2", "--compressor", "sign")
+    train("sum", "mlp", "mnist", "powersgd:rank=2")
+    train("overlap", "mlp", "mnist", "dpsgd", "--overlap")
+    train("text", "lstm:hidden=16,layers=1", "text", "allreduce", "--batch",
+          "4", "--lr", "1")
+
+
+class Runs(Command):
+    """Runs that were trained once; tests copy and change their files."""
+
+    def path(self, name):
+        return os.path.join(RUNS.name, name)
+
+    def planned(self, name, *words, network=NETWORK):
+        return json.loads(self.succeeds("plan", "--run", self.path(name),
+                                        *network, *words, "--json"))
+
+    def copy(self, manifest=None, lines=None):
+        """A folder, "copy", of the gossip run without its model; `lines` is
+        the text of its metrics."""
+        os.mkdir(os.path.join(self.folder, "copy"))
+        found = {}
+        for name, given in (("manifest.json", manifest),
+                            ("metrics.jsonl", lines)):
+            with open(self.path(os.path.join("gossip", name)), "rb") as file:
+                found[name] = file.read() if given is None else given
+            self.write(os.path.join("copy", name), found[name])
+        return found
+
+    def rejects(self, message):
+        done = self.run_laconic("plan", "--run", "copy", *NETWORK)
+        self.assertEqual((done.stdout, done.stderr),
+                         ("", f"laconic: {message}\n"))
+        self.assertEqual(done.returncode, FAILED)
+
+
+class Clock(Runs):
+    def test_epochs_are_those_of_the_run(self):
+        found = self.planned("gossip")
+        trained = metrics(self.path("gossip"))
+        self.assertEqual(len(trained), 3)
+        for key in "epoch", "step", "test_accuracy", "payload_bytes":
+            self.assertEqual([e[key] for e in found["epochs"]],
+                             [t[key] for t in trained])
+        self.assertNotIn("test_perplexity", found["epochs"][0])
+        for epoch in found["epochs"]:
+            self.assertAlmostEqual(epoch["seconds"],
+                                   epoch["step"] * found["step_seconds"])
+        self.assertEqual(found["seconds"], found["epochs"][-1]["seconds"])
+
+    def test_settings_are_those_of_the_run(self):
+        found = self.planned("gossip")
+        self.assertEqual(
+            {key: found[key] for key in
+             ("model", "data", "algorithm", "compressor", "topology",
+              "workers", "seed")},
+            {"model": "mlp", "data": "mnist", "algorithm": "choco:gamma=0.2",
+             "compressor": "sign", "topology": "ring", "workers": 4,
+             "seed": 1})
+        self.assertEqual(found["network"], {
+            "bandwidth_mbit": 100, "latency_seconds": 0.02, "kind": "star"})
+        self.assertIsNone(self.planned("sum")["compressor"])
+
+    def test_times_of_computation_are_those_that_were_recorded(self):
+        found = self.planned("gossip")
+        last = metrics(self.path("gossip"))[-1]
+        for key in "compute_seconds", "compress_seconds":
+            self.assertAlmostEqual(found[key] * last["step"], last[key])
+        self.assertAlmostEqual(
+            found["step_seconds"], found["compute_seconds"]
+            + found["compress_seconds"] + found["network_seconds"])
+        self.assertEqual(found["hidden_seconds"], 0)
+        self.assertEqual(found["compress_source"], "recorded by the run")
+
+    def test_a_given_time_replaces_the_recorded_ones(self):
+        found = self.planned("gossip", "--step-time", "5s")
+        self.assertEqual(found["compute_seconds"], 5)
+        self.assertIn("memcpy", found["compress_source"])
+        self.assertGreater(found["step_seconds"], 5)
+        last = metrics(self.path("gossip"))[-1]
+        self.assertNotAlmostEqual(found["compress_seconds"] * last["step"],
+                                  last["compress_seconds"])
+
+    def test_the_network_takes_as_long_as_in_a_plan(self):
+        for name, algorithm, compressor in (
+                ("gossip", "choco", "sign"), ("sum", "powersgd:rank=2", None)):
+            for kind in "star", "shared":
+                plan = json.loads(self.succeeds(
+                    "plan", "--model", "mlp", "--workers", "4", "--step-time",
+                    "1s", *NETWORK, "--network", kind, "--json"))
+                expected, = [c["network_seconds"] for c in plan["candidates"]
+                             if c["algorithm"] == algorithm
+                             and c["compressor"] == compressor]
+                found = self.planned(name, "--network", kind)
+                self.assertAlmostEqual(found["network_seconds"], expected)
+
+    def test_a_run_with_overlap_hides_its_exchanges(self):
+        # 2 x 1.6 MB and 1 ms.
+        network = "--bandwidth", "1Gbit", "--latency", "1ms"
+        found = self.planned("overlap", "--step-time", "10s", network=network)
+        self.assertGreater(found["network_seconds"], 0.025)
+        self.assertAlmostEqual(found["hidden_seconds"],
+                               found["network_seconds"])
+        self.assertAlmostEqual(found["step_seconds"],
+                               10 + found["compress_seconds"])
+        found = self.planned("overlap", "--step-time", "1ms", network=network)
+        self.assertAlmostEqual(found["hidden_seconds"], 0.001)
+
+    def test_shapes_that_depend_on_the_data_are_those_of_the_run(self):
+        found = self.planned("text")
+        # The all-reduce of four workers sends one and a half models each.
+        with open(self.path("text/manifest.json"), encoding="utf-8") as file:
+            values = json.load(file)["facts"]["parameters"]
+        self.assertLess(values, 10000)
+        transmission = 1.5 * 4 * values / 12.5e6
+        self.assertGreater(found["network_seconds"], transmission)
+        self.assertLess(found["network_seconds"], 1.1 * transmission + 0.2)
+
+    def test_a_text_has_a_perplexity(self):
+        found = self.planned("text")
+        self.assertEqual([e["test_perplexity"] for e in found["epochs"]],
+                         [t["test_perplexity"]
+                          for t in metrics(self.path("text"))])
+        self.assertIn("perplexity\n", self.succeeds(
+            "plan", "--run", self.path("text"), *NETWORK))
+
+    def test_a_last_line_that_was_not_written_to_its_end_is_ignored(self):
+        lines = self.copy()["metrics.jsonl"]
+        self.write("copy/metrics.jsonl", lines[:-20])
+        found = json.loads(self.succeeds("plan", "--run", "copy", *NETWORK,
+                                         "--json"))
+        self.assertEqual([e["epoch"] for e in found["epochs"]], [1, 2])
+        self.assertIn("\nThe run has 2 of 3 epochs.\n", self.succeeds(
+            "plan", "--run", "copy", *NETWORK))
+
+
+class Output(Runs):
+    def test_the_table_and_the_plot_fit_a_terminal(self):
+        lines = self.succeeds("plan", "--run", self.path("gossip"),
+                              *NETWORK).split("\n")
+        self.assertLessEqual(max(map(len, lines[1:])), 80)
+        table = lines.index("epoch  seconds  accuracy     sent")
+        self.assertEqual([line.split()[0]
+                          for line in lines[table + 1:table + 4]],
+                         ["1", "2", "3"])
+        plot = lines[lines.index("accuracy, %") + 1:]
+        self.assertEqual(sum(line.count("*") for line in plot), 3)
+        # The last epoch is at the right end.
+        self.assertEqual(max(map(len, plot)), 79)
+        self.assertTrue(any(line.endswith("*") and len(line) == 79
+                            for line in plot))
+
+    def test_a_picture_has_a_point_for_each_epoch(self):
+        self.succeeds("plan", "--run", self.path("gossip"), *NETWORK, "--svg",
+                      "plot.svg")
+        root = xml.etree.ElementTree.fromstring(self.read("plot.svg"))
+        points = [float(c.get("cx")) for c in root.iter(SVG + "circle")]
+        self.assertEqual(len(points), 3)
+        # Steps are equally far apart, and so is time.
+        self.assertGreater(points[1] - points[0], 100)
+        self.assertAlmostEqual(points[2] - points[1], points[1] - points[0],
+                               delta=0.2)
+
+    def test_an_epoch_that_was_not_tested_is_shown_as_such(self):
+        lines = self.copy()["metrics.jsonl"].decode().split("\n")
+        first = json.loads(lines[0])
+        first["test_accuracy"] = None
+        self.write("copy/metrics.jsonl",
+                   "\n".join([json.dumps(first)] + lines[1:]).encode())
+        words = "plan", "--run", "copy", *NETWORK
+        self.assertRegex(self.succeeds(*words), r"(?m)^ +1 +\S+ +- ")
+        found = json.loads(self.succeeds(*words, "--json"))
+        self.assertIsNone(found["epochs"][0]["test_accuracy"])
+
+    def test_a_single_epoch_needs_no_plot(self):
+        lines = self.copy()["metrics.jsonl"].split(b"\n")
+        self.write("copy/metrics.jsonl", lines[0] + b"\n")
+        self.assertNotIn("accuracy, %", self.succeeds(
+            "plan", "--run", "copy", *NETWORK))
+
+
+class Rejected(Runs):
+    def test_a_folder_without_a_run(self):
+        self.fails(FAILED, "nowhere: is no folder, expected that of a run of "
+                   "`laconic train`", "plan", "--run", "nowhere", *NETWORK)
+        os.mkdir(os.path.join(self.folder, "copy"))
+        self.rejects("copy/manifest.json: is missing or no file, expected the "
+                     "folder of a run of `laconic train`")
+
+    def test_a_manifest_that_is_not_one(self):
+        good = json.loads(self.copy()["manifest.json"])
+        message = ("copy/manifest.json: is not the manifest of a run, expected "
+                   "a JSON object with the settings and facts of `laconic "
+                   "train`")
+        bad = [b"", b"[]", b"{", b"\0", json.dumps(good).encode()[:-300],
+               b"[" * 100000]
+        for group, key, value in (
+                ("settings", "workers", "0"), ("settings", "workers", "-4"),
+                ("settings", "workers", "99999999999999999999999"),
+                ("settings", "workers", 4), ("settings", "algorithm", None),
+                ("settings", "seed", ""), ("facts", "parameters", "many")):
+            changed = json.loads(json.dumps(good))
+            changed[group][key] = value
+            bad.append(json.dumps(changed).encode())
+        for content in bad:
+            self.write("copy/manifest.json", content)
+            self.rejects(message)
+
+    def test_settings_that_the_library_refuses(self):
+        good = json.loads(self.copy()["manifest.json"])
+        for key, value in (("algorithm", "chaco"), ("compressor", "nosuch"),
+                           ("topology", "rings"), ("model", "mlp2")):
+            changed = json.loads(json.dumps(good))
+            changed["settings"][key] = value
+            self.write("copy/manifest.json", json.dumps(changed).encode())
+            done = self.run_laconic("plan", "--run", "copy", *NETWORK)
+            self.assertEqual((done.stdout, done.returncode), ("", FAILED))
+            self.assertIn(f'"{value}"', done.stderr)
+
+    def test_damaged_metrics(self):
+        lines = self.copy()["metrics.jsonl"].split(b"\n")
+        later = lines[1].replace(b'"step":', b'"step":9')
+        for damaged, line in (
+                ([lines[0], b"{", lines[2]], 2), ([b"\xff\0", lines[1]], 1),
+                ([lines[1], lines[0]], 2), ([lines[0], lines[0]], 2),
+                ([lines[0], b"", lines[1]], 2), ([lines[0] + b"}"], 1),
+                ([later, lines[2]], 2), ([b'{"epoch":1,"step":1}'], 1)):
+            self.write("copy/metrics.jsonl", b"\n".join(damaged) + b"\n")
+            self.rejects(f"copy/metrics.jsonl: line {line} is damaged, "
+                         "expected an object with a later epoch and step than "
+                         "the line before")
+
+    def test_a_run_without_an_epoch(self):
+        lines = self.copy()["metrics.jsonl"].split(b"\n")
+        for begun in b"", lines[0][:50]:
+            self.write("copy/metrics.jsonl", begun)
+            self.rejects("copy/metrics.jsonl: has no epoch yet, expected a "
+                         "line for each")
+        os.remove(os.path.join(self.folder, "copy/metrics.jsonl"))
+        self.rejects("copy/metrics.jsonl: is missing or no file, expected the "
+                     "folder of a run of `laconic train`")
+        os.mkfifo(os.path.join(self.folder, "copy/metrics.jsonl"))
+        self.rejects("copy/metrics.jsonl: is missing or no file, expected the "
+                     "folder of a run of `laconic train`")
+
+    def test_metrics_without_times(self):
+        lines = self.copy()["metrics.jsonl"]
+        self.write("copy/metrics.jsonl",
+                   lines.replace(b"compute_seconds", b"seconds"))
+        self.rejects("copy: its metrics have no time of computation, expected "
+                     "compute_seconds above 0; name it with --step-time")
+        done = self.run_laconic("plan", "--run", "copy", *NETWORK,
+                                "--step-time", "1s")
+        self.assertEqual((done.stderr, done.returncode), ("", GOOD))
+
+    def test_a_model_of_other_shapes_than_the_manifest_has(self):
+        changed = json.loads(self.copy()["manifest.json"])
+        changed["facts"]["parameters"] = 1234
+        self.write("copy/manifest.json", json.dumps(changed).encode())
+        self.rejects("copy/model.safetensors: is missing or no file, expected "
+                     "the folder of a run of `laconic train`")
+        with open(self.path("gossip/model.safetensors"), "rb") as file:
+            model = file.read()
+        self.write("copy/model.safetensors", model)
+        self.rejects("copy/model.safetensors: its tensors are not the 1234 "
+                     "parameters of the manifest")
+        self.write("copy/model.safetensors", model[:-1])
+        done = self.run_laconic("plan", "--run", "copy", *NETWORK)
+        self.assertEqual((done.stdout, done.returncode), ("", FAILED))
+        self.assertIn("copy/model.safetensors: ", done.stderr)
+
+    def test_options_that_contradict_a_run(self):
+        for words in (("--model", "mlp"), ("--layout", "x"),
+                      ("--workers", "4"), ("--overlap",), ("--gradients",),
+                      ("--measured-step", "1s"), ("--map",), ("--probe",)):
+            self.fails(USAGE, f"plan: --run and {words[0]} were given, "
+                       "expected one", "plan", "--run", "x", *NETWORK, *words)
+
+    def test_a_run_needs_a_network(self):
+        self.fails(USAGE, "plan: --bandwidth RATE is missing, such as 1Gbit",
+                   "plan", "--run", "x", "--latency", "1ms")
+        done = self.run_laconic("plan", "--run", "x", "--bandwidth", "1Gbit")
+        self.assertEqual(done.returncode, USAGE)
+        self.assertIn("--latency", done.stderr)
+
+    def test_a_picture_that_cannot_be_written(self):
+        done = self.run_laconic("plan", "--run", self.path("gossip"), *NETWORK,
+                                "--svg", "nowhere/plot.svg")
+        self.assertEqual((done.stdout, done.returncode), ("", FAILED))
+        self.assertIn("nowhere/plot.svg", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
