@@ -149,7 +149,7 @@ static void assign_in_order(
     }
 }
 
-static lac_status no_memory(const laci_worker *w, size_t count)
+static lac_status shards_no_memory(const laci_worker *w, size_t count)
 {
     return lac_fail(
         LAC_ERR_NOMEM, "%s: no memory for %zu shards of %u workers",
@@ -173,7 +173,7 @@ static lac_status assign_owners(laci_shards *shards, const laci_worker *w)
     }
     laci_free(heap);
     laci_free(order);
-    return complete ? LAC_OK : no_memory(w, shards->count);
+    return complete ? LAC_OK : shards_no_memory(w, shards->count);
 }
 
 lac_status laci_shards_open(laci_shards *shards, const laci_worker *w)
@@ -188,7 +188,7 @@ lac_status laci_shards_open(laci_shards *shards, const laci_worker *w)
     shards->served = laci_zalloc(w->world * sizeof(*shards->served));
     if (shards->list == NULL || shards->first == NULL ||
         shards->served == NULL) {
-        return no_memory(w, shards->count);
+        return shards_no_memory(w, shards->count);
     }
     LAC_TRY(split(shards, w, part));
     return assign_owners(shards, w);
