@@ -5,8 +5,15 @@
 //
 // where m is what passes the narrowest place: on a star the bytes of the
 // busiest port, between pairs the largest message, on a shared medium the bytes
-// of all workers. Messages that were sent one exchange before overlap with the
-// latency: max(alpha, m / B).
+// of all workers. Pieces of a large sum are sent ahead: an exchange waits for
+// the messages of the one before it, so that two are under way at a time. With
+// S for when the port has sent the messages of exchange t, and R for when the
+// exchange returns,
+//
+//     S_t = max(S_(t-1), R_(t-1)) + m_t / B
+//     R_t = max(R_(t-1), S_(t-1) + alpha)
+//
+// and R_t = S_t + alpha for exchanges that wait for their own messages.
 //
 // The transport's own all-reduce of m bytes is Rabenseifner's: recursive
 // halving, then recursive doubling, by P workers, P the largest power of two
@@ -66,16 +73,49 @@ static double narrowest_bytes(
     }
 }
 
-double plan_exchange_seconds(
-    const plan_network *n, const lac_exchange *e, uint32_t workers)
+plan_clock plan_clock_start(void)
+{
+    return (plan_clock){.done = 0, .sent = (double)-INFINITY};
+}
+
+static void advance_once(
+    plan_clock *c, const plan_network *n, const lac_exchange *e)
+{
+    const double before = c->sent;
+    c->sent =
+        fmax(c->sent, c->done) + narrowest_bytes(n->kind, e) / n->bandwidth;
+    c->done = (e->flags & LAC_EXCHANGE_AHEAD) != 0
+                  ? fmax(c->done, before + n->latency)
+                  : c->sent + n->latency;
+}
+
+// After some repetitions every pair of exchanges takes the same time.
+static void advance_repeated(
+    plan_clock *c, const plan_network *n, const lac_exchange *e)
+{
+    enum { TRIED = 64 };
+    const uint32_t first = e->times < TRIED ? e->times : TRIED;
+    const uint32_t pairs = (e->times - first) / 2;
+    for (uint32_t i = 0; i < e->times - 2 * pairs; i++) {
+        advance_once(c, n, e);
+    }
+    if (pairs > 0) {
+        plan_clock after = *c;
+        advance_once(&after, n, e);
+        advance_once(&after, n, e);
+        c->done += pairs * (after.done - c->done);
+        c->sent += pairs * (after.sent - c->sent);
+    }
+}
+
+void plan_clock_advance(
+    plan_clock *c, const plan_network *n, const lac_exchange *e,
+    uint32_t workers)
 {
     if ((e->flags & LAC_EXCHANGE_ALLREDUCE) != 0) {
-        return allreduce_seconds(n, (double)e->bytes, workers);
+        const double once = allreduce_seconds(n, (double)e->bytes, workers);
+        *c = (plan_clock){c->done + e->times * once, (double)-INFINITY};
+        return;
     }
-    if (e->messages == 0) {
-        return 0;
-    }
-    const double transmission = narrowest_bytes(n->kind, e) / n->bandwidth;
-    return (e->flags & LAC_EXCHANGE_AHEAD) != 0 ? fmax(n->latency, transmission)
-                                                : n->latency + transmission;
+    advance_repeated(c, n, e);
 }

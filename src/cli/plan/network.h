@@ -21,8 +21,19 @@ typedef struct plan_network {
 // plan_network_name returns "star", "pairs" or "shared".
 const char *plan_network_name(plan_network_kind kind);
 
-// plan_exchange_seconds returns the time of one exchange of `workers` workers.
-double plan_exchange_seconds(
-    const plan_network *n, const lac_exchange *e, uint32_t workers);
+// Where a sequence of exchanges stands, in seconds since it began.
+typedef struct plan_clock {
+    double done; // the last exchange has returned
+    double sent; // its messages have left the port
+} plan_clock;
+
+// plan_clock_start returns the clock before the first exchange.
+plan_clock plan_clock_start(void);
+
+// plan_clock_advance adds an exchange of `workers` workers, as often as it is
+// repeated.
+void plan_clock_advance(
+    plan_clock *clock, const plan_network *n, const lac_exchange *e,
+    uint32_t workers);
 
 #endif

@@ -23,24 +23,6 @@ enum { FIRST_BUCKET = 1 << 20, BUCKET = 25 << 20 };
 
 static const double forward = 1.0 / 3;
 
-static bool same_exchange(const lac_exchange *a, const lac_exchange *b)
-{
-    return a->round == b->round && a->flags == b->flags &&
-           a->messages == b->messages && a->bytes == b->bytes &&
-           a->largest == b->largest && a->total == b->total;
-}
-
-// Joins equal exchanges, of which a ring has one a worker.
-static void add_exchange(plan_call *call, const lac_exchange *e)
-{
-    if (call->count > 0 &&
-        same_exchange(&call->repeats[call->count - 1].exchange, e)) {
-        call->repeats[call->count - 1].times++;
-    } else {
-        call->repeats[call->count++] = (plan_repeat){*e, 1};
-    }
-}
-
 static lac_status pattern_no_memory(const lac_algorithm_options *options)
 {
     return lac_fail(
@@ -51,20 +33,14 @@ static lac_status pattern_no_memory(const lac_algorithm_options *options)
 static lac_status open_call(
     const lac_algorithm_options *options, double ready, plan_call *out)
 {
-    size_t count = 0;
     *out = (plan_call){.ready = ready};
-    LAC_TRY(lac_algorithm_exchanges(options, NULL, 0, &count, &out->period));
-    lac_exchange *const list = calloc(count + 1, sizeof(*list));
-    out->repeats = calloc(count + 1, sizeof(*out->repeats));
-    lac_status status = list == NULL || out->repeats == NULL
-                            ? pattern_no_memory(options)
-                            : lac_algorithm_exchanges(
-                                  options, list, count, &count, &out->period);
-    for (size_t i = 0; status == LAC_OK && i < count; i++) {
-        add_exchange(out, &list[i]);
-    }
-    free(list);
-    return status;
+    LAC_TRY(
+        lac_algorithm_exchanges(options, NULL, 0, &out->count, &out->period));
+    out->exchanges = calloc(out->count + 1, sizeof(*out->exchanges));
+    return out->exchanges == NULL ? pattern_no_memory(options)
+                                  : lac_algorithm_exchanges(
+                                        options, out->exchanges, out->count,
+                                        &out->count, &out->period);
 }
 
 // Opens the call of tensors first[0..count).
@@ -140,7 +116,7 @@ lac_status plan_pattern_open(
 void plan_pattern_close(plan_pattern *p)
 {
     for (size_t i = 0; i < p->count; i++) {
-        free(p->calls[i].repeats);
+        free(p->calls[i].exchanges);
     }
     free(p->calls);
     *p = (plan_pattern){0};
@@ -155,22 +131,15 @@ static call_seconds sum_call(
     const plan_pattern *p, const plan_call *call, uint32_t round,
     const plan_network *n)
 {
-    call_seconds sum = {0, 0};
+    plan_clock hidden = plan_clock_start(), visible = hidden;
     for (size_t i = 0; i < call->count; i++) {
-        const plan_repeat *const r = &call->repeats[i];
-        if (r->exchange.round != round % call->period) {
-            continue;
-        }
-        const double seconds =
-            (double)r->times *
-            plan_exchange_seconds(n, &r->exchange, p->workers);
-        if (p->overlap && (r->exchange.flags & LAC_EXCHANGE_HIDDEN) != 0) {
-            sum.hidden += seconds;
-        } else {
-            sum.visible += seconds;
+        const lac_exchange *const e = &call->exchanges[i];
+        const bool hides = p->overlap && (e->flags & LAC_EXCHANGE_HIDDEN) != 0;
+        if (e->round == round % call->period) {
+            plan_clock_advance(hides ? &hidden : &visible, n, e, p->workers);
         }
     }
-    return sum;
+    return (call_seconds){hidden.done, visible.done};
 }
 
 plan_wait plan_pattern_wait(

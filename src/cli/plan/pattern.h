@@ -5,17 +5,11 @@
 
 #include "cli/plan/network.h"
 
-// Equal exchanges, one after the other.
-typedef struct plan_repeat {
-    lac_exchange exchange;
-    size_t times;
-} plan_repeat;
-
 // The exchanges of one call of the algorithm over a period of rounds.
 typedef struct plan_call {
     double ready; // the part of the computation after which it can begin
     uint32_t period;
-    plan_repeat *repeats;
+    lac_exchange *exchanges;
     size_t count;
 } plan_call;
 

@@ -9,27 +9,25 @@
 // A second a byte, and no latency.
 static const plan_network unit = {PLAN_STAR, 1, 0};
 
-static plan_repeat exchange(uint32_t round, unsigned flags, uint64_t seconds)
+static lac_exchange exchange(uint32_t round, unsigned flags, uint64_t seconds)
 {
-    return (plan_repeat){
-        .exchange =
-            {
-                .round = round,
-                .flags = flags,
-                .messages = 1,
-                .bytes = seconds,
-                .largest = seconds,
-                .total = seconds,
-            },
+    return (lac_exchange){
+        .round = round,
+        .flags = flags,
         .times = 1,
+        .messages = 1,
+        .bytes = seconds,
+        .largest = seconds,
+        .total = seconds,
     };
 }
 
 static void without_overlap_everything_is_exposed(void **state)
 {
     (void)state;
-    plan_repeat repeats[] = {exchange(0, LAC_EXCHANGE_HIDDEN, 3)};
-    plan_call call = {.ready = 1, .period = 1, .repeats = repeats, .count = 1};
+    lac_exchange exchanges[] = {exchange(0, LAC_EXCHANGE_HIDDEN, 3)};
+    plan_call call = {
+        .ready = 1, .period = 1, .exchanges = exchanges, .count = 1};
     const plan_pattern p = {.workers = 2, .calls = &call, .count = 1};
     const plan_wait wait = plan_pattern_wait(&p, &unit, 10);
     assert_true(wait.network == 3 && wait.exposed == 3);
@@ -38,9 +36,10 @@ static void without_overlap_everything_is_exposed(void **state)
 static void hidden_exchanges_run_beside_the_computation(void **state)
 {
     (void)state;
-    plan_repeat repeats[] = {
+    lac_exchange exchanges[] = {
         exchange(0, LAC_EXCHANGE_HIDDEN, 3), exchange(0, 0, 2)};
-    plan_call call = {.ready = 1, .period = 1, .repeats = repeats, .count = 2};
+    plan_call call = {
+        .ready = 1, .period = 1, .exchanges = exchanges, .count = 2};
     const plan_pattern p = {
         .workers = 2, .overlap = true, .calls = &call, .count = 1};
     plan_wait wait = plan_pattern_wait(&p, &unit, 10);
@@ -53,10 +52,11 @@ static void hidden_exchanges_run_beside_the_computation(void **state)
 static void rounds_of_a_period_are_averaged(void **state)
 {
     (void)state;
-    plan_repeat repeats[] = {
+    lac_exchange exchanges[] = {
         exchange(0, LAC_EXCHANGE_HIDDEN, 1),
         exchange(1, LAC_EXCHANGE_HIDDEN, 7)};
-    plan_call call = {.ready = 1, .period = 2, .repeats = repeats, .count = 2};
+    plan_call call = {
+        .ready = 1, .period = 2, .exchanges = exchanges, .count = 2};
     const plan_pattern p = {
         .workers = 2, .overlap = true, .calls = &call, .count = 1};
     const plan_wait wait = plan_pattern_wait(&p, &unit, 4);
@@ -66,9 +66,10 @@ static void rounds_of_a_period_are_averaged(void **state)
 static void repeated_exchanges_count_as_often(void **state)
 {
     (void)state;
-    plan_repeat repeats[] = {exchange(0, 0, 2)};
-    repeats[0].times = 7;
-    plan_call call = {.ready = 1, .period = 1, .repeats = repeats, .count = 1};
+    lac_exchange exchanges[] = {exchange(0, 0, 2)};
+    exchanges[0].times = 7;
+    plan_call call = {
+        .ready = 1, .period = 1, .exchanges = exchanges, .count = 1};
     const plan_pattern p = {.workers = 2, .calls = &call, .count = 1};
     assert_true(plan_pattern_wait(&p, &unit, 1).network == 14);
 }
@@ -78,10 +79,10 @@ static void repeated_exchanges_count_as_often(void **state)
 static void a_bucket_waits_for_its_gradients_and_the_one_before(void **state)
 {
     (void)state;
-    plan_repeat first[] = {exchange(0, 0, 3)}, second[] = {exchange(0, 0, 5)};
+    lac_exchange first[] = {exchange(0, 0, 3)}, second[] = {exchange(0, 0, 5)};
     plan_call calls[] = {
-        {.ready = 0.5, .period = 1, .repeats = first, .count = 1},
-        {.ready = 1, .period = 1, .repeats = second, .count = 1},
+        {.ready = 0.5, .period = 1, .exchanges = first, .count = 1},
+        {.ready = 1, .period = 1, .exchanges = second, .count = 1},
     };
     const plan_pattern p = {
         .workers = 2, .overlap = true, .calls = calls, .count = 2};
