@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "algorithm/framework/sizes.h"
 
-#include <assert.h>
-
 #include <xxhash.h>
 
 #include "base/alloc.h"
@@ -186,9 +184,8 @@ static size_t message_bytes(const lac_algorithm *a)
     for (uint32_t k = 0; k < messages_max(a); k++) {
         round += message_to(a, k);
     }
-    assert(a->worker.world > 0);
     if (a->ops->sharded) {
-        return round + round / a->worker.world;
+        return round + message_to(a, a->worker.rank);
     }
     const size_t start = start_message(a);
     return round + (start > round ? start : round);
