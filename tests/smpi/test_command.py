@@ -111,6 +111,11 @@ class Rounds(Command):
         self.assertAlmostEqual(found["round_seconds"], expected, delta=GRID)
         self.assertAlmostEqual(found["round_seconds"], 0.01845, delta=5e-6)
         self.assertEqual(self.rounds(), found)
+        # Latencies of the start, two; of a synchronisation, two; and of the
+        # last reports.
+        self.assertAlmostEqual(found["seconds"],
+                               6 * found["round_seconds"] + 5 * LATENCY,
+                               delta=LATENCY / 10)
 
     def test_links_of_pairs_carry_one_message_each(self):
         found = self.rounds(network="pairs", bandwidth="100Mbit",

@@ -71,7 +71,7 @@ class Simulate(unittest.TestCase):
     def test_code_and_output_are_those_of_the_command(self):
         """smpirun would expand a pattern, and print a line of its own."""
         with tempfile.TemporaryDirectory() as folder:
-            open(os.path.join(folder, "x"), "wb").close()
+            open(os.path.join(folder, "list"), "wb").close()
             done = self.run_tool(command=("--", "lis?"), cwd=folder)
         self.assertEqual(
             (done.returncode, done.stdout, done.stderr.split("\n")[0]),

@@ -77,6 +77,12 @@ static void carry_every_length(worker *w)
     free(memory);
 }
 
+// Tags that differ in each of their bytes, or in the highest bit only.
+static uint32_t spread_tag(uint32_t i)
+{
+    return (UINT32_MAX - i / 2 * 0x01000001u) ^ i % 2 << 31;
+}
+
 // Sends many tags to every peer, which receives them in the opposite order.
 static void keep_tags_apart(worker *w)
 {
@@ -86,8 +92,8 @@ static void keep_tags_apart(worker *w)
     size_t count = 0;
     for (uint32_t peer = 0; peer < w->world; peer++) {
         for (uint32_t i = 0; i < TAGS && peer != w->rank; i++) {
-            const uint32_t tag = UINT32_MAX - i * 0x01000001u;
-            const uint32_t back = UINT32_MAX - (TAGS - 1 - i) * 0x01000001u;
+            const uint32_t tag = spread_tag(i);
+            const uint32_t back = spread_tag(TAGS - 1 - i);
             contents[count] = (uint64_t)w->rank << 32 | tag;
             sends[count] = (lac_send){
                 .peer = peer, .tag = tag, .data = &contents[count], .len = 8};
