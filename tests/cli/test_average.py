@@ -236,6 +236,17 @@ class Results(Average):
         self.assertNotIn("round_seconds", found)
         self.assertGreaterEqual(found["seconds"], 40 * 0.002)
 
+    def test_rounds_that_are_timed_send_the_same(self):
+        for words in (["powersgd"], ["choco:gamma=0.1", "--compressor",
+                                     "sign"], ["allreduce"]):
+            with self.subTest(words[0]):
+                words = ("--rounds", "12", "--input", "x.npy", "--workers",
+                         "30", "--algorithm", *words)
+                timed = self.average(*words, "--time-only")
+                found = self.average(*words)
+                for key in ("rounds", "payload_bytes", "messages"):
+                    self.assertEqual(timed[key], found[key], key)
+
     def test_warnings_go_to_stderr(self):
         done = self.run_laconic("average", "--algorithm", "dcd",
                                 "--compressor", "sign", "--rounds", "1")

@@ -89,14 +89,18 @@ static lac_status average_allocate(cli_average_worker *w)
 {
     const size_t room = w->n == 0 ? 1 : w->n;
     const bool gradient = !is_model(w);
+    const bool measured = !w->run->time_only;
     w->x = calloc(room, sizeof(float));
     w->tensors = lac_layout_count(w->run->algorithm.layout);
     w->slices = calloc(w->tensors, sizeof(*w->slices));
     bool good = w->x != NULL && w->slices != NULL;
     if (gradient) {
         w->reduced = calloc(room, sizeof(float));
+        good = good && w->reduced != NULL;
+    }
+    if (gradient && measured) {
         w->sum = calloc(room, sizeof(double));
-        good = good && w->reduced != NULL && w->sum != NULL;
+        good = good && w->sum != NULL;
         if (w->run->input == NULL) {
             w->own = calloc(room, sizeof(float));
             good = good && w->own != NULL;
@@ -104,7 +108,7 @@ static lac_status average_allocate(cli_average_worker *w)
     }
     if (w->rank == 0) {
         coordinator *const c = &w->coordinator;
-        c->mean = calloc(room, sizeof(double));
+        c->mean = calloc(measured ? room : 1, sizeof(double));
         c->seconds = calloc(w->run->world, sizeof(double));
         good = good && c->mean != NULL && c->seconds != NULL;
     }
@@ -116,6 +120,7 @@ static lac_status average_allocate(cli_average_worker *w)
 }
 
 // Sets x to X_i. Gradient algorithms need X_i in every round, so they keep it.
+// In a run that is only timed x does not change.
 static void set_initial(cli_average_worker *w)
 {
     const cli_average *const run = w->run;
@@ -125,6 +130,7 @@ static void set_initial(cli_average_worker *w)
         return;
     }
     fill_normal(run, w->rank, w->x, w->n);
+    w->initial = w->x;
     if (w->own != NULL) {
         memcpy(w->own, w->x, w->n * sizeof(float));
         w->initial = w->own;
@@ -164,11 +170,11 @@ static lac_status open_average_worker(cli_average_worker *w)
 }
 
 // One round of a gradient algorithm: every worker contributes its X_i again,
-// and its value is the mean of all results so far.
+// and its value is the mean of all results so far, unless it is only timed.
 static lac_status average_reduce(cli_average_worker *w, uint64_t round)
 {
     LAC_TRY(lac_algorithm_reduce(w->algorithm, round, w->slices, w->tensors));
-    for (size_t i = 0; i < w->n; i++) {
+    for (size_t i = 0; w->sum != NULL && i < w->n; i++) {
         w->sum[i] += (double)w->reduced[i];
         w->x[i] = (float)(w->sum[i] / (double)(round + 1));
     }
