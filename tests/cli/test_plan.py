@@ -242,6 +242,19 @@ class Advice(Plan):
                          "from the measured step (5 % of 1.00 Gbit/s)")
 
 
+class Probes(Plan):
+    def test_workers_measure_their_network(self):
+        words = ("plan", "--probe", "--workers", "2", "--model", "mlp",
+                 "--step-time", "1s", "--json")
+        found = json.loads(self.succeeds(*words, "--network", "pairs"))
+        self.assertEqual((found["workers"], found["transport"]), (2, "local"))
+        self.assertEqual(found["network"]["kind"], "pairs")
+        self.assertGreater(found["network"]["bandwidth_mbit"], 1)
+        self.assertGreater(found["network"]["latency_seconds"], 0)
+        self.assertRegex(found["network"]["source"],
+                         r"^measured by \d+ messages in \d+\.\d s$")
+
+
 class Reports(Plan):
     def test_the_report_is_in_order_and_80_columns_wide(self):
         text = self.succeeds(*self.words())
