@@ -108,6 +108,17 @@ static const lac_param params[] = {
         .above_min = true,
         .help = "seconds that joining and leaving wait for the others",
     },
+    {
+        .name = "eager",
+        .type = LAC_PARAM_F64_OR_WORD,
+        .offset = offsetof(mpi_state, settings.eager),
+        .default_value = "auto",
+        .min = 0,
+        .max = 1 << 30,
+        .choices = "auto",
+        .help = "first pieces of a long message, in bytes; auto: 16000 "
+                "between machines",
+    },
     {0},
 };
 

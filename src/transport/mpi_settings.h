@@ -14,6 +14,7 @@ typedef struct laci_mpi_settings {
     uint32_t library;
     lac_number_or_word comm; // the word: MPI_COMM_WORLD
     double timeout;
+    lac_number_or_word eager; // the word: LACI_MPI_EAGER between machines
 } laci_mpi_settings;
 
 // The only symbol of a module, a laci_module_entry.

@@ -12,9 +12,10 @@
 #include <laconic/status.h>
 #include <laconic/transport.h>
 
-// Raised whenever laci_transport_ops, laci_services or laci_membership change:
-// a module of another build is then rejected instead of misread.
-enum { LACI_TRANSPORT_ABI = 3 };
+// Raised whenever laci_transport_ops, laci_services, laci_membership or the
+// settings of a module change: a module of another build is then rejected
+// instead of misread.
+enum { LACI_TRANSPORT_ABI = 4 };
 
 // The functions of the library that a module uses. A module does not link the
 // library, so that it loads whether the library is shared, linked into a

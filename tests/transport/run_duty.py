@@ -2,8 +2,9 @@
 """Runs a duty of transports under mpirun: LIBRARY PROGRAM DUTY.
 
 Duties of the conformance suite are named as there; "steady" runs all that end
-well. Those of the programs that use MPI themselves are "guest", "pending" and
-"threads_LEVEL". A name may end in the number of workers, as in steady3.
+well, "eager" with long messages in small pieces. Those of the programs that use
+MPI themselves are "guest", "pending" and "threads_LEVEL". A name may end in the
+number of workers, as in steady3.
 
 Every worker must report success. After a failure, which most duties provoke,
 MPI is not finalised, so the exit status of mpirun counts only for the others.
@@ -26,6 +27,8 @@ def arguments(library, duty):
     if duty.startswith("threads_"):
         return [duty[len("threads_"):]], duty == "threads_serialized"
     spec = f"mpi:library={library}"
+    if duty == "eager":
+        return [f"{spec},eager=1000"], True
     return ([spec], True) if duty == "steady" else ([spec, duty], False)
 
 

@@ -55,6 +55,17 @@ static lac_status check_thread_level(laci_mpi_session *s)
     return LAC_OK;
 }
 
+static lac_status check_whole(
+    const laci_mpi_session *s, const char *name, lac_number_or_word setting)
+{
+    if (setting.word < 0 && setting.value != floor(setting.value)) {
+        return s->services->fail(
+            LAC_ERR_INVALID, "mpi: %s is %g, expected a whole number", name,
+            setting.value);
+    }
+    return LAC_OK;
+}
+
 static lac_status find_parent(laci_mpi_session *s, MPI_Comm *out)
 {
     const lac_number_or_word comm = s->settings.comm;
@@ -62,11 +73,7 @@ static lac_status find_parent(laci_mpi_session *s, MPI_Comm *out)
     if (comm.word >= 0) {
         return LAC_OK;
     }
-    if (comm.value != floor(comm.value)) {
-        return s->services->fail(
-            LAC_ERR_INVALID, "mpi: comm is %g, expected a whole number",
-            comm.value);
-    }
+    LAC_TRY(check_whole(s, "comm", comm));
     *out = MPI_Comm_f2c((MPI_Fint)comm.value);
     if (*out == MPI_COMM_NULL) {
         return s->services->fail(
@@ -157,6 +164,18 @@ static lac_status session_allocate(laci_mpi_session *s)
     return LAC_OK;
 }
 
+// Decides how long messages to each peer begin. Memory has no latency that
+// pieces could save, and MPI copies whole messages faster.
+static void choose_eager(laci_mpi_session *s)
+{
+    const lac_number_or_word eager = s->settings.eager;
+    for (uint32_t rank = 0; rank < s->world; rank++) {
+        const bool near = s->processes[rank].machine[0] != '\0';
+        const uint32_t chosen = near ? 0 : LACI_MPI_EAGER;
+        s->peers[rank].eager = eager.word >= 0 ? chosen : (uint32_t)eager.value;
+    }
+}
+
 lac_status laci_mpi_join(void *state, laci_membership *membership)
 {
     laci_mpi_session *const s = state;
@@ -167,6 +186,7 @@ lac_status laci_mpi_join(void *state, laci_membership *membership)
     s->cause_suspect = LAC_RANK_ANY;
     LAC_TRY(initialise(s));
     LAC_TRY(check_thread_level(s));
+    LAC_TRY(check_whole(s, "eager", s->settings.eager));
     LAC_TRY(find_parent(s, &parent));
     LAC_TRY(join_check_place(s, parent, membership));
     LAC_TRY(session_allocate(s));
@@ -177,6 +197,8 @@ lac_status laci_mpi_join(void *state, laci_membership *membership)
     if (status != LAC_OK) {
         s->services->free(s->peers);
         (void)pthread_mutex_destroy(&s->lock);
+        return status;
     }
-    return status;
+    choose_eager(s);
+    return LAC_OK;
 }

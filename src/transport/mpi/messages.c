@@ -80,21 +80,27 @@ static bool reserve_bulk(laci_mpi_session *s, laci_mpi_message *message)
     return true;
 }
 
-static int message_piece_size(size_t left)
+// Returns the bytes of the piece that begins at `at`.
+static int message_piece_size(const laci_mpi_message *message, size_t at)
 {
-    return (int)(left < LACI_MPI_PIECE ? left : LACI_MPI_PIECE);
+    const size_t left = message->len - at;
+    const size_t eager = message->eager;
+    const size_t most =
+        at < eager * LACI_MPI_EAGER_PIECES ? eager : LACI_MPI_PIECE;
+    return (int)(left < most ? left : most);
 }
 
 static lac_status send_pieces(
     laci_mpi_session *s, laci_mpi_message *message, const uint8_t *data)
 {
-    for (size_t sent = 0; sent < message->len; sent += LACI_MPI_PIECE) {
+    for (size_t sent = 0; sent < message->len;) {
+        const int size = message_piece_size(message, sent);
         const int code = MPI_Isend(
-            data + sent, message_piece_size(message->len - sent), MPI_BYTE,
-            (int)message->peer, LACI_MPI_BULK_TAG, s->comm,
-            &message->requests[message->request_count]);
+            data + sent, size, MPI_BYTE, (int)message->peer, LACI_MPI_BULK_TAG,
+            s->comm, &message->requests[message->request_count]);
         LAC_TRY(laci_mpi_check(s, code, "send to", message->peer));
         message->request_count++;
+        sent += (size_t)size;
     }
     return LAC_OK;
 }
@@ -119,6 +125,9 @@ lac_status laci_mpi_send(
     size_t size = LACI_MPI_HEADER;
     if (send->len > LACI_MPI_INLINE) {
         kind = LACI_MPI_BULK;
+        message->eager = s->peers[send->peer].eager;
+        laci_put_u32(message->block + LACI_MPI_HEADER, message->eager);
+        size += sizeof(message->eager);
     } else if (send->len > 0) {
         memcpy(message->block + LACI_MPI_HEADER, send->data, send->len);
         size += send->len;
@@ -164,9 +173,8 @@ lac_status laci_mpi_collect_sent(laci_mpi_session *s, unsigned parity)
     return LAC_OK;
 }
 
-// Assigns a message to receive i. It may still be arriving.
-static lac_status assign(
-    laci_mpi_session *s, laci_mpi_message *message, size_t i)
+static lac_status check_room(
+    const laci_mpi_session *s, const laci_mpi_message *message, size_t i)
 {
     const lac_receive *const receive = &s->receives[i];
     if (!laci_receive_fits(receive, message->len)) {
@@ -176,10 +184,15 @@ static lac_status assign(
             "%u holds %zu",
             receive->peer, message->len, s->rank, receive->cap);
     }
+    return LAC_OK;
+}
+
+// Assigns a message to receive i. It may still be arriving.
+static void assign(laci_mpi_session *s, laci_mpi_message *message, size_t i)
+{
     s->claims[i] = message;
     message->claimed = true;
     s->missing -= message->request_count == 0;
-    return LAC_OK;
 }
 
 lac_status laci_mpi_claim(laci_mpi_session *s, size_t i)
@@ -202,7 +215,9 @@ lac_status laci_mpi_claim(laci_mpi_session *s, size_t i)
     if (peer->last == message) {
         peer->last = before;
     }
-    return assign(s, message, i);
+    LAC_TRY(check_room(s, message, i));
+    assign(s, message, i);
+    return LAC_OK;
 }
 
 static void enqueue_unclaimed(laci_mpi_session *s, laci_mpi_message *message)
@@ -235,13 +250,15 @@ static lac_status receive_pieces(laci_mpi_session *s, laci_mpi_message *message)
     message->payload = message->bulk;
     message->receiving = s->receiving;
     s->receiving = message;
-    for (size_t got = 0; got < message->len; got += LACI_MPI_PIECE) {
+    for (size_t got = 0; got < message->len;) {
+        const int size = message_piece_size(message, got);
         const int code = MPI_Irecv(
-            message->bulk + got, message_piece_size(message->len - got),
-            MPI_BYTE, (int)message->peer, LACI_MPI_BULK_TAG, s->comm,
+            message->bulk + got, size, MPI_BYTE, (int)message->peer,
+            LACI_MPI_BULK_TAG, s->comm,
             &message->requests[message->request_count]);
         LAC_TRY(laci_mpi_check(s, code, "receive from", message->peer));
         message->request_count++;
+        got += (size_t)size;
     }
     return LAC_OK;
 }
@@ -254,6 +271,9 @@ static lac_status accept_message(
 {
     const size_t i = find_receive(s, message);
     message->payload = message->block + LACI_MPI_HEADER;
+    if (i < s->receive_count) {
+        LAC_TRY(check_room(s, message, i));
+    }
     if (bulk) {
         if (!reserve_bulk(s, message)) {
             return message_no_memory(s, message->len);
@@ -261,10 +281,24 @@ static lac_status accept_message(
         LAC_TRY(receive_pieces(s, message));
     }
     if (i < s->receive_count) {
-        return assign(s, message, i);
+        assign(s, message, i);
+    } else {
+        enqueue_unclaimed(s, message);
     }
-    enqueue_unclaimed(s, message);
     return LAC_OK;
+}
+
+// Whether a header is one of ours, with `size` bytes in all.
+static bool header_is_valid(
+    const laci_mpi_message *message, uint32_t kind, size_t size)
+{
+    if (kind == LACI_MPI_BULK) {
+        return size == LACI_MPI_HEADER + sizeof(message->eager) &&
+               message->len <= (size_t)LACI_MPI_PIECE * LACI_MPI_PIECES &&
+               message->eager <= LACI_MPI_PIECE;
+    }
+    return size >= LACI_MPI_HEADER && kind <= LACI_MPI_LEFT &&
+           message->len == size - LACI_MPI_HEADER;
 }
 
 // Handles a message whose header, with `size` bytes in all, has arrived.
@@ -272,20 +306,17 @@ static lac_status handle_arrived(
     laci_mpi_session *s, laci_mpi_message *message, size_t size)
 {
     const uint32_t kind = laci_get_u32(message->block);
-    const uint64_t len = laci_get_u64(message->block + 8);
     message->tag = laci_get_u32(message->block + 4);
-    message->len = (size_t)len;
-    const bool bulk = kind == LACI_MPI_BULK;
-    if (size < LACI_MPI_HEADER || kind > LACI_MPI_LEFT ||
-        (bulk ? len > (uint64_t)LACI_MPI_PIECE * LACI_MPI_PIECES
-              : len != size - LACI_MPI_HEADER)) {
+    message->len = (size_t)laci_get_u64(message->block + 8);
+    message->eager = laci_get_u32(message->block + LACI_MPI_HEADER);
+    if (!header_is_valid(message, kind, size)) {
         return s->services->fail(
             LAC_ERR_CORRUPT,
             "mpi: worker %u sent a message of %zu bytes with an unknown header",
             message->peer, size);
     }
     if (kind != LACI_MPI_ABORTED && kind != LACI_MPI_LEFT) {
-        return accept_message(s, message, bulk);
+        return accept_message(s, message, kind == LACI_MPI_BULK);
     }
     if (kind == LACI_MPI_LEFT) {
         laci_mpi_on_leave(s, message);

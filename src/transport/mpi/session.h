@@ -4,8 +4,14 @@
 // Every message starts with a header of 16 bytes on one MPI tag: its kind, the
 // caller's tag and the length. A short message follows its header in the same
 // MPI message. The bytes of a longer one follow on a second MPI tag, straight
-// from the caller's memory. Headers of all peers are received as they arrive,
-// so a waiting worker never blocks the workers that it waits for.
+// from the caller's memory, at the same time as the header. Headers of all
+// peers are received as they arrive, so a waiting worker never blocks the
+// workers that it waits for.
+//
+// MPI sends a short message at once, but asks the receiver before it sends a
+// long one, which takes two to four latencies of a network. A long message to
+// another machine therefore begins with pieces that MPI sends at once. If it is
+// longer than these, MPI asks for the rest while they are transmitted.
 #ifndef LACONIC_TRANSPORT_MPI_SESSION_H
 #define LACONIC_TRANSPORT_MPI_SESSION_H
 
@@ -22,15 +28,19 @@ enum {
     LACI_MPI_HEADER = 16,     // bytes of a header
     LACI_MPI_INLINE = 3072,   // longest message that follows its header
     LACI_MPI_PIECE = 1 << 30, // MPI counts in int
-    LACI_MPI_PIECES = 64,     // of one message at most
-    LACI_MPI_WHY = 400,       // room for the reason of an abort
-    LACI_MPI_NOTE = 8,        // before a forwarded reason: who, and its suspect
-    LACI_MPI_MACHINE = 64,    // room for the name of a machine
+    LACI_MPI_PIECES = 64,     // of one message at most, after the eager ones
+    // Bytes of a piece that MPI sends at once: less than 64 KiB, the limit of
+    // Open MPI over TCP, and than what UCX allows, over 16,000 bytes.
+    LACI_MPI_EAGER = 16000,
+    LACI_MPI_EAGER_PIECES = 128, // of one message at most
+    LACI_MPI_WHY = 400,          // room for the reason of an abort
+    LACI_MPI_NOTE = 8,     // before a forwarded reason: who, and its suspect
+    LACI_MPI_MACHINE = 64, // room for the name of a machine
 };
 
 typedef enum laci_mpi_kind {
     LACI_MPI_DATA,    // the bytes follow in the same MPI message
-    LACI_MPI_BULK,    // the bytes follow on the other MPI tag
+    LACI_MPI_BULK,    // `eager` follows; the bytes are on the other MPI tag
     LACI_MPI_ABORTED, // the reason follows; the tag is the suspected worker
     LACI_MPI_LEFT,    // the last message of a worker; may forward a reason
 } laci_mpi_kind;
@@ -43,18 +53,20 @@ typedef struct laci_mpi_message {
     uint32_t peer;
     uint32_t tag;
     size_t len;
+    uint32_t eager; // bytes of each of the first pieces; 0: none are eager
     const void *payload;
     uint8_t *bulk; // memory of its own for a long message
     size_t bulk_cap;
     bool claimed;      // by a receive of the running exchange
     int request_count; // 0: MPI does not use this message
-    MPI_Request requests[1 + LACI_MPI_PIECES];
+    MPI_Request requests[1 + LACI_MPI_EAGER_PIECES + LACI_MPI_PIECES];
     _Alignas(16) uint8_t block[LACI_MPI_HEADER + LACI_MPI_INLINE];
 } laci_mpi_message;
 
 typedef struct laci_mpi_peer {
     laci_mpi_message *first; // arrived before a receive asked for them
     laci_mpi_message *last;
+    uint32_t eager; // of messages to this peer
     bool left;
     bool aborted;
 } laci_mpi_peer;
