@@ -123,7 +123,8 @@ typedef struct job {
     double measured; // seconds of a whole step; 0 if not given
     plan_network network;
     char network_source[PLAN_NAME_SIZE];
-    bool here; // worker 0, which reports, is in this process
+    bool here;           // worker 0, which reports, is in this process
+    plan_probe **probes; // by worker
     plan_task task;
     lac_layout *layout;
     lac_topology *topology;
@@ -366,32 +367,41 @@ static int probe_prepare(void *context, uint32_t world)
         open_plan_layout, open_plan_topology, NULL};
     job *const j = context;
     j->task.workers = world;
+    j->probes = calloc(world, sizeof(*j->probes));
+    if (j->probes == NULL) {
+        (void)!lac_fail(LAC_ERR_NOMEM, "no memory to probe %u workers", world);
+        return cli_failed();
+    }
     return run_parts(j, parts);
 }
 
 static lac_status probe_work(void *context, lac_transport *transport)
 {
     job *const j = context;
+    const uint32_t rank = lac_transport_rank(transport);
+    const plan_probe_options o = {
+        .transport = transport,
+        .topology = j->topology,
+        .budget = PROBE_SECONDS,
+        .timeout = j->s->launch.timeout,
+        .kind = j->s->network == 0 ? NULL : &kinds[j->s->network],
+    };
     plan_probe_result result;
-    LAC_TRY(plan_probe(transport, j->topology, PROBE_SECONDS, &result));
-    if (lac_transport_rank(transport) == 0) {
+    LAC_TRY(plan_probe_open(&j->probes[rank], &o));
+    LAC_TRY(plan_probe_run(j->probes[rank], &result));
+    if (rank == 0) {
         j->here = true;
         j->network = result.network;
-        if (j->s->network != 0) {
-            j->network.kind = kinds[j->s->network];
-        }
-        (void)snprintf(
-            j->network_source, sizeof(j->network_source),
-            "measured by %u messages in %.1f s", result.messages,
-            result.seconds);
+        plan_probe_describe(
+            &result, j->network_source, sizeof(j->network_source));
     }
     return LAC_OK;
 }
 
 static void probe_release(void *context, uint32_t rank)
 {
-    (void)context;
-    (void)rank;
+    const job *const j = context;
+    plan_probe_close(j->probes[rank]);
 }
 
 // All workers measure the network, then worker 0 plans.
@@ -481,6 +491,7 @@ static int plan_command(const void *given, size_t count, char *const *arguments)
     const int code = *j.s->run != '\0' ? plan_finished(&j)
                      : j.s->probe      ? plan_probed(&j)
                                        : plan_given(&j);
+    free(j.probes);
     plan_close(&j.plan);
     plan_speed_close(j.speed);
     lac_topology_close(j.topology);
