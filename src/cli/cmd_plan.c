@@ -418,7 +418,7 @@ static int plan_probed(job *j)
 }
 
 // Rejects options whose values are those of the run.
-static int check_run(job *j)
+static int plan_check_run(job *j)
 {
     const settings *const s = j->s;
     const struct {
@@ -448,7 +448,7 @@ static int check_run(job *j)
                : misused_plan("--bandwidth RATE is missing, such as 1Gbit");
 }
 
-static int report_run(job *j)
+static int plan_report_run(job *j)
 {
     const settings *const s = j->s;
     const plan_run_options o = {
@@ -477,9 +477,9 @@ static int report_run(job *j)
 // A finished run on another network's clock.
 static int plan_finished(job *j)
 {
-    static plan_part *const parts[] = {check_run,    read_times,
-                                       read_network, name_planned_transport,
-                                       report_run,   NULL};
+    static plan_part *const parts[] = {plan_check_run,  read_times,
+                                       read_network,    name_planned_transport,
+                                       plan_report_run, NULL};
     return run_parts(j, parts);
 }
 

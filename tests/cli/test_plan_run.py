@@ -95,7 +95,8 @@ class Clock(Runs):
              "compressor": "sign", "topology": "ring", "workers": 4,
              "seed": 1})
         self.assertEqual(found["network"], {
-            "bandwidth_mbit": 100, "latency_seconds": 0.02, "kind": "star"})
+            "bandwidth_mbit": 100, "latency_seconds": 0.02, "kind": "star",
+            "source": None})
         self.assertIsNone(self.planned("sum")["compressor"])
 
     def test_times_of_computation_are_those_that_were_recorded(self):

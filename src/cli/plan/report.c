@@ -104,13 +104,13 @@ static cJSON *errors_json(const plan_report *r)
     return o;
 }
 
-static cJSON *network_json(const plan_report *r)
+cJSON *plan_network_json(const plan_network *n, const char *source)
 {
     cJSON *const o = cJSON_CreateObject();
-    cJSON_AddNumberToObject(o, "bandwidth_mbit", 8e-6 * r->network.bandwidth);
-    cJSON_AddNumberToObject(o, "latency_seconds", r->network.latency);
-    cJSON_AddStringToObject(o, "kind", plan_network_name(r->network.kind));
-    cJSON_AddItemToObject(o, "source", cli_json_text(r->network_source));
+    cJSON_AddNumberToObject(o, "bandwidth_mbit", 8e-6 * n->bandwidth);
+    cJSON_AddNumberToObject(o, "latency_seconds", n->latency);
+    cJSON_AddStringToObject(o, "kind", plan_network_name(n->kind));
+    cJSON_AddItemToObject(o, "source", cli_json_text(source));
     return o;
 }
 
@@ -128,7 +128,8 @@ cJSON *plan_report_json(const plan_report *r)
     cJSON_AddStringToObject(o, "transport", task->transport);
     cJSON_AddBoolToObject(o, "overlap", task->overlap);
     cJSON_AddNumberToObject(o, "step_seconds", task->compute);
-    cJSON_AddItemToObject(o, "network", network_json(r));
+    cJSON_AddItemToObject(
+        o, "network", plan_network_json(&r->network, r->network_source));
     cJSON_AddStringToObject(o, "compression_source", r->compression_source);
     cJSON_AddNumberToObject(
         o, "allreduce_seconds", plan_baseline(r->plan)->network);

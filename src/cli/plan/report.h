@@ -23,6 +23,10 @@ typedef struct plan_report {
     const plan_map *map;            // NULL: not asked for
 } plan_report;
 
+// plan_network_json returns a network; `source`, where it comes from, may be
+// NULL.
+cJSON *plan_network_json(const plan_network *n, const char *source);
+
 // plan_report_json returns the object of --json.
 cJSON *plan_report_json(const plan_report *r);
 

@@ -132,7 +132,7 @@ static bool take_epoch(
     return good;
 }
 
-static size_t count_lines(const data_bytes *bytes)
+static size_t run_count_lines(const data_bytes *bytes)
 {
     size_t count = 0;
     for (size_t i = 0; i < bytes->len; i++) {
@@ -144,7 +144,7 @@ static size_t count_lines(const data_bytes *bytes)
 static lac_status take_lines(
     const data_bytes *bytes, plan_run *run, plan_run_usage *usage)
 {
-    const size_t lines = count_lines(bytes);
+    const size_t lines = run_count_lines(bytes);
     const char *line = (const char *)bytes->data;
     run->epochs = calloc(lines + 1, sizeof(*run->epochs));
     if (run->epochs == NULL) {

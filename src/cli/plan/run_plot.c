@@ -63,7 +63,7 @@ static void put_points(
     }
 }
 
-static void print_row(
+static void print_plot_row(
     const char *row, size_t index, const plan_run_axes *axes, FILE *stream)
 {
     size_t len = COLUMNS;
@@ -90,7 +90,7 @@ void plan_run_plot(const plan_run *run, FILE *stream)
     put_points(run, &axes, canvas);
     (void)fprintf(stream, "\n%s\n", plan_run_quantity(run));
     for (size_t row = 0; row < ROWS; row++) {
-        print_row(canvas[row], row, &axes, stream);
+        print_plot_row(canvas[row], row, &axes, stream);
     }
     (void)fprintf(stream, "%*s +", LABEL, "");
     for (size_t i = 0; i < COLUMNS; i++) {

@@ -5,20 +5,12 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "cli/plan/report.h"
 #include "cli/plan/run_plot.h"
 #include "cli/plan/text.h"
 #include "cli/report/table.h"
 
 enum { LINE_SIZE = 512 };
-
-static cJSON *network_json(const plan_network *n)
-{
-    cJSON *const o = cJSON_CreateObject();
-    cJSON_AddNumberToObject(o, "bandwidth_mbit", 8e-6 * n->bandwidth);
-    cJSON_AddNumberToObject(o, "latency_seconds", n->latency);
-    cJSON_AddStringToObject(o, "kind", plan_network_name(n->kind));
-    return o;
-}
 
 static cJSON *epoch_json(const plan_run *run, const plan_run_epoch *e)
 {
@@ -45,7 +37,8 @@ cJSON *plan_run_json(const plan_run *run)
     cJSON_AddStringToObject(o, "topology", run->topology);
     cJSON_AddNumberToObject(o, "workers", run->workers);
     cJSON_AddNumberToObject(o, "seed", (double)run->seed);
-    cJSON_AddItemToObject(o, "network", network_json(&run->options->network));
+    cJSON_AddItemToObject(
+        o, "network", plan_network_json(&run->options->network, NULL));
     cJSON_AddNumberToObject(o, "step_seconds", run->step);
     cJSON_AddNumberToObject(o, "compute_seconds", run->compute);
     cJSON_AddNumberToObject(o, "compress_seconds", run->compress);
