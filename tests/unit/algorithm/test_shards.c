@@ -215,16 +215,24 @@ typedef struct ports {
     double received[WORKERS_MAX];
 } ports;
 
-// How much more the busiest port carries than the mean.
-static double excess(const ports *p, uint32_t world)
+static double busiest(const ports *p, uint32_t world)
 {
-    double most = 0, sum = 0;
+    double most = 0;
     for (uint32_t k = 0; k < world; k++) {
         most = p->sent[k] > most ? p->sent[k] : most;
         most = p->received[k] > most ? p->received[k] : most;
+    }
+    return most;
+}
+
+// How much more the busiest port carries than the mean.
+static double excess(const ports *p, uint32_t world)
+{
+    double sum = 0;
+    for (uint32_t k = 0; k < world; k++) {
         sum += p->sent[k];
     }
-    return most / (sum / world) - 1;
+    return busiest(p, world) / (sum / world) - 1;
 }
 
 // The bytes of messages with these payloads and a note of this size, or none.
@@ -253,6 +261,27 @@ static void predict_ports(const fixture *f, ports exchanges_out[2])
     }
 }
 
+// Expects that the listed exchanges of `compressed` have these ports.
+static void expect_listed(const fixture *f, const ports exchanges[2])
+{
+    const uint32_t world = f->worker.world;
+    lac_algorithm_options o = lac_algorithm_options_default();
+    o.spec = "compressed";
+    o.compressor = "natural";
+    o.layout = f->layout;
+    o.workers = world;
+    lac_exchange list[2];
+    size_t count;
+    uint32_t period;
+    assert_ok(lac_algorithm_exchanges(&o, list, 2, &count, &period));
+    assert_int_equal(count, 2);
+    for (int e = 0; e < 2; e++) {
+        assert_true((double)list[e].bytes == busiest(&exchanges[e], world));
+        const double mean = (double)list[e].total / world;
+        assert_true((double)list[e].bytes < 1.05 * mean);
+    }
+}
+
 static void large_models_are_balanced(void **state)
 {
     (void)state;
@@ -270,6 +299,7 @@ static void large_models_are_balanced(void **state)
             print_message("%s: %.2f %%\n", cases[i].model, 100 * above);
             assert_true(above < 0.05);
         }
+        expect_listed(&f, exchanges);
         close_shards(&f);
     }
 }
