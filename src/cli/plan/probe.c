@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The probe, in three stages. Worker 0 orders every train of messages and
-// gathers the times; single messages slip, so only trains are timed, and the
-// first message of each is not.
+// gathers the times. Single messages slip: only trains are timed, without the
+// first message of each, which also waits for workers that begin late.
 //
 // 1. All pairs of workers, in rounds of disjoint pairs as of a tournament, send
 //    a message to and fro. With many workers these are samples. The slowest
@@ -30,9 +30,10 @@
 enum {
     TAG_PROBE = 5, // after those of train_sync
     SIZES = 9,
-    FIRST_LONG = 3,     // of the sizes
-    ROUNDS_MAX = 15,    // all pairs of 16 workers
-    TRAIN_MAX = 500,    // messages
+    FIRST_LONG = 3,  // of the sizes
+    ROUNDS_MAX = 15, // all pairs of 16 workers
+    TRAIN_MIN = 2,   // messages
+    TRAIN_MAX = 500,
     PAIR_SHORT = 1024,  // bytes, to find the slowest pair
     PAIR_LONG = 1 << 16 // bytes
 };
@@ -40,8 +41,8 @@ enum {
 static const size_t sizes[SIZES] = {16,      1 << 10, 1 << 14, 1 << 17, 1 << 18,
                                     1 << 19, 1 << 20, 1 << 21, 1 << 22};
 
-// Seconds of transmission after which no longer messages are sent.
-#define LONGEST 0.15
+// The longest transmission of a message, in seconds.
+#define LONGEST 0.3
 
 // A message that takes longer is not followed by PAIR_LONG.
 #define SLOW_SHORT 0.1
@@ -283,12 +284,14 @@ static lac_status order_train(
 }
 
 // Measures messages of one size. A first train tells how many messages fit into
-// `share` seconds.
+// `share` seconds. Their number is even: a worker that began early has a long
+// exchange and a short one in turn.
 static lac_status measure(plan_probe *p, order *o, double share, double *out)
 {
-    LAC_TRY(order_train(p, o, 1, out));
-    const double count = fmin(share / (2 * *out), TRAIN_MAX);
-    return count < 2 ? LAC_OK : order_train(p, o, (uint32_t)count, out);
+    LAC_TRY(order_train(p, o, TRAIN_MIN, out));
+    const double pairs = fmin(share / (4 * *out), TRAIN_MAX / 2);
+    const uint32_t count = 2 * (uint32_t)pairs;
+    return count <= TRAIN_MIN ? LAC_OK : order_train(p, o, count, out);
 }
 
 // The slope of the line through the last points. Relative errors count alike.
@@ -311,14 +314,18 @@ static double fit_slope(const ladder *l, size_t first)
 static lac_status climb(plan_probe *p, order *o, double seconds, ladder *l)
 {
     const double begun = probe_now(p);
-    bool enough = false;
-    for (l->used = 0; l->used < SIZES && !enough;) {
-        double *const y = &l->seconds[l->used];
-        o->size = sizes[l->used];
-        LAC_TRY(measure(p, o, seconds / SIZES, y));
-        l->used++;
-        enough = (l->used >= 2 && *y - l->seconds[0] > LONGEST) ||
-                 (l->used > FIRST_LONG && probe_now(p) - begun > seconds);
+    double longer = 0; // how long the next size will take to transmit
+    for (l->used = 0; l->used < SIZES && longer <= LONGEST;) {
+        const size_t i = l->used++;
+        o->size = sizes[i];
+        LAC_TRY(measure(p, o, seconds / SIZES, &l->seconds[i]));
+        if (l->used > FIRST_LONG && probe_now(p) - begun > seconds) {
+            break;
+        }
+        if (i > 0 && l->used < SIZES) {
+            longer = (l->seconds[i] - l->seconds[0]) * (double)sizes[l->used] /
+                     (double)sizes[i];
+        }
     }
     const size_t first = l->used >= FIRST_LONG + 2 ? FIRST_LONG : l->used - 2;
     l->slope = fmax(fit_slope(l, first), 1 / FASTEST);
@@ -349,7 +356,7 @@ static lac_status probe_pairs(plan_probe *p, order *o, pair_times *found)
     double seconds = 0;
     o->stage = STAGE_ROUND;
     o->size = PAIR_SHORT;
-    LAC_TRY(order_train(p, o, 1, &seconds));
+    LAC_TRY(order_train(p, o, TRAIN_MIN, &seconds));
     o->size = seconds < SLOW_SHORT ? PAIR_LONG : PAIR_SHORT;
     for (uint32_t i = 0; i < rounds && (i == 0 || probe_now(p) < until); i++) {
         o->round = (uint32_t)((uint64_t)i * all / rounds);
