@@ -254,6 +254,11 @@ class Probes(Plan):
         self.assertRegex(found["network"]["source"],
                          r"^measured by \d+ messages in \d+\.\d s$")
 
+    def test_one_worker_has_no_network(self):
+        self.fails(FAILED, "a probe of 1 worker, expected at least 2", "plan",
+                   "--probe", "--workers", "1", "--model", "mlp",
+                   "--step-time", "1s")
+
 
 class Reports(Plan):
     def test_the_report_is_in_order_and_80_columns_wide(self):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The command on simulated clusters: it trains to the same bits as in threads,
-and its time is that of the network.
+its time is that of the network, and it finds that network.
 
 usage: test_command.py BUILD THREADS
 """
@@ -174,6 +174,23 @@ class Failures(Command):
                  ["average", "--algorithm", "dpsgd", "--transport", "local"])):
             with self.subTest(message):
                 self.fails(2, message, *words)
+
+
+class Probe(Command):
+    def test_the_network_is_found(self):
+        words = ("plan", "--probe", "--model", "mlp", "--step-time", "1s")
+        for workers, mbit, ms, kind in (
+                (8, 10000, 0.1, "star"), (8, 1000, 1, "star"),
+                (8, 100, 10, "star"), (2, 1000, 1, "star"),
+                (8, 1000, 1, "pairs")):
+            with self.subTest(f"{workers} workers, {mbit} Mbit, {kind}"):
+                found = self.succeeds(
+                    *words, workers=workers, bandwidth=f"{mbit}Mbit",
+                    latency=f"{ms}ms", network=kind)["network"]
+                self.assertEqual(found["kind"], kind)
+                self.assertAlmostEqual(found["bandwidth_mbit"] / mbit, 1, 3)
+                self.assertAlmostEqual(
+                    1000 * found["latency_seconds"] / ms, 1, 3)
 
 
 if __name__ == "__main__":
