@@ -317,7 +317,7 @@ static inline void sim_take(sim_member *w, lac_receive *r, sim_message *m)
     }
 }
 
-// A worker that is lost says nothing until the others have given up.
+// A worker that is lost is silent until the others have given up.
 static inline lac_status sim_vanish(sim_member *w)
 {
     sim_network *const s = w->network;

@@ -19,8 +19,9 @@ def main(library, program):
         result = subprocess.run(
             [*launch.launcher(library, 2, *OPTIONS[library]), program,
              f"mpi:library={library},eager=1000", fifo],
-            env={**launch.environment(), **NETWORK}, text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, timeout=launch.HANG, check=False)
+            env={**launch.environment(), **NETWORK}, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            timeout=launch.HANG, check=False)
     print(result.stdout, result.stderr)
     good = all(f"worker {rank} of 2: good" in result.stdout
                for rank in range(2))

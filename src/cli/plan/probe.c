@@ -283,9 +283,9 @@ static lac_status order_train(
     return LAC_OK;
 }
 
-// Measures messages of one size. A first train tells how many messages fit into
-// `share` seconds. Their number is even: a worker that began early has a long
-// exchange and a short one in turn.
+// Measures messages of one size. A first train determines how many messages
+// fit into `share` seconds. Their number is even: a worker that began early has
+// a long exchange and a short one in turn.
 static lac_status measure(plan_probe *p, order *o, double share, double *out)
 {
     LAC_TRY(order_train(p, o, TRAIN_MIN, out));

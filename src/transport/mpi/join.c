@@ -55,7 +55,7 @@ static lac_status check_thread_level(laci_mpi_session *s)
     return LAC_OK;
 }
 
-static lac_status check_whole(
+static lac_status join_check_whole(
     const laci_mpi_session *s, const char *name, lac_number_or_word setting)
 {
     if (setting.word < 0 && setting.value != floor(setting.value)) {
@@ -73,7 +73,7 @@ static lac_status find_parent(laci_mpi_session *s, MPI_Comm *out)
     if (comm.word >= 0) {
         return LAC_OK;
     }
-    LAC_TRY(check_whole(s, "comm", comm));
+    LAC_TRY(join_check_whole(s, "comm", comm));
     *out = MPI_Comm_f2c((MPI_Fint)comm.value);
     if (*out == MPI_COMM_NULL) {
         return s->services->fail(
@@ -186,7 +186,7 @@ lac_status laci_mpi_join(void *state, laci_membership *membership)
     s->cause_suspect = LAC_RANK_ANY;
     LAC_TRY(initialise(s));
     LAC_TRY(check_thread_level(s));
-    LAC_TRY(check_whole(s, "eager", s->settings.eager));
+    LAC_TRY(join_check_whole(s, "eager", s->settings.eager));
     LAC_TRY(find_parent(s, &parent));
     LAC_TRY(join_check_place(s, parent, membership));
     LAC_TRY(session_allocate(s));

@@ -173,7 +173,7 @@ lac_status laci_mpi_collect_sent(laci_mpi_session *s, unsigned parity)
     return LAC_OK;
 }
 
-static lac_status check_room(
+static lac_status message_check_room(
     const laci_mpi_session *s, const laci_mpi_message *message, size_t i)
 {
     const lac_receive *const receive = &s->receives[i];
@@ -215,7 +215,7 @@ lac_status laci_mpi_claim(laci_mpi_session *s, size_t i)
     if (peer->last == message) {
         peer->last = before;
     }
-    LAC_TRY(check_room(s, message, i));
+    LAC_TRY(message_check_room(s, message, i));
     assign(s, message, i);
     return LAC_OK;
 }
@@ -272,7 +272,7 @@ static lac_status accept_message(
     const size_t i = find_receive(s, message);
     message->payload = message->block + LACI_MPI_HEADER;
     if (i < s->receive_count) {
-        LAC_TRY(check_room(s, message, i));
+        LAC_TRY(message_check_room(s, message, i));
     }
     if (bulk) {
         if (!reserve_bulk(s, message)) {
