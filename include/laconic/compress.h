@@ -108,6 +108,12 @@ LAC_API uint32_t lac_compressor_wire_id(const lac_compressor *c);
 LAC_API unsigned lac_compressor_traits(
     const lac_compressor *c, lac_scope_kind scope);
 
+/// lac_compressor_group returns the number of values that are compressed
+/// together: a tensor may be split at its multiples and compressed in parts,
+/// with the same law. 1 for an elementwise compressor, 0 if tensors must be
+/// whole.
+LAC_API size_t lac_compressor_group(const lac_compressor *c);
+
 /// lac_compressor_guarantee returns the error bound for tensors of `shape`. The
 /// error is infinite for a shape that the compressor does not accept.
 LAC_API lac_guarantee
@@ -359,6 +365,10 @@ typedef struct lac_compressor_ops {
     /// An error memory does not accept more. Without it, C(x) is finite for all
     /// finite x.
     float (*largest)(const void *state, lac_shape shape);
+
+    /// Optional: see lac_compressor_group. Without it the group is 1 for a
+    /// compressor with LAC_TRAIT_ELEMENTWISE, and 0 for others.
+    size_t (*group)(const void *state);
 } lac_compressor_ops;
 
 /// lac_compressor_open_with opens a compressor that the caller defines. The

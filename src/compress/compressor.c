@@ -373,6 +373,15 @@ unsigned lac_compressor_traits(const lac_compressor *c, lac_scope_kind scope)
                                       : laci_sparse_traits(c, scope);
 }
 
+size_t lac_compressor_group(const lac_compressor *c)
+{
+    const unsigned traits = lac_compressor_traits(c, LAC_SCOPE_WORKER);
+    if (c->ops->group != NULL && c->ops->sparsifier == NULL) {
+        return c->ops->group(c->state);
+    }
+    return (traits & LAC_TRAIT_ELEMENTWISE) != 0 ? 1 : 0;
+}
+
 lac_guarantee lac_compressor_guarantee(const lac_compressor *c, lac_shape shape)
 {
     if (!laci_shape_accepted(c, shape)) {

@@ -67,6 +67,12 @@ lac_guarantee laci_dither_guarantee(
     return (lac_guarantee){.unbiased = true, .error = omega};
 }
 
+size_t laci_dither_group(const void *state)
+{
+    const laci_dither_state *const s = state;
+    return s->bucket;
+}
+
 size_t laci_dither_bound(const void *state, lac_shape shape)
 {
     const laci_dither_state *const s = state;

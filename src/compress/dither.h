@@ -43,6 +43,7 @@ unsigned laci_dither_bits(uint32_t levels);
 
 lac_guarantee laci_dither_guarantee(
     const void *state, lac_shape shape, lac_form form);
+size_t laci_dither_group(const void *state);
 size_t laci_dither_bound(const void *state, lac_shape shape);
 size_t laci_dither_scratch(const void *state, lac_shape shape);
 size_t laci_dither_encode(

@@ -97,6 +97,7 @@ const lac_compressor_ops laci_dithering_ops = {
     .configure = dithering_configure,
     .guarantee = laci_dither_guarantee,
     .bound = laci_dither_bound,
+    .group = laci_dither_group,
     .scratch = laci_dither_scratch,
     .encode = laci_dither_encode,
     .check = laci_dither_check,

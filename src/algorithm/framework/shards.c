@@ -16,27 +16,37 @@ enum {
     LEAST_VALUES = 1024,
 };
 
-static bool is_elementwise(const lac_compressor *c, lac_scope_kind scope)
+// The values that both compressors can take as a group: the least common
+// multiple of theirs. 0 if one of them needs whole tensors.
+static size_t common_group(const laci_worker *w)
 {
-    return (lac_compressor_traits(c, scope) & LAC_TRAIT_ELEMENTWISE) != 0;
+    const size_t up = lac_compressor_group(w->compressor);
+    const size_t back = lac_compressor_group(w->server);
+    size_t a = up, b = back, product;
+    while (b != 0) {
+        const size_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return up > 0 && back > 0 && laci_mul(up / a, back, &product) ? product : 0;
 }
 
-static bool splits_tensors(const laci_worker *w)
-{
-    return is_elementwise(w->compressor, LAC_SCOPE_WORKER) &&
-           is_elementwise(w->server, LAC_SCOPE_SHARED);
-}
-
-// The values of a part of a tensor, a power of two.
+// The values of a part of a tensor: a power of two, or the next multiple of a
+// group.
 static size_t part_values(const laci_worker *w)
 {
+    const size_t group = common_group(w);
     const size_t most =
         lac_layout_values(w->layout) / w->world / SHARDS_OF_A_WORKER;
     size_t n = LEAST_VALUES;
     while (n <= most / 2) {
         n *= 2;
     }
-    return splits_tensors(w) ? n : SIZE_MAX;
+    if (group == 0 || group > SIZE_MAX - n) {
+        return SIZE_MAX;
+    }
+    const size_t over = n % group;
+    return over == 0 ? n : n + (group - over);
 }
 
 static size_t parts_of(size_t n, size_t part)
@@ -166,7 +176,7 @@ static lac_status assign_owners(laci_shards *shards, const laci_worker *w)
         for (size_t i = 0; i < shards->count; i++) {
             order[i] = &shards->list[i];
         }
-        if (!splits_tensors(w)) {
+        if (common_group(w) == 0) {
             qsort(order, shards->count, sizeof(*order), compare_sizes);
         }
         assign_in_order(shards, order, heap, w->world);

@@ -3,11 +3,12 @@
 // a part of one; every worker sends its payload to the owner of the shard,
 // which sends the payload of the mean back to all.
 //
-// If the compressors of both ways are elementwise, tensors are split at a fixed
-// number of values. Shards then go, in the order of the layout, each to the
-// worker with the fewest bytes so far, so that tensors that are next to each
-// other in the layout, such as a bucket of gradients, are balanced as well.
-// Other compressors need whole tensors, and the largest are assigned first.
+// If the compressors of both ways take values one by one or in groups, tensors
+// are split at a fixed number of values. Shards then go, in the order of the
+// layout, each to the worker with the fewest bytes so far, so that tensors that
+// are next to each other in the layout, such as a bucket of gradients, are
+// balanced as well. Other compressors need whole tensors, and the largest are
+// assigned first.
 //
 // Shards depend on layout, compressors and number of workers only, not on the
 // tensors of a call.

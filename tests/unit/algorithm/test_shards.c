@@ -145,11 +145,12 @@ static bool splits(const char *up, const char *back)
     return count > FEW - 1;
 }
 
-static void tensors_are_split_if_both_ways_are_elementwise(void **state)
+static void tensors_are_split_if_both_ways_allow_it(void **state)
 {
     (void)state;
-    static const char *const elementwise[] = {
-        "identity", "natural", "natural:bits=8", "half", "bfloat16"};
+    static const char *const elementwise[] = {"identity",        "natural",
+                                              "natural:bits=8",  "half",
+                                              "qsgd:bucket=512", "bfloat16"};
     static const char *const others[] = {
         "sign",      "dithering",         "terngrad", "natural-dithering",
         "top-k:0.5", "top-k:0.5+natural", "random-k", "random-block",
@@ -162,6 +163,30 @@ static void tensors_are_split_if_both_ways_are_elementwise(void **state)
         assert_false(splits(others[i], "natural"));
         assert_false(splits("natural", others[i]));
         assert_false(splits(others[i], others[i]));
+    }
+}
+
+// 16384 values, the next multiple of 1000, and of 1000 and 768.
+static void parts_are_multiples_of_groups(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *up, *back;
+        size_t part;
+    } cases[] = {
+        {"natural", "qsgd:bucket=512", 16384},
+        {"qsgd:bucket=1000", "natural", 17000},
+        {"qsgd:bucket=1000", "qsgd:bucket=768", 96000},
+        {"qsgd:bucket=4000000000", "natural", 4000000000},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        fixture f =
+            open_shards(model_of("resnet18"), cases[i].up, cases[i].back, 16);
+        for (size_t t = 0; t < lac_layout_count(f.worker.layout); t++) {
+            expect_parts(&f, t, cases[i].part);
+        }
+        expect_served(&f);
+        close_shards(&f);
     }
 }
 
@@ -416,7 +441,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shards_are_all_values_in_order),
         cmocka_unit_test(parts_of_large_models_are_powers_of_two),
-        cmocka_unit_test(tensors_are_split_if_both_ways_are_elementwise),
+        cmocka_unit_test(tensors_are_split_if_both_ways_allow_it),
+        cmocka_unit_test(parts_are_multiples_of_groups),
         cmocka_unit_test(whole_tensors_are_assigned_by_size),
         cmocka_unit_test(parts_are_assigned_in_the_order_of_the_layout),
         cmocka_unit_test(layouts_may_have_fewer_shards_than_workers),
