@@ -27,6 +27,7 @@ FORM_PLAIN, FORM_UNBIASED, FORM_CONTRACTIVE = range(3)
 SCOPE_WORKER, SCOPE_EDGE, SCOPE_SHARED = range(3)
 PURPOSE_COMPRESS = 1
 TRAIT_LINEAR, TRAIT_DETERMINISTIC, TRAIT_ELEMENTWISE = 1, 2, 4
+TRAIT_FIXED_SIZE = 8
 NONFINITE_STOP, NONFINITE_SKIP, NONFINITE_RAW, NONFINITE_PROPAGATE = range(4)
 LOAD_OTHER_WORLD = 1
 PARAM_TYPES = ("bool", "u32", "f64", "choice", "f64 or word", "text", "spec")
@@ -162,7 +163,8 @@ class AlgorithmOptions(Structure):
                 ("topology", c_void_p), ("transport", c_void_p),
                 ("seed", c_uint64), ("session", c_uint64),
                 ("timeout", c_double), ("training", c_bool),
-                ("nonfinite", c_int), ("timing", c_bool)]
+                ("nonfinite", c_int), ("timing", c_bool),
+                ("workers", c_uint32), ("transport_name", c_char_p)]
 
 
 class Traffic(Structure):
