@@ -97,7 +97,7 @@ void laci_list_exchange(
         const uint64_t port = t.sent > t.received ? t.sent : t.received;
         e.messages = t.messages > e.messages ? t.messages : e.messages;
         e.bytes = port > e.bytes ? port : e.bytes;
-        e.total += t.sent;
+        e.total = t.sent > UINT64_MAX - e.total ? UINT64_MAX : e.total + t.sent;
     }
     if (e.messages > 0) {
         laci_listing_add(l, e);
@@ -153,8 +153,9 @@ void laci_list_gather(laci_listing *l, const laci_bodies *bodies)
                    .messages = (uint32_t)others,
                    .bytes = others * one > rest ? others * one : rest,
                    .largest = one,
-                   .total = others *
-                            (l->rules.world * LACI_FRAME_SIZE + bodies->total),
+                   .total = laci_listed_product(
+                       others, (uint64_t)l->rules.world * LACI_FRAME_SIZE +
+                                   bodies->total),
                });
     }
 }

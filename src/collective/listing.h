@@ -26,6 +26,14 @@ typedef struct laci_listing {
 // of both, and the product of their times.
 void laci_listing_add(laci_listing *l, lac_exchange exchange);
 
+// laci_listed_product returns a product of bytes, the largest number where it
+// overflows.
+static inline uint64_t laci_listed_product(uint64_t a, uint64_t b)
+{
+    uint64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
 // The bodies of messages, one for each worker.
 typedef struct laci_bodies {
     size_t largest;

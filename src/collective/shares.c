@@ -463,11 +463,13 @@ static void list_both(laci_listing *l, size_t size, uint64_t s, uint64_t g)
 {
     const laci_sum_rules *const r = &l->rules;
     const uint64_t others = r->world - 1;
-    const uint64_t messages = others * ((s > 0) + (uint64_t)(g > 0));
+    const uint64_t patterns = (s > 0) + (uint64_t)(g > 0);
+    const uint64_t messages = others * patterns;
     lac_exchange e = {
         .flags = LAC_EXCHANGE_AHEAD,
         .messages = (uint32_t)messages,
-        .total = r->world * messages * LACI_FRAME_SIZE + others * (s + g),
+        .total = laci_listed_product(
+            others, r->world * patterns * LACI_FRAME_SIZE + s + g),
     };
     for (uint32_t k = 0; k < r->world; k++) {
         const uint64_t part = laci_share_count(r, k, s / size) * size;
