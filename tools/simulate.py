@@ -12,9 +12,11 @@ to one switch. `pairs`: every pair of workers has a link of its own in each
 direction. Computation takes no time, except --step-time.
 """
 import argparse
+import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -65,7 +67,7 @@ def latency(text):
 
 
 def workers(text):
-    if not text.isdigit() or not 1 <= int(text) <= WORKERS_MAX:
+    if not text.isdecimal() or not 1 <= int(text) <= WORKERS_MAX:
         raise argparse.ArgumentTypeError(
             f'"{text}", expected a number from 1 to {WORKERS_MAX}')
     return int(text)
@@ -133,12 +135,21 @@ def smpirun(program, options, folder):
 
 def forward(words):
     """Run, print its output without the last line of smpirun, and return the
-    exit code."""
-    with subprocess.Popen(words, text=True, stdout=subprocess.PIPE) as job:
-        for line in job.stdout:
-            if not line.startswith("Execution failed with code "):
-                sys.stdout.write(line)
-        return job.wait()
+    exit code. Nothing of the job is left if this is ended by a signal."""
+    with subprocess.Popen(words, text=True, stdout=subprocess.PIPE,
+                          start_new_session=True) as job:
+        try:
+            for line in job.stdout:
+                if not line.startswith("Execution failed with code "):
+                    sys.stdout.write(line)
+            return job.wait()
+        except BaseException:
+            os.killpg(job.pid, signal.SIGKILL)
+            raise
+
+
+def end(number, _frame):
+    sys.exit(128 + number)
 
 
 def main():
@@ -152,6 +163,8 @@ def main():
     if problem:
         print(f"simulate: {problem}", file=sys.stderr)
         return FAILED
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, end)
     with tempfile.TemporaryDirectory() as folder:
         return forward(smpirun(program, options, pathlib.Path(folder)))
 
