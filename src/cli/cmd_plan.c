@@ -394,6 +394,12 @@ static lac_status probe_work(void *context, lac_transport *transport)
         j->network = result.network;
         plan_probe_describe(
             &result, j->network_source, sizeof(j->network_source));
+        const size_t len = strlen(j->network_source);
+        if (strcmp(j->task.transport, "local") == 0) {
+            (void)snprintf(
+                j->network_source + len, sizeof(j->network_source) - len,
+                ", of threads: this is memory, not a network");
+        }
     }
     return LAC_OK;
 }
@@ -433,6 +439,7 @@ static int plan_check_run(job *j)
         {"measured-step", *s->measured_step != '\0'},
         {"map", s->map},
         {"probe", s->probe},
+        {"measure", s->measure && *s->step_time == '\0'},
     };
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         if (others[i].given) {

@@ -296,9 +296,9 @@ class Refusals(Average):
                  "--output", *self.DPSGD, "--time-only", "--output", "y.npy"),
                 ("average: --time-only gathers no values, expected no "
                  "--trace", *self.DPSGD, "--time-only", "--trace", "t.csv"),
-                ('--step-time is "5", expected a time above 0 with a unit, '
-                 "such as 229ms, 0.1 s or 50us", *self.DPSGD, "--step-time",
-                 "5"),
+                ('--step-time is "5", expected a time from 1e-09 to 1e+07 s '
+                 "with a unit, such as 229ms, 0.1 s or 50us", *self.DPSGD,
+                 "--step-time", "5"),
                 ('no transport is named "pigeon"; `laconic list` shows those '
                  "there are", *self.DPSGD, "--transport", "pigeon")):
             self.rejected(USAGE, message, *words)

@@ -291,6 +291,15 @@ class Rejected(Runs):
                                 "--step-time", "1s")
         self.assertEqual((done.stderr, done.returncode), ("", GOOD))
 
+    def test_first_steps_that_were_not_compressed(self):
+        good = json.loads(self.copy()["manifest.json"])
+        for spec in ("powersgd:start-iteration=9",
+                     "powersgd:start_powerSGD_iter=1"):
+            good["settings"]["algorithm"] = spec
+            self.write("copy/manifest.json", json.dumps(good).encode())
+            self.rejects(f"copy: its first steps were not compressed ({spec}), "
+                         "expected steps that all send the same")
+
     def test_a_model_of_other_shapes_than_the_manifest_has(self):
         changed = json.loads(self.copy()["manifest.json"])
         changed["facts"]["parameters"] = 1234

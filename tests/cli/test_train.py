@@ -149,7 +149,7 @@ class Train(Command):
                 training.checkpoint(self.path("slow"), 32, WORKERS),
                 training.checkpoint(self.path("plain"), 32, WORKERS))
             shutil.rmtree(self.path("slow"))
-        self.rejected(USAGE, '--step-time is "3", expected a time above 0',
+        self.rejected(USAGE, '--step-time is "3", expected a time from 1e-09',
                       *self.words("slow", "--step-time", "3"))
 
     def test_a_finished_run_can_be_resumed_for_more_epochs(self):

@@ -185,9 +185,9 @@ lac_status units_seconds(
     if (!(seconds >= seconds_min && seconds <= seconds_max)) {
         return lac_fail(
             LAC_ERR_INVALID,
-            "--%s is \"%s\", expected a time above 0 with a unit, such as "
-            "229ms, 0.1 s or 50us",
-            option, text);
+            "--%s is \"%s\", expected a time from %g to %g s with a unit, such "
+            "as 229ms, 0.1 s or 50us",
+            option, text, seconds_min, seconds_max);
     }
     *seconds_out = seconds;
     return LAC_OK;

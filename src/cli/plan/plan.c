@@ -22,21 +22,26 @@ static const double slowest = 1, fastest = 1e15, stride = 1.3;
 // Times below this part of a sum of times are rounding errors.
 #define ROUNDING 1e-9
 
-// The mean number of workers whose payloads a worker adds.
-static double mean_degree(const plan_task *task, lac_family family)
+// The number of workers whose payloads the busiest worker adds, mean over a
+// period: all others wait for it.
+static double busiest_degree(const plan_task *task, lac_family family)
 {
     if (family == LAC_FAMILY_GRADIENT) {
         return task->workers - 1.0;
     }
     const uint32_t period = lac_topology_period(task->topology);
-    double edges = 0;
+    double sum = 0;
     for (uint32_t round = 0; round < period; round++) {
+        uint32_t most = 0;
         for (uint32_t i = 0; i < task->workers; i++) {
             const lac_edge *list;
-            edges += lac_topology_edges(task->topology, i, round, &list);
+            const uint32_t edges =
+                lac_topology_edges(task->topology, i, round, &list);
+            most = edges > most ? edges : most;
         }
+        sum += most;
     }
-    return edges / period / task->workers;
+    return sum / period;
 }
 
 lac_status plan_candidate_open(
@@ -62,7 +67,7 @@ lac_status plan_candidate_open(
     c->payload = cli_size_sent(&cost, cost.payload_bytes);
     LAC_TRY(plan_compression_seconds(
         speed, o.spec, o.compressor, task->layout, task->workers,
-        mean_degree(task, cost.family), &c->compress));
+        busiest_degree(task, cost.family), &c->compress));
     return plan_pattern_open(&c->pattern, &o, cost.family, task->overlap);
 }
 
@@ -218,7 +223,7 @@ lac_status plan_effective_bandwidth(
     if (!(seconds > least && seconds <= most)) {
         return lac_fail(
             LAC_ERR_INVALID,
-            "--measured-step is %g s, expected above %.4g s, the computation "
+            "--measured-step is %.9g s, expected above %.9g s, the computation "
             "and the latency of an all-reduce, and at most %.4g s",
             seconds, least, most);
     }

@@ -336,8 +336,11 @@ void plan_report_print(const plan_report *r, FILE *stream)
     print_advice(r, stream);
     print_known(r, stream);
     if (r->map != NULL) {
-        const bool colours =
-            isatty(fileno(stream)) == 1 && getenv("NO_COLOR") == NULL;
+        const char *const plain = getenv("NO_COLOR");
+        const char *const term = getenv("TERM");
+        const bool colours = isatty(fileno(stream)) == 1 &&
+                             (plain == NULL || *plain == '\0') &&
+                             (term == NULL || strcmp(term, "dumb") != 0);
         (void)fputc('\n', stream);
         plan_map_print(r->map, colours, stream);
     }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/plan/run_files.h"
 
@@ -22,6 +23,25 @@ static lac_status take_recorded(plan_run *run, const plan_run_usage *usage)
     run->compute = usage->compute / steps;
     run->compress = usage->compress / steps;
     (void)snprintf(run->source, sizeof(run->source), "recorded by the run");
+    return LAC_OK;
+}
+
+// Rounds before start-iteration send other messages than those after it, which
+// are the ones that lac_algorithm_exchanges lists.
+static lac_status check_first_rounds(const plan_run *run)
+{
+    static const char *const names[] = {
+        "start-iteration=", "start_powerSGD_iter="};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *const found = strstr(run->algorithm, names[i]);
+        if (found != NULL && strtoul(found + strlen(names[i]), NULL, 10) > 0) {
+            return lac_fail(
+                LAC_ERR_INVALID,
+                "%s: its first steps were not compressed (%s), expected steps "
+                "that all send the same",
+                run->options->folder, run->algorithm);
+        }
+    }
     return LAC_OK;
 }
 
@@ -79,6 +99,7 @@ lac_status plan_run_open(plan_run *run, const plan_run_options *options)
     lac_layout *layout = NULL;
     *run = (plan_run){.options = options, .compute = options->compute};
     LAC_TRY(plan_run_read_manifest(run));
+    LAC_TRY(check_first_rounds(run));
     LAC_TRY(plan_run_read_metrics(run, &usage));
     if (options->compute == 0) {
         LAC_TRY(take_recorded(run, &usage));
