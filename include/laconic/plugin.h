@@ -62,7 +62,10 @@ typedef struct lac_plugin {
     const lac_param *params; ///< May be NULL.
     size_t param_size;       ///< sizeof(lac_param), so that it can grow.
     size_t state_size;       ///< Bytes of state in each handle.
-    const void *reserved[2]; ///< NULL. The struct itself cannot grow.
+    const char *example;     ///< Of an algorithm: a spec that trains well, and
+                             ///< the compressor that it needs after a space,
+                             ///< "ecd dithering:levels=65535". May be NULL.
+    const void *reserved[1]; ///< NULL. The struct itself cannot grow.
 } lac_plugin;
 
 /// Another name of a plug-in, with other defaults: qsgd is dithering with

@@ -189,7 +189,7 @@ class Plugin(Structure):
     _fields_ = [("size", c_size_t), ("name", c_char_p),
                 ("summary", c_char_p), ("params", c_void_p),
                 ("param_size", c_size_t), ("state_size", c_size_t),
-                ("reserved", c_void_p * 2)]
+                ("example", c_char_p), ("reserved", c_void_p * 1)]
 
 
 class Alias(Structure):

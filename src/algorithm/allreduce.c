@@ -237,6 +237,7 @@ const laci_algorithm_ops laci_allreduce_algorithm = {
     .plugin.size = sizeof(laci_algorithm_ops),
     .plugin.name = "allreduce",
     .plugin.summary = "the exact mean over all workers",
+    .plugin.example = "allreduce",
     .plugin.param_size = sizeof(lac_param),
     .family = LAC_FAMILY_GRADIENT,
     .baseline = true,

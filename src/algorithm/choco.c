@@ -95,6 +95,7 @@ const laci_algorithm_ops laci_choco_algorithm = {
     .plugin.size = sizeof(laci_algorithm_ops),
     .plugin.name = "choco",
     .plugin.summary = "compressed differences to public copies",
+    .plugin.example = "choco sign",
     .plugin.params = choco_params,
     .plugin.param_size = sizeof(lac_param),
     .plugin.state_size = sizeof(laci_step_size),

@@ -215,6 +215,7 @@ const laci_algorithm_ops laci_compressed_algorithm = {
     .plugin.size = sizeof(laci_algorithm_ops),
     .plugin.name = "compressed",
     .plugin.summary = "unbiased compression to a server and back, no memory",
+    .plugin.example = "compressed natural",
     .plugin.params = compressed_params,
     .plugin.param_size = sizeof(lac_param),
     .plugin.state_size = sizeof(compressed),

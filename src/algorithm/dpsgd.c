@@ -36,6 +36,7 @@ const laci_algorithm_ops laci_dpsgd_algorithm = {
     .plugin.size = sizeof(laci_algorithm_ops),
     .plugin.name = "dpsgd",
     .plugin.summary = "exact gossip with the neighbours: the baseline",
+    .plugin.example = "dpsgd",
     .plugin.params = dpsgd_params,
     .plugin.param_size = sizeof(lac_param),
     .plugin.state_size = sizeof(dpsgd),

@@ -90,6 +90,7 @@ const laci_algorithm_ops laci_ecd_algorithm = {
     .plugin.size = sizeof(laci_algorithm_ops),
     .plugin.name = "ecd",
     .plugin.summary = "extrapolation compression with estimates of neighbours",
+    .plugin.example = "ecd dithering:levels=65535",
     .family = LAC_FAMILY_MODEL,
     .takes_compressor = true,
     .form = LAC_FORM_UNBIASED,

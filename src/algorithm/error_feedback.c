@@ -207,6 +207,7 @@ const laci_algorithm_ops laci_error_feedback_algorithm = {
     .plugin.size = sizeof(laci_algorithm_ops),
     .plugin.name = "error-feedback",
     .plugin.summary = "the compression error is stored and sent later",
+    .plugin.example = "error-feedback top-k:0.01",
     .plugin.param_size = sizeof(lac_param),
     .family = LAC_FAMILY_GRADIENT,
     .takes_compressor = true,

@@ -17,6 +17,7 @@ const laci_algorithm_ops laci_naive_algorithm = {
     .plugin.size = sizeof(laci_algorithm_ops),
     .plugin.name = "naive",
     .plugin.summary = "gossip of compressed values: does not converge",
+    .plugin.example = "naive natural",
     .family = LAC_FAMILY_MODEL,
     .takes_compressor = true,
     .form = LAC_FORM_UNBIASED,

@@ -344,6 +344,7 @@ const laci_algorithm_ops laci_powergossip_algorithm = {
     .plugin.size = sizeof(laci_algorithm_ops),
     .plugin.name = "powergossip",
     .plugin.summary = "the power method on differences between neighbours",
+    .plugin.example = "powergossip",
     .plugin.params = powergossip_params,
     .plugin.param_size = sizeof(lac_param),
     .plugin.state_size = sizeof(laci_powergossip),

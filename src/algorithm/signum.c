@@ -168,6 +168,7 @@ const laci_algorithm_ops laci_signum_algorithm = {
     .plugin.size = sizeof(laci_algorithm_ops),
     .plugin.name = "signum",
     .plugin.summary = "majority vote on the signs of the momentum",
+    .plugin.example = "signum",
     .plugin.params = signum_params,
     .plugin.param_size = sizeof(lac_param),
     .plugin.state_size = sizeof(signum),

@@ -8,6 +8,7 @@
 #include "cli/options/catalog.h"
 #include "cli/options/command.h"
 #include "cli/report/table.h"
+#include "cli/train/defaults.h"
 
 typedef struct settings {
     bool json;
@@ -70,24 +71,6 @@ static cJSON *default_json(const lac_param *param, const char *text)
     return cJSON_CreateString(text);
 }
 
-// The words of a text as an array; null for NULL.
-static cJSON *words_json(const char *text, char separator)
-{
-    if (text == NULL) {
-        return cJSON_CreateNull();
-    }
-    cJSON *const words = cJSON_CreateArray();
-    while (*text != '\0') {
-        char word[64];
-        const char *const end = strchr(text, separator);
-        const size_t len = end == NULL ? strlen(text) : (size_t)(end - text);
-        (void)snprintf(word, sizeof(word), "%.*s", (int)len, text);
-        cJSON_AddItemToArray(words, cJSON_CreateString(word));
-        text += end == NULL ? len : len + 1;
-    }
-    return words;
-}
-
 static cJSON *param_json(const cli_item *item, const lac_param *param)
 {
     char text[CLI_DEFAULT_SIZE];
@@ -104,9 +87,25 @@ static cJSON *param_json(const cli_item *item, const lac_param *param)
         cJSON_AddNullToObject(o, "min");
         cJSON_AddNullToObject(o, "max");
     }
-    cJSON_AddItemToObject(o, "choices", words_json(param->choices, '|'));
-    cJSON_AddItemToObject(o, "aliases", words_json(param->aliases, ' '));
+    cJSON_AddItemToObject(o, "choices", cli_json_words(param->choices, '|'));
+    cJSON_AddItemToObject(o, "aliases", cli_json_words(param->aliases, ' '));
     cJSON_AddStringToObject(o, "help", param->help);
+    return o;
+}
+
+// The specs of an example: that of the algorithm and that of the compressor.
+static cJSON *example_json(const lac_plugin *plugin)
+{
+    char spec[CLI_CELL_SIZE];
+    const char *const compressor = strchr(plugin->example, ' ');
+    cJSON *const o = cJSON_CreateObject();
+    (void)snprintf(
+        spec, sizeof(spec), "%.*s", (int)strcspn(plugin->example, " "),
+        plugin->example);
+    cJSON_AddStringToObject(o, "algorithm", spec);
+    cJSON_AddItemToObject(
+        o, "compressor",
+        cli_json_text(compressor == NULL ? NULL : compressor + 1));
     return o;
 }
 
@@ -118,6 +117,9 @@ static cJSON *item_json(const cli_item *item)
     cJSON *const o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "name", item->name);
     cJSON_AddStringToObject(o, "summary", summary);
+    if (item->plugin->example != NULL) {
+        cJSON_AddItemToObject(o, "example", example_json(item->plugin));
+    }
     cJSON *const params = cJSON_AddArrayToObject(o, "params");
     for (size_t i = 0; (param = cli_item_param(item, i)) != NULL; i++) {
         cJSON_AddItemToArray(params, param_json(item, param));
@@ -137,6 +139,7 @@ static cJSON *list_json(void)
             cJSON_AddItemToArray(items, item_json(&item));
         }
     }
+    cJSON_AddItemToObject(o, "defaults", cli_train_defaults_json());
     return o;
 }
 
@@ -184,6 +187,10 @@ static void add_item(cli_table *table, const cli_item *item)
     write_summary(item, text, sizeof(text));
     cli_table_add(table, "%s", item->name);
     cli_table_add(table, "%s", text);
+    if (item->plugin->example != NULL) {
+        cli_table_add(table, "    example");
+        cli_table_add(table, "  %s", item->plugin->example);
+    }
     for (size_t i = 0;
          item->preset == NULL && (param = cli_item_param(item, i)) != NULL;
          i++) {
@@ -225,7 +232,9 @@ static int list_run(const void *given, size_t count, char *const *arguments)
     for (size_t k = 0; k < kind_count; k++) {
         print_kind(&kinds[k]);
     }
-    printf("A spec is name:key=value,key=value; the first key may be omitted, "
+    printf("defaults of train\n\n");
+    cli_train_print_defaults(stdout);
+    printf("\nA spec is name:key=value,key=value; the first key may be omitted, "
            "as in top-k:0.01.\n");
     return CLI_GOOD;
 }

@@ -12,6 +12,7 @@
 #include "cli/options/command.h"
 #include "cli/report/progress.h"
 #include "cli/report/table.h"
+#include "cli/train/defaults.h"
 #include "cli/train/folder.h"
 #include "cli/train/manifest.h"
 #include "cli/train/report.h"
@@ -105,6 +106,7 @@ static lac_status open_model_layout(job *j)
 static lac_status open_plan(job *j)
 {
     LAC_TRY(open_model_layout(j));
+    LAC_TRY(cli_train_apply_defaults(&j->s, j->set));
     return cli_train_plan(&j->s, j->set, j->topology, j->layout, &j->run.plan);
 }
 
@@ -332,6 +334,7 @@ const cli_command cmd_train = {
         "--epochs may then be larger; other settings that affect the result\n"
         "must be the same.\n"
         "Processes may share DIR or have a folder each, on different disks.",
+    .notes = cli_train_print_defaults,
     .options = cli_train_options,
     .settings_size = sizeof(cli_train_settings),
     .run = train_run_command,

@@ -244,6 +244,37 @@ class Train(Command):
                      *self.words("out", "--epochs", "1"), "--resume")
         self.assertEqual(self.read("out/metrics.jsonl"), before)
 
+    def test_defaults_depend_on_the_run_and_are_recorded(self):
+        rows = json.loads(self.succeeds("list", "--json"))["defaults"]
+        found = {}
+        for name in ("allreduce", "signum"):
+            words = [w for w in self.words(name, "--algorithm", name)
+                     if w not in ("--lr", "0.02")]
+            done = self.run_laconic(*words)
+            self.assertEqual(done.returncode, GOOD, done.stderr)
+            used = json.loads(self.read(name + "/manifest.json"))["settings"]
+            row = next(r for r in rows if r["model"] == "images"
+                       and r["algorithms"] in (None, [name])
+                       and r["compressors"] is None)
+            for key in ("lr", "momentum", "warmup"):
+                self.assertEqual(float(used[key]), row[key], key)
+            found[name] = used["lr"]
+        self.assertNotEqual(*found.values())
+
+    def test_a_run_keeps_the_defaults_it_was_started_with(self):
+        """As a run of a version with other defaults."""
+        given = ("--momentum", "0.25", "--warmup", "0.5")
+        self.train("out", *given, "--epochs", "1")
+        words = [w for w in self.words("out", "--resume")
+                 if w not in ("--lr", "0.02")]
+        done = self.run_laconic(*words)
+        self.assertEqual(done.returncode, GOOD, done.stderr)
+        self.train("whole", *given)
+        self.assertEqual(training.checkpoint(self.path("out"), 32, WORKERS),
+                         training.checkpoint(self.path("whole"), 32, WORKERS))
+        self.rejected(FAILED, '--momentum is "0.5", but the run to resume was '
+                      'started with "0.25"', *words, "--momentum", "0.5")
+
     def test_files_of_others_are_not_overwritten(self):
         for name in ("latest", "metrics.jsonl", "model.safetensors"):
             for more in ((), ("--resume",)):

@@ -94,13 +94,31 @@ class List(Command):
         kinds = json.loads(self.succeeds("list", "--json"))
         self.assertEqual(list(kinds), [
             "compressors", "topologies", "transports", "algorithms", "models",
-            "datasets"])
+            "datasets", "defaults"])
+        for row in kinds.pop("defaults"):
+            self.assertEqual(list(row), [
+                "algorithms", "compressors", "model", "optimizer", "lr",
+                "momentum", "warmup"])
+        for item in kinds["algorithms"]:
+            self.assertIn("example", item)
         for item in sum(kinds.values(), []):
+            item.pop("example", None)
             self.assertEqual(list(item), ["name", "summary", "params"])
             for param in item["params"]:
                 self.assertLessEqual({"name", "type", "default", "min", "max",
                                       "choices", "help"}, set(param))
                 self.check_param(param)
+
+    def test_every_example_can_be_opened(self):
+        for item in json.loads(self.succeeds("list", "--json"))["algorithms"]:
+            with self.subTest(item["name"]):
+                example = item["example"]
+                self.assertEqual(example["algorithm"].split(":")[0],
+                                 item["name"])
+                words = ["--compressor", example["compressor"]] \
+                    if example["compressor"] else []
+                self.succeeds("size", "--model", "mlp", "--algorithm",
+                              example["algorithm"], *words)
 
     def check_param(self, param):
         kind, default = param["type"], param["default"]

@@ -199,7 +199,7 @@ static void print_option(const cli_option *o, size_t width)
     char left[COLUMNS];
     (void)write_left(o, left);
     printf("  --%-*s  %s", (int)width, left, o->help);
-    if (o->choices != NULL) {
+    if (o->type == CLI_OPTION_CHOICE) {
         printf(": %s", o->choices);
     }
     if (o->default_value != NULL && *o->default_value != '\0') {
@@ -260,6 +260,10 @@ void cli_help(const cli_command *command)
         }
     }
     printf("  --help%*s  print this text\n", (int)(width - strlen("help")), "");
+    if (command->notes != NULL) {
+        printf("\n");
+        command->notes(stdout);
+    }
 }
 
 int cli_failed(void)

@@ -3,6 +3,8 @@
 #ifndef LACONIC_CLI_OPTIONS_COMMAND_H
 #define LACONIC_CLI_OPTIONS_COMMAND_H
 
+#include <stdio.h>
+
 #include <laconic/laconic.h>
 
 #include "cli/options/option.h"
@@ -20,6 +22,7 @@ typedef struct cli_command {
     size_t arguments_min;
     size_t arguments_max;
     const char *details; // paragraphs for --help, or NULL
+    void (*notes)(FILE *stream); // prints what --help has at its end, or NULL
     bool command_line;   // the arguments are another command line: it begins
                          // with the first, and words of it may be empty
     const cli_option *options;

@@ -32,13 +32,19 @@ static lac_status store_u64(
     return LAC_OK;
 }
 
+static bool read_f64(const cli_option *option, const char *text, double *out)
+{
+    char *end = NULL;
+    *out = strtod(text, &end);
+    return end != text && *end == '\0' && isfinite(*out) &&
+           *out >= option->low && *out <= option->high;
+}
+
 static lac_status store_f64(
     const cli_option *option, const char *text, void *settings)
 {
-    char *end = NULL;
-    const double value = strtod(text, &end);
-    if (end == text || *end != '\0' || !isfinite(value) ||
-        value < option->low || value > option->high) {
+    double value = 0;
+    if (!read_f64(option, text, &value)) {
         return lac_fail(
             LAC_ERR_INVALID, "--%s is \"%s\", expected a number from %g to %g",
             option->name, text, option->low, option->high);
@@ -47,22 +53,51 @@ static lac_status store_f64(
     return LAC_OK;
 }
 
-static lac_status store_choice(
-    const cli_option *option, const char *text, void *settings)
+// Writes the position of a word in the choices of an option; false: not there.
+static bool find_choice(
+    const cli_option *option, const char *text, uint32_t *position_out)
 {
     const size_t len = strlen(text);
     const char *word = option->choices;
     for (uint32_t i = 0; word != NULL; i++) {
         const size_t word_len = strcspn(word, "|");
         if (len == word_len && memcmp(text, word, len) == 0) {
-            memcpy(field(option, settings), &i, sizeof(i));
-            return LAC_OK;
+            *position_out = i;
+            return true;
         }
         word = word[word_len] == '|' ? word + word_len + 1 : NULL;
     }
-    return lac_fail(
-        LAC_ERR_INVALID, "--%s is \"%s\", expected one of %s", option->name,
-        text, option->choices);
+    return false;
+}
+
+static lac_status store_choice(
+    const cli_option *option, const char *text, void *settings)
+{
+    uint32_t position = 0;
+    if (!find_choice(option, text, &position)) {
+        return lac_fail(
+            LAC_ERR_INVALID, "--%s is \"%s\", expected one of %s", option->name,
+            text, option->choices);
+    }
+    memcpy(field(option, settings), &position, sizeof(position));
+    return LAC_OK;
+}
+
+static lac_status store_f64_or_word(
+    const cli_option *option, const char *text, void *settings)
+{
+    uint32_t position = 0;
+    lac_number_or_word found = {.word = -1};
+    if (find_choice(option, text, &position)) {
+        found.word = (int32_t)position;
+    } else if (!read_f64(option, text, &found.value)) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "--%s is \"%s\", expected a number from %g to %g, or %s",
+            option->name, text, option->low, option->high, option->choices);
+    }
+    memcpy(field(option, settings), &found, sizeof(found));
+    return LAC_OK;
 }
 
 // Writes word number `index` of a list.
@@ -75,6 +110,17 @@ static void choice_text(
     (void)snprintf(
         text, CLI_OPTION_TEXT_SIZE, "%.*s", (int)strcspn(choices, "|"),
         choices);
+}
+
+static void number_or_word_text(
+    const cli_option *option, const lac_number_or_word *at,
+    char text[CLI_OPTION_TEXT_SIZE])
+{
+    if (at->word < 0) {
+        (void)snprintf(text, CLI_OPTION_TEXT_SIZE, "%.17g", at->value);
+    } else {
+        choice_text(option->choices, (uint32_t)at->word, text);
+    }
 }
 
 const char *cli_option_text(
@@ -95,6 +141,9 @@ const char *cli_option_text(
         break;
     case CLI_OPTION_CHOICE:
         choice_text(option->choices, *(const uint32_t *)at, text);
+        break;
+    case CLI_OPTION_F64_OR_WORD:
+        number_or_word_text(option, at, text);
         break;
     case CLI_OPTION_FLAG:
         (void)snprintf(
@@ -117,6 +166,8 @@ lac_status cli_option_store(
         return store_f64(option, text, settings);
     case CLI_OPTION_CHOICE:
         return store_choice(option, text, settings);
+    case CLI_OPTION_F64_OR_WORD:
+        return store_f64_or_word(option, text, settings);
     case CLI_OPTION_FLAG:
         memcpy(field(option, settings), &(bool){true}, sizeof(bool));
         return LAC_OK;

@@ -16,6 +16,7 @@ typedef enum cli_option_type {
     CLI_OPTION_F64,    // double in [low, high]
     CLI_OPTION_FLAG,   // bool; takes no value
     CLI_OPTION_CHOICE, // uint32_t: the position of a word in `choices`
+    CLI_OPTION_F64_OR_WORD, // lac_number_or_word: either of the above
 } cli_option_type;
 
 // One --name option, stored at `offset` in the command's settings.
@@ -26,10 +27,11 @@ typedef struct cli_option {
     const char *value; // placeholder in the help, "SPEC"; NULL for a flag
     const char *default_value; // as a user would write it; NULL for a flag and
                                // for an option that is required; "" for a
-                               // number that is 0 unless it is given
+                               // number that is 0, or the first word, unless
+                               // it is given
     uint64_t min, max;         // of CLI_OPTION_U64
     double low, high;          // of CLI_OPTION_F64
-    const char *choices;       // of CLI_OPTION_CHOICE, separated by '|'
+    const char *choices;       // words, separated by '|'
     const char *help;          // lower case, no full stop; NULL: not shown
     char brief;                // 'n' if "-n" is the option too; else 0
 } cli_option;

@@ -127,6 +127,23 @@ cJSON *cli_json_text(const char *text)
     return text == NULL ? cJSON_CreateNull() : cJSON_CreateString(text);
 }
 
+cJSON *cli_json_words(const char *text, char separator)
+{
+    if (text == NULL) {
+        return cJSON_CreateNull();
+    }
+    cJSON *const words = cJSON_CreateArray();
+    while (*text != '\0') {
+        char word[64];
+        const char *const end = strchr(text, separator);
+        const size_t len = end == NULL ? strlen(text) : (size_t)(end - text);
+        (void)snprintf(word, sizeof(word), "%.*s", (int)len, text);
+        cJSON_AddItemToArray(words, cJSON_CreateString(word));
+        text += end == NULL ? len : len + 1;
+    }
+    return words;
+}
+
 int cli_json_print(cJSON *object, FILE *stream)
 {
     char *const text = cJSON_Print(object);

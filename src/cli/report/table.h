@@ -60,6 +60,10 @@ int cli_json_print(cJSON *object, FILE *stream);
 // cli_json_text returns a new string, or null if `text` is NULL.
 cJSON *cli_json_text(const char *text);
 
+// cli_json_words returns an array of the words of `text`, which `separator`
+// divides, or null if `text` is NULL.
+cJSON *cli_json_words(const char *text, char separator);
+
 // cli_processor writes the name of the processor as Linux reports it, or "an
 // unknown processor".
 enum { CLI_PROCESSOR_SIZE = 128 };

@@ -142,21 +142,28 @@ static uint64_t run_id_of(const cJSON *manifest)
                               : 0;
 }
 
+static lac_status read_manifest(const char *path, cJSON **out)
+{
+    data_bytes bytes = {0};
+    LAC_TRY(data_file_read(path, &bytes));
+    *out = cJSON_ParseWithLength((const char *)bytes.data, bytes.len);
+    data_bytes_free(&bytes);
+    return LAC_OK;
+}
+
 lac_status cli_manifest_check(
     const char *folder, const cJSON *settings, const char *const *free,
     cli_manifest_found *out)
 {
     char path[DATA_PATH_SIZE];
-    data_bytes bytes = {0};
+    cJSON *manifest = NULL;
     *out = (cli_manifest_found){0};
     LAC_TRY(data_path_join(path, folder, "manifest.json"));
     if (!data_is_file(path)) {
         return LAC_OK;
     }
     out->found = true;
-    LAC_TRY(data_file_read(path, &bytes));
-    cJSON *const manifest =
-        cJSON_ParseWithLength((const char *)bytes.data, bytes.len);
+    LAC_TRY(read_manifest(path, &manifest));
     const cJSON *const theirs =
         cJSON_GetObjectItemCaseSensitive(manifest, "settings");
     const lac_status status =
@@ -169,6 +176,41 @@ lac_status cli_manifest_check(
                   path);
     out->run_id = run_id_of(manifest);
     cJSON_Delete(manifest);
-    data_bytes_free(&bytes);
+    return status;
+}
+
+// Whether an option that has a value for each run was not given.
+static bool is_open(const cli_option *o, const void *settings)
+{
+    lac_number_or_word value = {.word = -1};
+    if (o->type == CLI_OPTION_F64_OR_WORD) {
+        memcpy(
+            &value, (const unsigned char *)settings + o->offset, sizeof(value));
+    }
+    return value.word == 0;
+}
+
+lac_status cli_manifest_recall(
+    const char *folder, const cli_option *options, void *settings)
+{
+    char path[DATA_PATH_SIZE];
+    cJSON *manifest = NULL;
+    lac_status status = LAC_OK;
+    LAC_TRY(data_path_join(path, folder, "manifest.json"));
+    if (!data_is_file(path)) {
+        return LAC_OK;
+    }
+    LAC_TRY(read_manifest(path, &manifest));
+    const cJSON *const all =
+        cJSON_GetObjectItemCaseSensitive(manifest, "settings");
+    for (const cli_option *o = options; o->name != NULL; o++) {
+        const cJSON *const value =
+            cJSON_GetObjectItemCaseSensitive(all, o->name);
+        if (status == LAC_OK && cJSON_IsString(value) &&
+            is_open(o, settings)) {
+            status = cli_option_store(o, value->valuestring, settings);
+        }
+    }
+    cJSON_Delete(manifest);
     return status;
 }

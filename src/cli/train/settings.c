@@ -28,6 +28,11 @@ enum { BATCH_MAX = 1 << 20 };
      .offset = offsetof(settings, field), .value = "X",                        \
      .default_value = (otherwise), .low = (least), .high = (most),             \
      .help = (words)}
+#define OPEN(field, option, most, words)                                       \
+    {.name = (option), .type = CLI_OPTION_F64_OR_WORD,                         \
+     .offset = offsetof(settings, field), .value = "X",                        \
+     .default_value = "", .choices = "default", .high = (most),                \
+     .help = (words)}
 #define CHOICE(field, option, words, otherwise, about)                         \
     {.name = (option), .type = CLI_OPTION_CHOICE,                              \
      .offset = offsetof(settings, field), .value = "NAME",                     \
@@ -54,8 +59,9 @@ const cli_option cli_train_options[] = {
           "words of back-propagation through time"),
     CHOICE(optimizer, "optimizer", "sgd|adam", "sgd",
            "adam needs a gradient algorithm"),
-    NUMBER(lr, "lr", "0.1", 0, 1e6, "learning rate"),
-    NUMBER(momentum, "momentum", "0.9", 0, 1, "of sgd, local to a worker"),
+    OPEN(lr, "lr", 1e6, "learning rate (see below)"),
+    OPEN(momentum, "momentum", 1,
+         "of sgd, local to a worker (see below)"),
     CHOICE(nesterov, "nesterov", "torch|powersgd|no", "torch",
            "form of the momentum"),
     NUMBER(weight_decay, "weight-decay", "0", 0, 1e6,
@@ -64,8 +70,8 @@ const cli_option cli_train_options[] = {
            "largest norm of a worker's gradient; 0: none"),
     CHOICE(schedule, "schedule", "constant|step|cosine", "constant",
            "of the learning rate"),
-    NUMBER(warmup, "warmup", "0", 0, 1e6,
-           "epochs of linear warm-up"),
+    OPEN(warmup, "warmup", 1e6,
+         "epochs of linear warm-up (see below)"),
     TEXT(milestones, "milestones", "E,E,...", "",
          "epochs after which `step` divides the rate by 10"),
     TEXT(split, "split", "RULE", "shuffle",
@@ -164,14 +170,14 @@ lac_status cli_train_plan(
             {
                 .rule = (train_rule)s->optimizer,
                 .nesterov = (train_nesterov)s->nesterov,
-                .momentum = s->momentum,
+                .momentum = s->momentum.value,
                 .weight_decay = s->weight_decay,
             },
         .schedule =
             {
                 .course = (train_course)s->schedule,
-                .rate = s->lr,
-                .warmup = s->warmup,
+                .rate = s->lr.value,
+                .warmup = s->warmup.value,
                 .epochs = (double)s->epochs,
             },
         .clip = s->clip,

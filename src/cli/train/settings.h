@@ -9,6 +9,9 @@
 #include "cli/options/option.h"
 #include "train/run.h"
 
+// The first word of options whose default depends on the run.
+enum { CLI_TRAIN_DEFAULT = 0 };
+
 typedef struct cli_train_settings {
     const char *model;
     const char *data;
@@ -20,13 +23,13 @@ typedef struct cli_train_settings {
     uint64_t batch;
     uint64_t bptt;
     uint32_t optimizer;
-    double lr;
-    double momentum;
+    lac_number_or_word lr;
+    lac_number_or_word momentum;
     uint32_t nesterov;
     double weight_decay;
     double clip;
     uint32_t schedule;
-    double warmup;
+    lac_number_or_word warmup;
     const char *milestones;
     const char *split;
     bool augment;
@@ -51,7 +54,8 @@ extern const cli_option cli_train_options[];
 lac_status cli_train_shared(
     const cJSON *all, train_setting **out, size_t *count_out);
 
-// cli_train_plan writes the plan of a run on `set`, by workers that `topology`
+// cli_train_plan writes the plan of a run on `set`, with settings whose
+// defaults were applied (cli/train/defaults.h), by workers that `topology`
 // connects, of a model with the layout `layout`.
 // Fails with LAC_ERR_INVALID or LAC_ERR_NOTFOUND if a word is unknown or
 // settings contradict each other.

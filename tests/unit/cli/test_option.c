@@ -12,6 +12,7 @@ typedef struct settings {
     bool flag;
     uint32_t choice;
     uint64_t count;
+    lac_number_or_word rate;
 } settings;
 
 static const cli_option options[] = {
@@ -56,6 +57,15 @@ static const cli_option options[] = {
      .min = 1,
      .max = 9,
      .help = "0 unless it is given"},
+    {.name = "rate",
+     .type = CLI_OPTION_F64_OR_WORD,
+     .offset = offsetof(settings, rate),
+     .value = "X",
+     .default_value = "",
+     .low = 0,
+     .high = 10,
+     .choices = "default|auto",
+     .help = "a number or a word"},
     {0},
 };
 
@@ -129,6 +139,33 @@ static void options_and_arguments_come_in_any_order(void **state)
     assert_int_equal(o.count, 2);
     assert_string_equal(o.words[0], "in");
     assert_string_equal(o.words[1], "out");
+}
+
+static void a_number_may_be_a_word(void **state)
+{
+    (void)state;
+    const cli_option *rate = options;
+    char text[CLI_OPTION_TEXT_SIZE];
+    outcome o;
+    while (strcmp(rate->name, "rate") != 0) {
+        rate++;
+    }
+    assert_ok(parse("--text t in", &o));
+    assert_int_equal(o.settings.rate.word, 0);
+    assert_string_equal(cli_option_text(rate, &o.settings, text), "default");
+    assert_ok(parse("--text t in --rate auto", &o));
+    assert_int_equal(o.settings.rate.word, 1);
+    assert_string_equal(cli_option_text(rate, &o.settings, text), "auto");
+    assert_ok(parse("--text t in --rate 0.5", &o));
+    assert_int_equal(o.settings.rate.word, -1);
+    assert_true(o.settings.rate.value == 0.5);
+    assert_string_equal(cli_option_text(rate, &o.settings, text), "0.5");
+    assert_fails(
+        parse("--text t in --rate 11", &o), LAC_ERR_INVALID,
+        "--rate is \"11\", expected a number from 0 to 10, or default|auto");
+    assert_fails(
+        parse("--text t in --rate aut", &o), LAC_ERR_INVALID,
+        "--rate is \"aut\", expected a number from 0 to 10, or default|auto");
 }
 
 static void the_last_of_repeated_options_wins(void **state)
@@ -247,6 +284,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(missing_options_have_their_defaults),
         cmocka_unit_test(options_and_arguments_come_in_any_order),
+        cmocka_unit_test(a_number_may_be_a_word),
         cmocka_unit_test(the_last_of_repeated_options_wins),
         cmocka_unit_test(two_dashes_end_the_options),
         cmocka_unit_test(an_option_may_have_a_brief_form),
