@@ -17,6 +17,7 @@
 #include "cli/train/manifest.h"
 #include "cli/train/report.h"
 #include "cli/train/settings.h"
+#include "cli/train/warnings.h"
 #include "nn/headroom.h"
 #include "nn/network.h"
 #include "train/feed.h"
@@ -195,6 +196,7 @@ static lac_status record_run(void *context, const train_facts *facts)
 static lac_status begin_run(void *context, const train_facts *facts)
 {
     job *const j = context;
+    cli_train_warn(&j->s, &j->run.plan, facts->family, stderr);
     if (facts->warning != NULL) {
         (void)fprintf(stderr, "laconic: %s\n", facts->warning);
     }
@@ -273,6 +275,7 @@ static int train_report(const job *j)
     if (!r->here) {
         return CLI_GOOD;
     }
+    cli_train_judge(&j->run, stderr);
     if (j->s.json) {
         return cli_json_print(cli_train_json(&j->run), stdout);
     }

@@ -275,6 +275,38 @@ class Train(Command):
         self.rejected(FAILED, '--momentum is "0.5", but the run to resume was '
                       'started with "0.25"', *words, "--momentum", "0.5")
 
+    def test_a_run_that_learns_nothing_says_so(self):
+        for rate, learned in (("0.02", True), ("0", False)):
+            done = self.train(rate, "--lr", rate, "--json")
+            self.assertIs(json.loads(done.stdout)["learned"], learned)
+            self.assertEqual("nothing was learned" in done.stderr,
+                             not learned)
+
+    def test_options_without_an_effect_are_named(self):
+        for more, part in (
+                (("--schedule", "step"), "--schedule has no effect: step "
+                 "needs --milestones"),
+                (("--milestones", "1"), "--milestones has no effect: only"),
+                (("--schedule", "step", "--milestones", "2"),
+                 "--milestones has no effect: the run ends"),
+                (("--bptt", "10"), "--bptt has no effect"),
+                (("--algorithm", "allreduce", "--topology", "complete"),
+                 "--topology has no effect"),
+                (("--nesterov", "no", "--momentum", "0"),
+                 "--nesterov has no effect"),
+                (("--algorithm", "allreduce", "--optimizer", "adam",
+                  "--momentum", "0.5"), "--momentum has no effect"),
+                (("--workers", "1", "--split", "fixed"),
+                 "--split has no effect"),
+                (("--schedule", "step", "--milestones", "1", "--topology",
+                  "complete", "--nesterov", "no", "--split", "fixed"), None)):
+            with self.subTest(more):
+                out = "-".join(more).replace("--", "")
+                stderr = self.train(out, *more, "--limit", "30").stderr
+                found = stderr.count("has no effect")
+                self.assertEqual(found, 0 if part is None else 1, stderr)
+                self.assertIn(part or "", stderr)
+
     def test_files_of_others_are_not_overwritten(self):
         for name in ("latest", "metrics.jsonl", "model.safetensors"):
             for more in ((), ("--resume",)):

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "cli/report/table.h"
+#include "train/learned.h"
 
 static double total_memory(const train_facts *f)
 {
@@ -60,6 +61,29 @@ cJSON *cli_train_facts(const train_facts *f)
     return o;
 }
 
+static bool report_learned(const train_run *run)
+{
+    const train_chance chance = train_chance_of(run->plan.set);
+    return train_has_learned(&run->result.metrics, &chance);
+}
+
+void cli_train_judge(const train_run *run, FILE *stream)
+{
+    const train_metrics *const m = &run->result.metrics;
+    if (report_learned(run)) {
+        return;
+    }
+    (void)fprintf(
+        stream, "laconic: nothing was learned: the training loss is %.4g",
+        m->train_loss);
+    if (!m->text && !isnan(m->test_accuracy)) {
+        (void)fprintf(stream, ", the accuracy %.2f %%", 100 * m->test_accuracy);
+    }
+    (void)fprintf(
+        stream, ", as if by chance; the rate was %g, try another --lr\n",
+        run->plan.schedule.rate);
+}
+
 cJSON *cli_train_json(const train_run *run)
 {
     const train_result *const r = &run->result;
@@ -75,6 +99,7 @@ cJSON *cli_train_json(const train_run *run)
     cJSON_AddItemToObject(o, "memory", memory_json(&r->facts));
     cJSON_AddNumberToObject(o, "break_even_mbit", run_break_even(run));
     cJSON_AddNumberToObject(o, "seconds", r->seconds);
+    cJSON_AddBoolToObject(o, "learned", report_learned(run));
     return o;
 }
 

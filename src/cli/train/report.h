@@ -12,6 +12,9 @@
 // cli_train_facts returns an object of the facts known before the first step.
 cJSON *cli_train_facts(const train_facts *facts);
 
+// cli_train_judge prints a line if a complete run has learned nothing.
+void cli_train_judge(const train_run *run, FILE *stream);
+
 // cli_train_json and cli_train_table report a run that is complete.
 cJSON *cli_train_json(const train_run *run);
 void cli_train_table(const train_run *run, const char *topology, FILE *stream);

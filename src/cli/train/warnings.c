@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Warnings about options. An option counts as given if its value is not the
+// default.
+#include "cli/train/warnings.h"
+
+#include <string.h>
+
+static const cli_option *warnings_option(const char *name)
+{
+    const cli_option *o = cli_train_options;
+    while (strcmp(o->name, name) != 0) {
+        o++;
+    }
+    return o;
+}
+
+static bool is_given(const cli_train_settings *s, const char *name)
+{
+    const cli_option *const o = warnings_option(name);
+    char text[CLI_OPTION_TEXT_SIZE];
+    return strcmp(cli_option_text(o, s, text), o->default_value) != 0;
+}
+
+static bool is_text(const train_plan *p)
+{
+    return data_set_info(p->set)->kind == DATA_TEXT;
+}
+
+// Whether the run ends before the first milestone.
+static bool ends_early(const train_schedule *s)
+{
+    return s->milestone_count > 0 && s->milestones[0] >= s->epochs;
+}
+
+void cli_train_warn(
+    const cli_train_settings *s, const train_plan *plan, lac_family family,
+    FILE *stream)
+{
+    const bool adam = plan->optimiser.rule == TRAIN_ADAM;
+    const bool step = plan->schedule.course == TRAIN_STEP;
+    const size_t milestones = plan->schedule.milestone_count;
+    const struct {
+        bool idle; // the option does nothing
+        const char *option;
+        const char *why;
+    } cases[] = {
+        {step && milestones == 0, "schedule", "step needs --milestones"},
+        {!step && milestones > 0, "milestones", "only --schedule step has any"},
+        {step && ends_early(&plan->schedule), "milestones",
+         "the run ends before the first"},
+        {!is_text(plan), "bptt", "the data are not a text"},
+        {family == LAC_FAMILY_GRADIENT, "topology",
+         "the algorithm averages over all workers"},
+        {family == LAC_FAMILY_MODEL && s->launch.workers == 1, "topology",
+         "a single worker has no neighbours"},
+        {adam && plan->optimiser.momentum > 0, "momentum",
+         "adam has its own, of 0.9"},
+        {adam || plan->optimiser.momentum <= 0, "nesterov",
+         "there is no momentum"},
+        {s->launch.workers == 1, "split", "there is a single worker"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        if (cases[i].idle && is_given(s, cases[i].option)) {
+            (void)fprintf(
+                stream, "laconic: --%s has no effect: %s\n", cases[i].option,
+                cases[i].why);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// Warnings about options that have no effect on a run.
+#ifndef LACONIC_CLI_TRAIN_WARNINGS_H
+#define LACONIC_CLI_TRAIN_WARNINGS_H
+
+#include <stdio.h>
+
+#include "cli/train/settings.h"
+
+// cli_train_warn prints a line for every option that was given and changes
+// nothing in a run of `family` with this plan.
+void cli_train_warn(
+    const cli_train_settings *s, const train_plan *plan, lac_family family,
+    FILE *stream);
+
+#endif
