@@ -234,8 +234,9 @@ static int list_run(const void *given, size_t count, char *const *arguments)
     }
     printf("defaults of train\n\n");
     cli_train_print_defaults(stdout);
-    printf("\nA spec is name:key=value,key=value; the first key may be omitted, "
-           "as in top-k:0.01.\n");
+    printf(
+        "\nA spec is name:key=value,key=value; the first key may be omitted, "
+        "as in top-k:0.01.\n");
     return CLI_GOOD;
 }
 

@@ -14,7 +14,7 @@ typedef struct train_chance {
     double loss;     // of equal probabilities
     double accuracy; // of always naming the most frequent class of the test
                      // set, and three standard deviations more; NaN for a text
-                     // and where the test set is too small to tell
+                     // and where the test set is too small for that
 } train_chance;
 
 train_chance train_chance_of(const data_set *set);

@@ -39,7 +39,8 @@ typedef struct train_plan {
     uint32_t steps; // of a text, words per row and step
     bool augment;
     train_optimiser_options optimiser; // without the layout
-    train_schedule schedule;
+    train_schedule schedule;           // with a rate of NaN, one is searched
+    double usual_rate;                 // around which to search
     double clip; // largest norm of a gradient; 0: no limit
     uint64_t epochs;
     bool overlap;
@@ -75,6 +76,7 @@ typedef struct train_facts {
     uint32_t lacking;
     lac_family family;
     double gamma;        // NaN if the algorithm has none
+    double rate;         // given or found
     const char *warning; // or NULL
     train_memory memory;
 } train_facts;

@@ -13,6 +13,7 @@
 // folder. Without its file, because someone removed it, the newest older set is
 // taken of which all workers have files.
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "train/checkpoint.h"
@@ -220,6 +221,7 @@ static lac_status choose_origin(train_worker *w)
     LAC_TRY(make_claim(w, &claim));
     LAC_TRY(train_worker_claim(w, &claim, &claims));
     if (claims != NULL) {
+        w->origin.rate = w->run->plan.schedule.rate;
         LAC_TRY(choose_run(w, claims));
         start_choose_step(w, claims);
     }
@@ -254,6 +256,7 @@ void train_worker_facts(const train_worker *w, train_facts *out)
         .lacking = w->origin.lacking,
         .family = lac_algorithm_family(w->algorithm),
         .gamma = lac_algorithm_gamma(w->algorithm),
+        .rate = w->schedule.rate,
         .warning = lac_algorithm_warning(w->algorithm),
         .memory =
             {
@@ -315,12 +318,27 @@ static lac_status begin_all(train_worker *w)
     return begin_folder(w, &facts);
 }
 
+// The model of the first step, and its rate, as worker 0 knows it.
+static lac_status first_model(train_worker *w)
+{
+    const bool search = isnan(w->origin.rate);
+    w->schedule = w->run->plan.schedule;
+    w->schedule.rate = w->origin.rate;
+    if (search || w->origin.resumed == 0) {
+        LAC_TRY(start_model(w));
+    }
+    if (search) {
+        LAC_TRY(train_worker_find_rate(w));
+    }
+    return w->origin.resumed != 0 ? train_worker_load(w) : LAC_OK;
+}
+
 lac_status train_worker_start(train_worker *w)
 {
     LAC_TRY(find_owner(w));
     LAC_TRY(start_lock(w));
     LAC_TRY(choose_origin(w));
-    LAC_TRY(w->origin.resumed != 0 ? train_worker_load(w) : start_model(w));
+    LAC_TRY(first_model(w));
     // Neither the search for a step size nor the exchange of models that some
     // algorithms start with counts as waiting.
     w->waited_before = lac_algorithm_waited(w->algorithm);

@@ -88,8 +88,7 @@ static lac_status explain_divergence(const train_worker *w, lac_status status)
 // Replaces the gradient by the step of the optimiser.
 static void choose_step(train_worker *w)
 {
-    const double rate =
-        train_rate(&w->run->plan.schedule, w->step, w->epoch_steps);
+    const double rate = train_rate(&w->schedule, w->step, w->epoch_steps);
     train_optimiser_step(w->optimiser, rate, w->x, w->gradient);
 }
 

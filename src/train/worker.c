@@ -178,10 +178,12 @@ train_usage train_worker_usage(const train_worker *w)
     const lac_traffic sent = lac_algorithm_traffic(w->algorithm);
     const double waited = lac_algorithm_waited(w->algorithm) - w->waited_before;
     train_usage u = w->usage_before;
-    u.traffic.payload_bytes += sent.payload_bytes;
-    u.traffic.wire_bytes += sent.wire_bytes;
-    u.traffic.messages += sent.messages;
-    u.compute_seconds += train_compute_seconds(w->compute);
+    const train_usage *const not = &w->searched;
+    u.traffic.payload_bytes += sent.payload_bytes - not ->traffic.payload_bytes;
+    u.traffic.wire_bytes += sent.wire_bytes - not ->traffic.wire_bytes;
+    u.traffic.messages += sent.messages - not ->traffic.messages;
+    u.compute_seconds +=
+        train_compute_seconds(w->compute) - not ->compute_seconds;
     u.compress_seconds += fmax(0, w->algorithm_seconds - waited);
     u.wait_seconds += waited;
     return u;

@@ -51,6 +51,7 @@ typedef struct train_origin {
     uint32_t resumed; // there is a checkpoint to continue from
     uint32_t apart;   // the workers are different processes
     uint32_t reserved;
+    double rate; // the learning rate; NaN: to be found
 } train_origin;
 
 struct train_worker {
@@ -85,6 +86,7 @@ struct train_worker {
     uint8_t *state;             // room for the saved state of the algorithm
     size_t state_len;
 
+    train_schedule schedule; // that of the plan, with the rate in use
     uint64_t epoch_steps, total_steps;
     uint64_t step; // steps done
     double loss;   // sum since the epoch began
@@ -92,6 +94,7 @@ struct train_worker {
     double algorithm_seconds; // spent in the algorithm, waiting included
     double waited_before;     // seconds of waiting before the first step
     train_usage usage_before; // up to the checkpoint that was resumed
+    train_usage searched;     // while a rate was searched; does not count
     train_decision decision;  // the last one
 
     // Worker 0 only.
@@ -125,6 +128,11 @@ lac_status train_worker_start(train_worker *w);
 lac_status train_worker_claim(
     train_worker *w, const train_claim *claim, const train_claim **claims_out);
 lac_status train_worker_origin(train_worker *w);
+
+// train_worker_find_rate tries a few rates from the initial model, and sets
+// that of w->schedule and w->origin. The worker is then again at the first
+// step. Fails like train_worker_step.
+lac_status train_worker_find_rate(train_worker *w);
 
 // train_worker_facts writes what is known before the first step.
 void train_worker_facts(const train_worker *w, train_facts *out);

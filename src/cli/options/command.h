@@ -21,10 +21,10 @@ typedef struct cli_command {
     const char *arguments; // for the usage line: "IN.npy OUT.lac"
     size_t arguments_min;
     size_t arguments_max;
-    const char *details; // paragraphs for --help, or NULL
+    const char *details;         // paragraphs for --help, or NULL
     void (*notes)(FILE *stream); // prints what --help has at its end, or NULL
-    bool command_line;   // the arguments are another command line: it begins
-                         // with the first, and words of it may be empty
+    bool command_line; // the arguments are another command line: it begins
+                       // with the first, and words of it may be empty
     const cli_option *options;
     size_t settings_size;
     int (*run)(const void *settings, size_t count, char *const *arguments);

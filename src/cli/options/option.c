@@ -32,7 +32,8 @@ static lac_status store_u64(
     return LAC_OK;
 }
 
-static bool read_f64(const cli_option *option, const char *text, double *out)
+static bool option_read_f64(
+    const cli_option *option, const char *text, double *out)
 {
     char *end = NULL;
     *out = strtod(text, &end);
@@ -44,7 +45,7 @@ static lac_status store_f64(
     const cli_option *option, const char *text, void *settings)
 {
     double value = 0;
-    if (!read_f64(option, text, &value)) {
+    if (!option_read_f64(option, text, &value)) {
         return lac_fail(
             LAC_ERR_INVALID, "--%s is \"%s\", expected a number from %g to %g",
             option->name, text, option->low, option->high);
@@ -90,7 +91,7 @@ static lac_status store_f64_or_word(
     lac_number_or_word found = {.word = -1};
     if (find_choice(option, text, &position)) {
         found.word = (int32_t)position;
-    } else if (!read_f64(option, text, &found.value)) {
+    } else if (!option_read_f64(option, text, &found.value)) {
         return lac_fail(
             LAC_ERR_INVALID,
             "--%s is \"%s\", expected a number from %g to %g, or %s",

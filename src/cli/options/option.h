@@ -11,11 +11,11 @@
 
 // The syntax of an option and the C type of its field.
 typedef enum cli_option_type {
-    CLI_OPTION_TEXT,   // const char *, borrowed from argv
-    CLI_OPTION_U64,    // uint64_t in [min, max]
-    CLI_OPTION_F64,    // double in [low, high]
-    CLI_OPTION_FLAG,   // bool; takes no value
-    CLI_OPTION_CHOICE, // uint32_t: the position of a word in `choices`
+    CLI_OPTION_TEXT,        // const char *, borrowed from argv
+    CLI_OPTION_U64,         // uint64_t in [min, max]
+    CLI_OPTION_F64,         // double in [low, high]
+    CLI_OPTION_FLAG,        // bool; takes no value
+    CLI_OPTION_CHOICE,      // uint32_t: the position of a word in `choices`
     CLI_OPTION_F64_OR_WORD, // lac_number_or_word: either of the above
 } cli_option_type;
 

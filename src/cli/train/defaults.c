@@ -2,6 +2,8 @@
 // Defaults that depend on the run.
 #include "cli/train/defaults.h"
 
+#include <math.h>
+
 #include "cli/report/table.h"
 #include "cli/train/manifest.h"
 #include "train/defaults.h"
@@ -25,6 +27,10 @@ lac_status cli_train_apply_defaults(cli_train_settings *s, const data_set *set)
         .kind = train_kind_of(s->model, data_set_info(set)->kind),
     };
     const train_default *const d = train_default_of(&subject);
+    s->usual_rate = d->rate;
+    if (s->lr.word == CLI_TRAIN_AUTO) {
+        s->lr.value = s->resume ? cli_manifest_fact(s->out, "lr") : (double)NAN;
+    }
     set_default(&s->lr, d->rate);
     set_default(&s->momentum, d->momentum);
     set_default(&s->warmup, d->warmup);

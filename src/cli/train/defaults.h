@@ -13,6 +13,7 @@
 // cli_train_apply_defaults replaces the word `default` of --lr, --momentum and
 // --warmup by numbers: when a run is resumed by those in its manifest, so that
 // it continues as it was started by any version, else by those of the table.
+// The value of `auto` becomes the rate that the manifest has, or NaN: search.
 // Fails with LAC_ERR_INVALID or LAC_ERR_CORRUPT if the manifest is damaged.
 lac_status cli_train_apply_defaults(cli_train_settings *s, const data_set *set);
 

@@ -3,6 +3,7 @@
 #include "cli/train/manifest.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,11 +207,26 @@ lac_status cli_manifest_recall(
     for (const cli_option *o = options; o->name != NULL; o++) {
         const cJSON *const value =
             cJSON_GetObjectItemCaseSensitive(all, o->name);
-        if (status == LAC_OK && cJSON_IsString(value) &&
-            is_open(o, settings)) {
+        if (status == LAC_OK && cJSON_IsString(value) && is_open(o, settings)) {
             status = cli_option_store(o, value->valuestring, settings);
         }
     }
     cJSON_Delete(manifest);
     return status;
+}
+
+double cli_manifest_fact(const char *folder, const char *name)
+{
+    char path[DATA_PATH_SIZE];
+    cJSON *manifest = NULL;
+    if (data_path_join(path, folder, "manifest.json") != LAC_OK ||
+        !data_is_file(path) || read_manifest(path, &manifest) != LAC_OK) {
+        return (double)NAN;
+    }
+    const cJSON *const facts =
+        cJSON_GetObjectItemCaseSensitive(manifest, "facts");
+    const cJSON *const fact = cJSON_GetObjectItemCaseSensitive(facts, name);
+    const double value = cJSON_IsNumber(fact) ? fact->valuedouble : (double)NAN;
+    cJSON_Delete(manifest);
+    return value;
 }

@@ -29,6 +29,10 @@ lac_status cli_manifest_write(
 lac_status cli_manifest_recall(
     const char *folder, const cli_option *options, void *settings);
 
+// cli_manifest_fact returns a number that the manifest in `folder` has as a
+// fact, or NaN.
+double cli_manifest_fact(const char *folder, const char *name);
+
 // A manifest that was found, and the id of its run; 0 if it has none.
 typedef struct cli_manifest_found {
     bool found;

@@ -54,6 +54,7 @@ cJSON *cli_train_facts(const train_facts *f)
     cJSON_AddNumberToObject(o, "epoch_steps", (double)f->epoch_steps);
     cJSON_AddNumberToObject(o, "first_step", (double)f->first_step);
     cJSON_AddStringToObject(o, "family", family_name(f->family));
+    cJSON_AddNumberToObject(o, "lr", f->rate);
     if (!isnan(f->gamma)) {
         cJSON_AddNumberToObject(o, "gamma", f->gamma);
     }
@@ -81,7 +82,7 @@ void cli_train_judge(const train_run *run, FILE *stream)
     }
     (void)fprintf(
         stream, ", as if by chance; the rate was %g, try another --lr\n",
-        run->plan.schedule.rate);
+        run->result.facts.rate);
 }
 
 cJSON *cli_train_json(const train_run *run)
@@ -90,6 +91,7 @@ cJSON *cli_train_json(const train_run *run)
     cJSON *const o = train_metrics_json(&r->metrics);
     cJSON_AddNumberToObject(o, "workers", run->world);
     cJSON_AddNumberToObject(o, "parameters", (double)r->facts.parameters);
+    cJSON_AddNumberToObject(o, "lr", r->facts.rate);
     if (!isnan(r->facts.gamma)) {
         cJSON_AddNumberToObject(o, "gamma", r->facts.gamma);
     }
@@ -220,6 +222,10 @@ void cli_train_table(const train_run *run, const char *topology, FILE *stream)
         (void)snprintf(value, sizeof(value), "%.4g", f->gamma);
         cli_table_row(&t, "gamma", value, "");
     }
+    (void)snprintf(value, sizeof(value), "%g", f->rate);
+    cli_table_row(
+        &t, "rate", value,
+        p->optimiser.rule == TRAIN_ADAM ? "of adam" : "of sgd");
     (void)snprintf(value, sizeof(value), "%llu", (unsigned long long)p->epochs);
     char note[CLI_CELL_SIZE];
     (void)snprintf(

@@ -28,11 +28,11 @@ enum { BATCH_MAX = 1 << 20 };
      .offset = offsetof(settings, field), .value = "X",                        \
      .default_value = (otherwise), .low = (least), .high = (most),             \
      .help = (words)}
-#define OPEN(field, option, most, words)                                       \
+#define OPEN(field, option, words, most, about)                                \
     {.name = (option), .type = CLI_OPTION_F64_OR_WORD,                         \
      .offset = offsetof(settings, field), .value = "X",                        \
-     .default_value = "", .choices = "default", .high = (most),                \
-     .help = (words)}
+     .default_value = "", .choices = (words), .high = (most),                  \
+     .help = (about)}
 #define CHOICE(field, option, words, otherwise, about)                         \
     {.name = (option), .type = CLI_OPTION_CHOICE,                              \
      .offset = offsetof(settings, field), .value = "NAME",                     \
@@ -59,8 +59,9 @@ const cli_option cli_train_options[] = {
           "words of back-propagation through time"),
     CHOICE(optimizer, "optimizer", "sgd|adam", "sgd",
            "adam needs a gradient algorithm"),
-    OPEN(lr, "lr", 1e6, "learning rate (see below)"),
-    OPEN(momentum, "momentum", 1,
+    OPEN(lr, "lr", "default|auto", 1e6,
+         "learning rate; auto: try a few (see below)"),
+    OPEN(momentum, "momentum", "default", 1,
          "of sgd, local to a worker (see below)"),
     CHOICE(nesterov, "nesterov", "torch|powersgd|no", "torch",
            "form of the momentum"),
@@ -70,7 +71,7 @@ const cli_option cli_train_options[] = {
            "largest norm of a worker's gradient; 0: none"),
     CHOICE(schedule, "schedule", "constant|step|cosine", "constant",
            "of the learning rate"),
-    OPEN(warmup, "warmup", 1e6,
+    OPEN(warmup, "warmup", "default", 1e6,
          "epochs of linear warm-up (see below)"),
     TEXT(milestones, "milestones", "E,E,...", "",
          "epochs after which `step` divides the rate by 10"),
@@ -180,6 +181,7 @@ lac_status cli_train_plan(
                 .warmup = s->warmup.value,
                 .epochs = (double)s->epochs,
             },
+        .usual_rate = s->usual_rate,
         .clip = s->clip,
         .epochs = s->epochs,
         .overlap = s->overlap,

@@ -9,8 +9,8 @@
 #include "cli/options/option.h"
 #include "train/run.h"
 
-// The first word of options whose default depends on the run.
-enum { CLI_TRAIN_DEFAULT = 0 };
+// The words of options whose default depends on the run. Only --lr has `auto`.
+enum { CLI_TRAIN_DEFAULT, CLI_TRAIN_AUTO };
 
 typedef struct cli_train_settings {
     const char *model;
@@ -42,6 +42,7 @@ typedef struct cli_train_settings {
     uint64_t seed;
     cli_launch_options launch;
     bool json;
+    double usual_rate; // no option: that of the table
 } cli_train_settings;
 
 // The options that fill the settings.

@@ -21,7 +21,7 @@ static bool is_given(const cli_train_settings *s, const char *name)
     return strcmp(cli_option_text(o, s, text), o->default_value) != 0;
 }
 
-static bool is_text(const train_plan *p)
+static bool warnings_is_text(const train_plan *p)
 {
     return data_set_info(p->set)->kind == DATA_TEXT;
 }
@@ -48,7 +48,7 @@ void cli_train_warn(
         {!step && milestones > 0, "milestones", "only --schedule step has any"},
         {step && ends_early(&plan->schedule), "milestones",
          "the run ends before the first"},
-        {!is_text(plan), "bptt", "the data are not a text"},
+        {!warnings_is_text(plan), "bptt", "the data are not a text"},
         {family == LAC_FAMILY_GRADIENT, "topology",
          "the algorithm averages over all workers"},
         {family == LAC_FAMILY_MODEL && s->launch.workers == 1, "topology",

@@ -28,7 +28,7 @@ static void chance_is_that_of_the_set(void **state)
     data_set_close(set);
 }
 
-static void a_small_test_set_cannot_tell(void **state)
+static void a_small_test_set_has_no_chance(void **state)
 {
     (void)state;
     data_set *set = open_table();
@@ -55,7 +55,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(chance_is_that_of_the_set),
-        IN_FOLDER(a_small_test_set_cannot_tell),
+        IN_FOLDER(a_small_test_set_has_no_chance),
         cmocka_unit_test(both_loss_and_accuracy_must_beat_chance),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
