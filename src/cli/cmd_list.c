@@ -246,10 +246,14 @@ const cli_command cmd_list = {
     .arguments = "",
     .details =
         "Print all names that specs can use, with their settings, defaults,\n"
-        "ranges and meaning. In JSON a default has the type of the setting\n"
-        "(true, 127, \"inf\"); `min`, `max` and `choices` are null where "
-        "there\n"
-        "are none; `above_min` is true if the minimum itself is rejected.",
+        "ranges and meaning, an example of every algorithm, and those "
+        "defaults of\n"
+        "`laconic train` that depend on the run. In JSON a default has the "
+        "type\n"
+        "of the setting (true, 127, \"inf\"); `min`, `max` and `choices` are "
+        "null\n"
+        "where there are none; `above_min` is true if the minimum itself is "
+        "rejected.",
     .options = options,
     .settings_size = sizeof(settings),
     .run = list_run,

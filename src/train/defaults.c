@@ -13,9 +13,9 @@
 
 static const train_default rows[] = {
     {"signum", NULL, TRAIN_SGD, TRAIN_IMAGES, 0.0005, 0, 0},
-    {"signum", NULL, TRAIN_SGD, TRAIN_TEXT, 0.001, 0, 0},
+    {"signum", NULL, TRAIN_SGD, TRAIN_TEXT, 0.002, 0, 0},
     {"signum", NULL, TRAIN_SGD, TRAIN_LINEAR, 0.001, 0, 0},
-    {"compressed", "terngrad", TRAIN_SGD, TRAIN_IMAGES, 0.01, 0.9, 0},
+    {"compressed", "terngrad", TRAIN_SGD, TRAIN_IMAGES, 0.005, 0.9, 0},
     {"error-feedback", "sign", TRAIN_SGD, TRAIN_IMAGES, 0.03, 0.9, 0},
     {NULL, NULL, TRAIN_SGD, TRAIN_IMAGES, 0.05, 0.9, 0},
     {NULL, NULL, TRAIN_SGD, TRAIN_TEXT, 3, 0, 0},

@@ -62,6 +62,12 @@ class Processes(unittest.TestCase):
                              self.path("images"), "--batch", "5", "--epochs",
                              "1", "--lr", "0.02")
 
+    def test_processes_find_the_rate_of_threads(self):
+        training.images(self.path("images"))
+        self.compare("choco", 3, 16, "--data", "mnist", "--data-dir",
+                     self.path("images"), "--batch", "5", "--epochs", "1",
+                     "--lr", "auto")
+
     def take_some(self, source, folder, images=128, size=3073):
         """The first images of each of the six files."""
         os.makedirs(folder)
