@@ -44,6 +44,7 @@ typedef struct job {
     train_setting *shared; // its settings, equal on all workers
     int folder_lock;
     cli_progress progress;
+    cli_progress testing; // of a test
 } job;
 
 static void request_stop(int number)
@@ -215,23 +216,34 @@ static lac_status begin_run(void *context, const train_facts *facts)
     return LAC_OK;
 }
 
+// Shows a bar of its own for a test on a terminal, and one line elsewhere.
+static void show_test(job *j, const train_progress *p)
+{
+    if (!j->progress.terminal) {
+        cli_progress_step(&j->progress, (size_t)p->step - 1, "testing");
+        return;
+    }
+    if (p->tests_done == 0) {
+        j->testing = cli_progress_begin((size_t)p->tests);
+    }
+    cli_progress_step(&j->testing, (size_t)p->tests_done, "testing");
+}
+
 static void show_progress(void *context, const train_progress *p)
 {
     job *const j = context;
     char what[WHAT_SIZE], bytes[CLI_BYTES_SIZE];
-    if (p->testing) {
-        (void)snprintf(what, sizeof(what), "testing the models");
-    } else {
-        (void)snprintf(
-            what, sizeof(what), "loss %.3f  %.0f %s/s  %s", p->loss,
-            p->labels_per_second,
-            data_set_info(j->set)->kind == DATA_TEXT ? "words" : "examples",
-            cli_bytes((double)p->payload_bytes, bytes));
+    if (p->tests > 0) {
+        show_test(j, p);
+        return;
     }
+    (void)snprintf(
+        what, sizeof(what), "loss %.3f  %.0f/s  %s", p->loss,
+        p->labels_per_second, cli_bytes((double)p->payload_bytes, bytes));
     cli_progress_step(&j->progress, (size_t)p->step - (p->step > 0), what);
 }
 
-static void print_epoch(void *context, const train_metrics *m)
+static void print_test(void *context, const train_metrics *m)
 {
     job *const j = context;
     char quality[WHAT_SIZE], bytes[CLI_BYTES_SIZE];
@@ -245,11 +257,11 @@ static void print_epoch(void *context, const train_metrics *m)
             quality, sizeof(quality), "accuracy %.2f %%",
             100 * m->test_accuracy);
     }
+    cli_progress_end(&j->testing);
     cli_progress_end(&j->progress);
     (void)fprintf(
-        stderr, "epoch %llu/%llu  loss %.4f  %s  %s sent\n",
-        (unsigned long long)m->epoch, (unsigned long long)j->s.epochs,
-        m->train_loss, quality,
+        stderr, "epoch %.6g/%llu  loss %.4f  %s  %s sent\n", m->epoch,
+        (unsigned long long)j->s.epochs, m->train_loss, quality,
         cli_bytes((double)m->usage.traffic.payload_bytes, bytes));
 }
 
@@ -309,7 +321,7 @@ static int train_run_command(
         .record = record_run,
         .ready = begin_run,
         .progress = show_progress,
-        .epoch = print_epoch,
+        .tested = print_test,
         .stop = &stop_requested,
     };
     nn_headroom_prepare();
@@ -329,13 +341,17 @@ const cli_command cmd_train = {
     .details =
         "Workers train one model, each on its share of the data. They are\n"
         "threads of this process or, under mpirun, its processes. After every\n"
-        "epoch, loss, accuracy and bytes go to stderr and DIR/metrics.jsonl.\n"
+        "test of the models, loss, accuracy and bytes go to stderr and\n"
+        "DIR/metrics.jsonl.\n"
         "At the end a table is printed, and DIR/model.safetensors holds the\n"
         "averaged model.\n"
         "Ctrl-C ends the run after a checkpoint. The same command with\n"
         "--resume continues it, with the same bits as without the stop.\n"
         "--epochs may then be larger; other settings that affect the result\n"
         "must be the same.\n"
+        "--test-limit auto evaluates a worker's model on 1,000 examples and "
+        "the\n"
+        "averaged model on all.\n"
         "Processes may share DIR or have a folder each, on different disks.",
     .notes = cli_train_print_defaults,
     .options = cli_train_options,

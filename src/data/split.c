@@ -72,6 +72,13 @@ static void count_up(uint32_t *index, size_t n)
     }
 }
 
+void data_shuffle_test(uint32_t *index_out, size_t n)
+{
+    const lac_key key = key_for(0, 0, "test");
+    count_up(index_out, n);
+    shuffle(&key, index_out, n);
+}
+
 // The first example of worker w if all workers get the same number.
 static size_t even_start(size_t count, uint32_t workers, uint32_t w)
 {

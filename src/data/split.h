@@ -63,4 +63,9 @@ void data_split_epoch(
     const data_split *split, uint64_t epoch, uint32_t worker,
     uint32_t *index_out);
 
+// data_shuffle_test writes the numbers below n in the order in which a test set
+// of n examples is evaluated. It is the same in every run, so that the first
+// examples are the same sample of the set.
+void data_shuffle_test(uint32_t *index_out, size_t n);
+
 #endif

@@ -128,9 +128,9 @@ static lac_status placed_record_init(
     if (m->numbers == NULL) {
         return data_no_memory(place->folder, count);
     }
-    m->numbers[0] = (train_number){"world", &m->world};
-    m->numbers[1] = (train_number){"rank", &m->rank};
-    m->numbers[2] = (train_number){"step", &m->step};
+    m->numbers[0] = (train_number){"world", &m->world, false};
+    m->numbers[1] = (train_number){"rank", &m->rank, false};
+    m->numbers[2] = (train_number){"step", &m->step, false};
     for (size_t i = 0; i < count; i++) {
         m->numbers[OWN_NUMBERS + i] = record->numbers[i];
     }

@@ -66,6 +66,7 @@ void train_feed_close(train_feed *feed)
         free(feed->image);
         free(feed->x);
         free(feed->index);
+        free(feed->test_order);
         data_split_close(feed->split);
         free(feed->labels);
         free(feed);
@@ -94,17 +95,27 @@ void train_feed_batch(
     }
 }
 
-uint64_t train_feed_tests(const train_feed *feed)
+uint64_t train_feed_tests(const train_feed *feed, train_feed_part part)
 {
-    return feed->tests;
+    return feed->info->kind == DATA_TEXT ? train_text_tests(feed, part)
+                                         : train_examples_tests(feed, part);
 }
 
-void train_feed_test(train_feed *feed, uint64_t index, nn_batch *out)
+void train_feed_test(
+    train_feed *feed, train_feed_part part, uint64_t index, nn_batch *out)
 {
-    assert(index < feed->tests);
+    assert(index < train_feed_tests(feed, part));
     if (feed->info->kind == DATA_TEXT) {
-        train_text_test(feed, index, out);
+        train_text_test(feed, part, index, out);
     } else {
-        train_examples_test(feed, index, out);
+        train_examples_test(feed, part, index, out);
     }
+}
+
+size_t train_share_start(
+    const train_feed *feed, train_feed_part part, size_t n, uint32_t rank)
+{
+    const uint32_t world = part.shared ? feed->options.world : 1;
+    const size_t each = n / world, more = n % world;
+    return rank * each + (rank < more ? rank : more);
 }

@@ -55,11 +55,20 @@ uint64_t train_feed_steps(const train_feed *feed);
 void train_feed_batch(
     train_feed *feed, uint64_t epoch, uint64_t step, nn_batch *out);
 
-// train_feed_tests returns the number of test batches, 0 if there is no test
-// set. train_feed_test points `out` at one of them; the last one of images may
-// be smaller. Those of a text are consecutive; the caller clears the carry
-// before the first.
-uint64_t train_feed_tests(const train_feed *feed);
-void train_feed_test(train_feed *feed, uint64_t index, nn_batch *out);
+// A part of the test set; all zero: the whole set.
+typedef struct train_feed_part {
+    size_t limit; // the first examples of a fixed shuffle; of a text, words in
+                  // whole batches; 0: all
+    bool shared;  // each worker has its share: examples, or rows of a text
+} train_feed_part;
+
+// train_feed_tests returns the number of test batches of a part, the same for
+// every worker, 0 if there is no test set. train_feed_test points `out` at one
+// of them. A share may be smaller than others: its last batches then have fewer
+// examples or none. Those of a text are consecutive; the caller clears the
+// carry before the first.
+uint64_t train_feed_tests(const train_feed *feed, train_feed_part part);
+void train_feed_test(
+    train_feed *feed, train_feed_part part, uint64_t index, nn_batch *out);
 
 #endif

@@ -20,8 +20,6 @@ static lac_status count_steps(train_feed *feed)
             "least one batch per worker",
             feed->info->name, count, o->world, o->batch);
     }
-    const size_t tests = feed->info->count[feed->test_part];
-    feed->tests = tests / o->test_batch + (tests % o->test_batch != 0);
     return LAC_OK;
 }
 
@@ -37,13 +35,15 @@ static lac_status examples_allocate(train_feed *feed)
     feed->labels = calloc(max, sizeof(*feed->labels));
     feed->x = calloc(max, example);
     feed->index = calloc(info->count[DATA_TRAIN], sizeof(*feed->index));
+    feed->test_order = calloc(tests + 1, sizeof(*feed->test_order));
     feed->image = o->augment ? calloc(1, example) : NULL;
     if (feed->labels == NULL || feed->x == NULL || feed->index == NULL ||
-        (o->augment && feed->image == NULL)) {
+        feed->test_order == NULL || (o->augment && feed->image == NULL)) {
         return lac_fail(
             LAC_ERR_NOMEM, "%s: no memory for batches of %zu examples",
             info->name, max);
     }
+    data_shuffle_test(feed->test_order, tests);
     return LAC_OK;
 }
 
@@ -89,18 +89,38 @@ void train_examples_batch(
     *out = (nn_batch){.count = o->batch, .x = feed->x, .labels = feed->labels};
 }
 
-void train_examples_test(train_feed *feed, uint64_t index, nn_batch *out)
+static size_t limited(const train_feed *feed, train_feed_part part)
+{
+    const size_t tests = feed->info->count[feed->test_part];
+    return part.limit != 0 && part.limit < tests ? part.limit : tests;
+}
+
+uint64_t train_examples_tests(const train_feed *feed, train_feed_part part)
+{
+    const size_t batch = feed->options.test_batch;
+    const size_t largest =
+        train_share_start(feed, part, limited(feed, part), 1);
+    return largest / batch + (largest % batch != 0);
+}
+
+void train_examples_test(
+    train_feed *feed, train_feed_part part, uint64_t index, nn_batch *out)
 {
     const train_feed_options *const o = &feed->options;
     const uint32_t *const labels = data_set_labels(o->set, feed->test_part);
-    const size_t start = (size_t)index * o->test_batch;
-    const size_t left = feed->info->count[feed->test_part] - start;
+    const uint32_t rank = part.shared ? o->rank : 0;
+    const size_t n = limited(feed, part);
+    const size_t end = train_share_start(feed, part, n, rank + 1);
+    const size_t start =
+        train_share_start(feed, part, n, rank) + (size_t)index * o->test_batch;
+    const size_t left = start < end ? end - start : 0;
     const uint32_t count =
         left < o->test_batch ? (uint32_t)left : o->test_batch;
     for (uint32_t i = 0; i < count; i++) {
+        const uint32_t example = feed->test_order[start + i];
         float *const x = feed->x + i * feed->pixels;
-        data_set_copy(o->set, feed->test_part, start + i, x);
-        feed->labels[i] = labels[start + i];
+        data_set_copy(o->set, feed->test_part, example, x);
+        feed->labels[i] = labels[example];
     }
     *out = (nn_batch){.count = count, .x = feed->x, .labels = feed->labels};
 }

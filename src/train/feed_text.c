@@ -154,10 +154,26 @@ void train_text_batch(
     fill_batch(feed, words + start, o->batch, feed->row, out);
 }
 
-void train_text_test(train_feed *feed, uint64_t index, nn_batch *out)
+uint64_t train_text_tests(const train_feed *feed, train_feed_part part)
+{
+    const size_t batch = (size_t)feed->test_rows * feed->options.steps;
+    if (batch == 0 || part.limit == 0) {
+        return feed->tests;
+    }
+    const uint64_t limit = part.limit / batch + (part.limit % batch != 0);
+    return limit < feed->tests ? limit : feed->tests;
+}
+
+void train_text_test(
+    train_feed *feed, train_feed_part part, uint64_t index, nn_batch *out)
 {
     const uint32_t *const words =
         data_set_tokens(feed->options.set, feed->test_part);
-    const size_t start = (size_t)index * feed->options.steps;
-    fill_batch(feed, words + start, feed->test_rows, feed->test_row, out);
+    const uint32_t rank = part.shared ? feed->options.rank : 0;
+    const size_t first = train_share_start(feed, part, feed->test_rows, rank);
+    const size_t end = train_share_start(feed, part, feed->test_rows, rank + 1);
+    const uint32_t rows = (uint32_t)(end - first);
+    const size_t start =
+        first * feed->test_row + (size_t)index * feed->options.steps;
+    fill_batch(feed, words + (rows > 0 ? start : 0), rows, feed->test_row, out);
 }

@@ -3,8 +3,9 @@
 //
 // The workers synchronise (sync.h) about every half second, so that worker 0
 // can report the progress and all of them end after the same step when one was
-// asked to. The interval does not affect the results. At the end of an epoch
-// they evaluate their models and write a checkpoint.
+// asked to. The interval does not affect the results. After some steps, usually
+// the last of an epoch, they test their models, and at the end of an epoch they
+// write a checkpoint.
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -43,24 +44,28 @@ lac_status train_worker_broadcast(train_worker *w)
     return train_sync_broadcast(w->sync, &w->decision, NULL, 0);
 }
 
-static void report_progress(
-    train_worker *w, bool testing, double loss, double speed)
+static void report_progress(train_worker *w, train_progress progress)
 {
     const train_hooks *const hooks = &w->run->hooks;
     if (w->rank == 0 && hooks->progress != NULL) {
-        const train_progress progress = {
-            .step = w->step,
-            .total = w->total_steps,
-            .epoch = w->step == 0 ? 0 : (w->step - 1) / w->epoch_steps,
-            .epochs = w->run->plan.epochs,
-            .loss = loss,
-            .labels_per_second = speed,
-            .payload_bytes =
-                train_worker_usage(w).traffic.payload_bytes * w->world,
-            .testing = testing,
-        };
+        progress.step = w->step;
+        progress.total = w->total_steps;
+        progress.epoch = w->step == 0 ? 0 : (w->step - 1) / w->epoch_steps;
+        progress.epochs = w->run->plan.epochs;
+        progress.payload_bytes =
+            train_worker_usage(w).traffic.payload_bytes * w->world;
         hooks->progress(hooks->context, &progress);
     }
+}
+
+void train_worker_testing(train_worker *w, uint64_t done, uint64_t total)
+{
+    report_progress(
+        w, (train_progress){
+               .loss = (double)NAN,
+               .labels_per_second = (double)NAN,
+               .tests_done = done,
+               .tests = total});
 }
 
 // The step of the next synchronisation, at most the end of the epoch.
@@ -92,7 +97,10 @@ static void decide(train_worker *w, const train_report *reports)
     // checkpoint.
     if (w->step > w->last_step && labels > w->last_labels) {
         const double seen = (double)(labels - w->last_labels);
-        report_progress(w, false, (loss - w->last_loss) / seen, seen / elapsed);
+        report_progress(
+            w, (train_progress){
+                   .loss = (loss - w->last_loss) / seen,
+                   .labels_per_second = seen / elapsed});
     }
     w->last_time = time;
     w->last_step = w->step;
@@ -117,7 +125,13 @@ static bool ended_epoch(const train_worker *w)
     return w->step % w->epoch_steps == 0;
 }
 
-// Called when the next epoch begins: the checkpoint at the end of an epoch
+static bool test_is_due(const train_worker *w)
+{
+    return w->step == w->total_steps ||
+           (w->test_every != 0 && w->step % w->test_every == 0);
+}
+
+// Called before the step after an epoch or a test: the checkpoint at its end
 // still contains its loss.
 static void reset_loss(train_worker *w)
 {
@@ -125,30 +139,29 @@ static void reset_loss(train_worker *w)
     w->labels = w->last_labels = 0;
 }
 
-// Worker 0 stores the metrics of an epoch and reports them.
+// Worker 0 stores the metrics of a test and reports them.
 static lac_status record_metrics(
     train_worker *w, train_metrics *metrics, bool append)
 {
     train_result *const result = &w->run->result;
     const train_hooks *const hooks = &w->run->hooks;
     const char *const folder = w->run->plan.folder;
-    metrics->epoch = w->step / w->epoch_steps;
+    metrics->epoch = (double)w->step / (double)w->epoch_steps;
     metrics->step = w->step;
     result->metrics = *metrics;
     result->tested = true;
-    if (hooks->epoch != NULL) {
-        hooks->epoch(hooks->context, metrics);
+    if (hooks->tested != NULL) {
+        hooks->tested(hooks->context, metrics);
     }
     return append ? train_checkpoint_explain(
                         folder, train_metrics_append(folder, metrics))
                   : LAC_OK;
 }
 
-// Evaluates the models and records the metrics of the epoch.
-static lac_status finish_epoch(train_worker *w, bool append)
+// Evaluates the models and records the metrics.
+static lac_status test_models(train_worker *w, bool append)
 {
     train_metrics metrics = {0};
-    report_progress(w, true, (double)NAN, (double)NAN);
     LAC_TRY(train_worker_test(w, &metrics));
     if (w->rank == 0) {
         LAC_TRY(record_metrics(w, &metrics, append));
@@ -158,10 +171,10 @@ static lac_status finish_epoch(train_worker *w, bool append)
                ? LAC_OK
                : lac_fail(
                      LAC_ERR_INVALID,
-                     "the run diverges: after epoch %" PRIu64
+                     "the run diverges: after step %" PRIu64
                      " a model has no finite loss on the test set; try a "
                      "smaller --lr or --warmup",
-                     w->step / w->epoch_steps);
+                     w->step);
 }
 
 static bool checkpoint_is_due(const train_worker *w)
@@ -179,15 +192,15 @@ static lac_status run_steps(train_worker *w)
         return train_worker_save(w);
     }
     while (w->step < w->total_steps && w->decision.stop == 0) {
-        if (ended_epoch(w)) {
+        if (ended_epoch(w) || test_is_due(w)) {
             reset_loss(w);
         }
         LAC_TRY(train_worker_step(w));
-        if (w->step == w->decision.next || ended_epoch(w)) {
+        if (w->step == w->decision.next || ended_epoch(w) || test_is_due(w)) {
             LAC_TRY(loop_synchronise(w));
         }
-        if (ended_epoch(w)) {
-            LAC_TRY(finish_epoch(w, true));
+        if (test_is_due(w)) {
+            LAC_TRY(test_models(w, true));
         }
         if (checkpoint_is_due(w)) {
             LAC_TRY(train_worker_save(w));
@@ -205,7 +218,7 @@ static lac_status run_all(train_worker *w)
     const bool was_complete = w->step >= w->total_steps;
     LAC_TRY(run_steps(w));
     if (was_complete) {
-        LAC_TRY(finish_epoch(w, false)); // evaluate a finished run again
+        LAC_TRY(test_models(w, false)); // evaluate a finished run again
     }
     return w->step >= w->total_steps ? train_worker_export(w) : LAC_OK;
 }

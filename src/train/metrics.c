@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Metrics, one line of JSON for each epoch. A full disk or a power failure may
+// Metrics, one line of JSON for each test. A full disk or a power failure may
 // cut the last line short; a resume removes such a line.
 #include "train/metrics.h"
 
@@ -28,11 +28,13 @@ cJSON *train_metrics_json(const train_metrics *m)
         double value;
         bool present;
     } numbers[] = {
-        {"epoch", (double)m->epoch, true},
+        {"epoch", m->epoch, true},
         {"step", (double)m->step, true},
         {"train_loss", m->train_loss, true},
         {"test_loss", m->test_loss, true},
         {"test_accuracy", m->test_accuracy, true},
+        {"worst_accuracy", m->worst_accuracy, true},
+        {"test_examples", (double)m->test_examples, true},
         {"averaged_loss", m->averaged_loss, true},
         {"averaged_accuracy", m->averaged_accuracy, true},
         {"test_perplexity", exp(m->test_loss), m->text},
@@ -44,6 +46,7 @@ cJSON *train_metrics_json(const train_metrics *m)
         {"compute_seconds", m->usage.compute_seconds, true},
         {"compress_seconds", m->usage.compress_seconds, true},
         {"wait_seconds", m->usage.wait_seconds, true},
+        {"test_seconds", m->usage.test_seconds, true},
     };
     // cJSON writes a non-finite number as null.
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The metrics of a run: one JSON object for each epoch in DIR/metrics.jsonl.
+// The metrics of a run: one JSON object for each test in DIR/metrics.jsonl.
 #ifndef LACONIC_TRAIN_METRICS_H
 #define LACONIC_TRAIN_METRICS_H
 
@@ -16,16 +16,20 @@ typedef struct train_usage {
     double compute_seconds;
     double compress_seconds;
     double wait_seconds;
+    double test_seconds;
 } train_usage;
 
-// The metrics of one epoch. A missing number is NaN.
+// The metrics of one test. A missing number is NaN.
 typedef struct train_metrics {
-    uint64_t epoch; // from 1
+    double epoch; // epochs done
     uint64_t step;
     bool text;                // the model has a perplexity
-    double train_loss;        // mean over the epoch and all workers
+    double train_loss;        // mean over all workers, since the epoch or the
+                              // last test, whichever is later
     double test_loss;         // mean of the workers' own models
     double test_accuracy;     // likewise
+    double worst_accuracy;    // of the worst of them
+    uint64_t test_examples;   // that each of them was evaluated on
     double averaged_loss;     // of the averaged model
     double averaged_accuracy; // likewise
     double consensus;

@@ -30,6 +30,14 @@ typedef struct train_setting {
     const char *value;
 } train_setting;
 
+// When the models are tested, and on how many examples.
+typedef struct train_tests {
+    uint64_t every;  // steps, or epochs; 0: only after the last step
+    bool epochs;     // `every` counts epochs
+    size_t own;      // examples for the workers' own models; 0: all
+    size_t averaged; // examples for the averaged model; 0: all
+} train_tests;
+
 // The settings of a run. Strings and pointers must outlive the run.
 typedef struct train_plan {
     const char *model;
@@ -43,6 +51,7 @@ typedef struct train_plan {
     double usual_rate;                 // around which to search
     double clip; // largest norm of a gradient; 0: no limit
     uint64_t epochs;
+    train_tests tests;
     bool overlap;
     double step_time; // seconds of computation that are added to each step
     lac_algorithm_options algorithm; // without layout and transport
@@ -88,7 +97,7 @@ typedef struct train_progress {
     double loss;              // mean since the last call, over all workers
     double labels_per_second; // of all workers
     uint64_t payload_bytes;
-    bool testing; // the models are being evaluated
+    uint64_t tests_done, tests; // batches of the test that goes on; else 0
 } train_progress;
 
 // Callbacks, made in a worker's own thread. Any may be NULL. Workers that share
@@ -107,7 +116,7 @@ typedef struct train_hooks {
     // run.
     lac_status (*ready)(void *context, const train_facts *facts);
     void (*progress)(void *context, const train_progress *progress);
-    void (*epoch)(void *context, const train_metrics *metrics);
+    void (*tested)(void *context, const train_metrics *metrics);
     const atomic_int *stop; // nonzero: write a checkpoint and end
 } train_hooks;
 
@@ -116,7 +125,7 @@ typedef struct train_result {
     bool here;        // worker 0 runs in this process
     bool owner;       // a worker of this process owns its folder
     bool interrupted; // ended before the last step
-    bool tested;      // `metrics` are those of the last epoch
+    bool tested;      // `metrics` are those of the last step
     train_metrics metrics;
     train_facts facts;
     double uncompressed_bytes; // the traffic without compression

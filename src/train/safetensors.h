@@ -14,6 +14,7 @@
 #ifndef LACONIC_TRAIN_SAFETENSORS_H
 #define LACONIC_TRAIN_SAFETENSORS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +38,7 @@ typedef struct train_tensor {
 typedef struct train_number {
     const char *name;
     uint64_t *value;
+    bool optional; // a file without it can be loaded; the value stays
 } train_number;
 
 // The contents of a file. Names of tensors are unique, and so are names of

@@ -189,21 +189,32 @@ lac_status train_file_number(
     return LAC_OK;
 }
 
+// Whether a file lacks a number that it need not have.
+static bool is_left_out(const train_file *f, const train_number *number)
+{
+    return number->optional &&
+           cJSON_GetObjectItemCaseSensitive(
+               train_file_metadata(f), number->name) == NULL;
+}
+
 static lac_status check_numbers(const train_file *f, const train_record *record)
 {
-    size_t count = 0;
+    size_t count = 0, expected = TRAIN_METADATA_OWN;
     for (const cJSON *i = train_file_metadata(f)->child; i != NULL;
          i = i->next) {
         count++;
     }
     for (size_t i = 0; i < record->number_count; i++) {
         uint64_t value;
-        LAC_TRY(train_file_number(f, record->numbers[i].name, &value));
+        if (!is_left_out(f, &record->numbers[i])) {
+            LAC_TRY(train_file_number(f, record->numbers[i].name, &value));
+            expected++;
+        }
     }
-    if (count != record->number_count + TRAIN_METADATA_OWN) {
+    if (count != expected) {
         return lac_fail(
             LAC_ERR_INVALID, "%s: has %zu metadata entries, expected %zu",
-            f->bytes.name, count, record->number_count + TRAIN_METADATA_OWN);
+            f->bytes.name, count, expected);
     }
     return LAC_OK;
 }
@@ -402,7 +413,9 @@ lac_status train_file_load(const train_file *f, const train_record *record)
     }
     for (size_t i = 0; status == LAC_OK && i < record->number_count; i++) {
         const train_number *const number = &record->numbers[i];
-        status = train_file_number(f, number->name, number->value);
+        if (!is_left_out(f, number)) {
+            status = train_file_number(f, number->name, number->value);
+        }
     }
     free(places);
     return status;

@@ -148,6 +148,8 @@ lac_status train_worker_open(train_worker *w)
     LAC_TRY(open_optimiser(w));
     w->epoch_steps = train_feed_steps(w->feed);
     w->total_steps = w->run->plan.epochs * w->epoch_steps;
+    const train_tests *const tests = &w->run->plan.tests;
+    w->test_every = tests->every * (tests->epochs ? w->epoch_steps : 1);
     return LAC_OK;
 }
 
@@ -186,5 +188,6 @@ train_usage train_worker_usage(const train_worker *w)
         train_compute_seconds(w->compute) - not ->compute_seconds;
     u.compress_seconds += fmax(0, w->algorithm_seconds - waited);
     u.wait_seconds += waited;
+    u.test_seconds += w->test_seconds;
     return u;
 }

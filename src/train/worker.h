@@ -13,7 +13,7 @@
 // What a worker sends to worker 0 when they synchronise.
 typedef struct train_report {
     uint64_t step; // steps done
-    double loss;   // sum since the epoch began
+    double loss;   // sum since the epoch began or the last test
     uint64_t labels;
     nn_score own;      // of its own model on the test set
     nn_score averaged; // of the averaged model on its share of the test set
@@ -88,9 +88,11 @@ struct train_worker {
 
     train_schedule schedule; // that of the plan, with the rate in use
     uint64_t epoch_steps, total_steps;
-    uint64_t step; // steps done
-    double loss;   // sum since the epoch began
+    uint64_t test_every; // steps; 0: only after the last one
+    uint64_t step;       // steps done
+    double loss;         // sum since the epoch began or the last test
     uint64_t labels;
+    double test_seconds;      // since the start or the resume
     double algorithm_seconds; // spent in the algorithm, waiting included
     double waited_before;     // seconds of waiting before the first step
     train_usage usage_before; // up to the checkpoint that was resumed
@@ -151,8 +153,11 @@ lac_status train_worker_gather(
     train_worker *w, train_report *report, const train_report **reports_out);
 lac_status train_worker_broadcast(train_worker *w);
 
+// train_worker_testing reports the progress of a test on worker 0.
+void train_worker_testing(train_worker *w, uint64_t done, uint64_t total);
+
 // train_worker_test evaluates all models and the averaged one, which it leaves
-// in w->gradient. On worker 0 it fills `out` except for the epoch's numbers.
+// in w->gradient. On worker 0 it fills `out` except for epoch and step.
 lac_status train_worker_test(train_worker *w, train_metrics *out);
 
 // train_worker_save writes a checkpoint of all workers. train_worker_load loads

@@ -14,14 +14,14 @@
 #include "train/checkpoint.h"
 #include "train/worker.h"
 
-enum { NUMBERS = 10, MESSAGE_SIZE = 512 };
+enum { NUMBERS = 11, MESSAGE_SIZE = 512 };
 
 // The numbers of a file are integers; seconds and losses are stored as the bits
 // of a double.
 typedef struct numbers {
     uint64_t step, loss, labels, optimiser;
     uint64_t payload, wire, messages;
-    uint64_t compute, compress, wait;
+    uint64_t compute, compress, wait, test;
 } numbers;
 
 typedef struct contents {
@@ -96,11 +96,12 @@ static void list_numbers(contents *c)
 {
     numbers *const v = &c->values;
     const train_number list[NUMBERS] = {
-        {"steps", &v->step},        {"loss", &v->loss},
-        {"labels", &v->labels},     {"optimiser", &v->optimiser},
-        {"payload", &v->payload},   {"wire", &v->wire},
-        {"messages", &v->messages}, {"compute", &v->compute},
-        {"compress", &v->compress}, {"wait", &v->wait},
+        {"steps", &v->step, false},        {"loss", &v->loss, false},
+        {"labels", &v->labels, false},     {"optimiser", &v->optimiser, false},
+        {"payload", &v->payload, false},   {"wire", &v->wire, false},
+        {"messages", &v->messages, false}, {"compute", &v->compute, false},
+        {"compress", &v->compress, false}, {"wait", &v->wait, false},
+        {"test", &v->test, true}, // later than the others
     };
     memcpy(c->list, list, sizeof(list));
 }
@@ -155,6 +156,7 @@ static lac_status write_worker(train_worker *w)
         .compute = double_bits(u.compute_seconds),
         .compress = double_bits(u.compress_seconds),
         .wait = double_bits(u.wait_seconds),
+        .test = double_bits(u.test_seconds),
     };
     lac_status status =
         lac_algorithm_save(w->algorithm, w->state, w->state_len);
@@ -270,6 +272,7 @@ static lac_status restore_numbers(train_worker *w, const numbers *v)
         .compute_seconds = double_from_bits(v->compute),
         .compress_seconds = double_from_bits(v->compress),
         .wait_seconds = double_from_bits(v->wait),
+        .test_seconds = double_from_bits(v->test),
     };
     const uint64_t epochs = w->run->plan.epochs;
     if (w->step > w->total_steps) {

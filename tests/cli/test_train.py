@@ -77,10 +77,10 @@ class Train(Command):
     def test_the_table_has_quality_and_cost(self):
         out = self.train("out", "--algorithm", "powergossip").stdout
         for word in ("accuracy", "fewer bytes", "memory", "break-even",
-                     "algorithm", "waited"):
+                     "algorithm", "waited", "tested"):
             self.assertIn(word, out)
         for line in out.splitlines():
-            self.assertLessEqual(len(line), 100, line)
+            self.assertLessEqual(len(line), 80, line)
 
     def test_the_model_has_the_names_and_shapes_of_pytorch(self):
         self.train("out", "--epochs", "1")
@@ -166,7 +166,8 @@ class Train(Command):
         again = json.loads(self.train(
             "parts", "--epochs", "3", "--resume", "--json").stdout)
         for key, value in rows[2].items():
-            self.assertEqual(again[key], value, key)
+            if key != "test_seconds":
+                self.assertEqual(again[key], value, key)
 
     def test_an_interrupted_run_continues_bit_for_bit(self):
         words = ("--epochs", "400", "--algorithm", "choco:gamma=0.2",

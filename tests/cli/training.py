@@ -35,8 +35,10 @@ def algorithm_words(name, run_laconic):
 
 
 METRICS = ("epoch", "step", "train_loss", "test_loss", "test_accuracy",
-           "averaged_accuracy", "payload_bytes", "wire_bytes", "messages",
-           "consensus", "compute_seconds", "compress_seconds", "wait_seconds")
+           "worst_accuracy", "test_examples", "averaged_accuracy",
+           "payload_bytes", "wire_bytes", "messages", "consensus",
+           "compute_seconds", "compress_seconds", "wait_seconds",
+           "test_seconds")
 
 
 def images(folder, train=240, test=60):
@@ -55,6 +57,17 @@ def images(folder, train=240, test=60):
               struct.pack(">IIII", 0x803, count, 28, 28) + bytes(pixels))
         write(folder, part + "-labels-idx1-ubyte",
               struct.pack(">II", 0x801, count) + labels)
+
+
+def cifar(folder, test=60):
+    """Noise in the files of CIFAR-10."""
+    draw = random.Random(7)
+    os.makedirs(folder, exist_ok=True)
+    parts = ["data_batch_%d.bin" % i for i in range(1, 6)]
+    for name, count in [(name, 10) for name in parts] + [
+            ("test_batch.bin", test)]:
+        write(folder, name, b"".join(
+            bytes([i % 10]) + draw.randbytes(3072) for i in range(count)))
 
 
 def text(folder, words=6000):

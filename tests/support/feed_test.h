@@ -18,6 +18,8 @@ static inline data_set *open_set(const char *name, size_t limit)
     return set;
 }
 
+static const train_feed_part whole_test = {0};
+
 static inline train_feed *open_feed(train_feed_options o)
 {
     train_feed *feed = NULL;
@@ -111,7 +113,7 @@ static inline void check_allocations(train_feed_options o)
     before = test_allocations;
     train_feed_batch(feed, 0, 0, &batch);
     train_feed_batch(feed, 3, 0, &batch);
-    train_feed_test(feed, 0, &batch);
+    train_feed_test(feed, whole_test, 0, &batch);
     assert_int_equal(test_allocations, before);
     train_feed_close(feed);
     for (long left = 0; left < needed; left++) {

@@ -31,8 +31,8 @@ static inline void sample_bind(sample *s)
         {"empty/", "\"quoted\"", TRAIN_F32, {0, 7}, 2, NULL},
     };
     memcpy(s->tensors, tensors, sizeof(tensors));
-    s->numbers[0] = (train_number){"epoch", &s->epoch};
-    s->numbers[1] = (train_number){"seed", &s->seed};
+    s->numbers[0] = (train_number){"epoch", &s->epoch, false};
+    s->numbers[1] = (train_number){"seed", &s->seed, false};
     s->record = (train_record){s->tensors, TENSORS, s->numbers, NUMBERS};
 }
 

@@ -27,7 +27,8 @@ typedef struct plan_run_options {
 
 // The state of the run after an epoch. A number that is not known is NaN.
 typedef struct plan_run_epoch {
-    uint64_t epoch, step;
+    double epoch; // epochs done
+    uint64_t step;
     double accuracy;   // a fraction
     double perplexity; // of a text
     double payload;    // bytes that all workers have sent

@@ -113,13 +113,13 @@ static bool take_epoch(
     const double epoch = metric(o, "epoch"), step = metric(o, "step");
     const double payload = metric(o, "payload_bytes");
     // At most 2^53, beyond which doubles are not exact.
-    const bool good = end == line + len && epoch > (double)before->epoch &&
+    const bool good = end == line + len && epoch > before->epoch &&
                       step > (double)before->step && epoch < 0x1p53 &&
                       step < 0x1p53 && payload >= before->payload;
     if (good) {
         run->text = cJSON_HasObjectItem(o, "test_perplexity");
         run->epochs[run->count++] = (plan_run_epoch){
-            .epoch = (uint64_t)epoch,
+            .epoch = epoch,
             .step = (uint64_t)step,
             .accuracy = metric(o, "test_accuracy"),
             .perplexity = metric(o, "test_perplexity"),

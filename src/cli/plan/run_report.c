@@ -15,7 +15,7 @@ enum { LINE_SIZE = 512 };
 static cJSON *epoch_json(const plan_run *run, const plan_run_epoch *e)
 {
     cJSON *const o = cJSON_CreateObject();
-    cJSON_AddNumberToObject(o, "epoch", (double)e->epoch);
+    cJSON_AddNumberToObject(o, "epoch", e->epoch);
     cJSON_AddNumberToObject(o, "step", (double)e->step);
     cJSON_AddNumberToObject(o, "seconds", e->seconds);
     cJSON_AddNumberToObject(o, "test_accuracy", e->accuracy);
@@ -95,7 +95,7 @@ static void add_epoch(
 {
     char text[PLAN_TEXT_SIZE];
     const double value = plan_run_value(run, e);
-    cli_table_add(t, "%" PRIu64, e->epoch);
+    cli_table_add(t, "%.6g", e->epoch);
     cli_table_add(t, "%.*f", e->seconds < 100 ? 2 : 0, e->seconds);
     if (isfinite(value)) {
         cli_table_add(t, "%.2f%s", value, run->text ? "" : " %");
@@ -119,9 +119,10 @@ void plan_run_print(const plan_run *run, FILE *stream)
     }
     (void)fputc('\n', stream);
     cli_table_print(&t, stream);
-    if (run->count < run->planned) {
+    const double done = run->epochs[run->count - 1].epoch;
+    if (done < (double)run->planned) {
         (void)fprintf(
-            stream, "\nThe run has %zu of %" PRIu64 " epochs.\n", run->count,
+            stream, "\nThe run has %.6g of %" PRIu64 " epochs.\n", done,
             run->planned);
     }
     if (run->count > 1) {

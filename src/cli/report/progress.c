@@ -2,12 +2,14 @@
 // A bar that is redrawn in place, or lines.
 #include "cli/report/progress.h"
 
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 enum {
-    WIDTH = 24,         // of the bar
-    WHAT_MAX = 40,      // characters, so that the line does not wrap
+    WIDTH = 20,       // of the bar
+    COLUMNS_MAX = 79, // of a line, so that it does not wrap
+    TEXT_SIZE = 64,
     REDRAWS_MAX = 1000, // of a bar
     LINES_MAX = 20,
     QUIET_SECONDS = 2, // before the first line
@@ -40,17 +42,49 @@ static bool begins_a_part(const cli_progress *p, size_t next, size_t parts)
     return p->shown == 0 || (double)(next - p->shown) >= part;
 }
 
+// Writes the time that is left, if the steps take as long as those before; an
+// empty text if too few are complete.
+static const char *eta_text(
+    const cli_progress *p, size_t done, char text[TEXT_SIZE])
+{
+    const double age = progress_now() - p->start;
+    if (age <= QUIET_SECONDS || done <= p->first || p->total < done) {
+        return "";
+    }
+    const double step = age / (double)(done - p->first);
+    const double left = step * (double)(p->total - done);
+    const unsigned seconds = left < 1e6 ? (unsigned)left : 999999;
+    const unsigned minutes = seconds / 60, hours = minutes / 60;
+    if (hours > 0) {
+        (void)snprintf(
+            text, TEXT_SIZE, "  ETA %u:%02u:%02u", hours, minutes % 60,
+            seconds % 60);
+    } else {
+        (void)snprintf(text, TEXT_SIZE, "  ETA %u:%02u", minutes, seconds % 60);
+    }
+    return text;
+}
+
 void cli_progress_step(cli_progress *p, size_t done, const char *what)
 {
     const size_t next = done + 1;
+    char count[TEXT_SIZE], eta[TEXT_SIZE];
+    if (!p->begun) {
+        p->first = done;
+        p->begun = true;
+    }
     if (p->terminal && begins_a_part(p, next, REDRAWS_MAX)) {
         const size_t filled = p->total == 0 ? 0 : done * WIDTH / p->total;
         (void)fprintf(p->stream, "%s[", clear_line);
         for (size_t i = 0; i < WIDTH; i++) {
             (void)fputc(i < filled ? '#' : ' ', p->stream);
         }
+        (void)snprintf(count, sizeof(count), "] %zu/%zu ", next, p->total);
+        const char *const left = eta_text(p, done, eta);
+        const size_t used = 1 + WIDTH + strlen(count) + strlen(left);
         (void)fprintf(
-            p->stream, "] %zu/%zu %.*s", next, p->total, WHAT_MAX, what);
+            p->stream, "%s%.*s%s", count,
+            used < COLUMNS_MAX ? (int)(COLUMNS_MAX - used) : 0, what, left);
     } else if (
         !p->terminal && progress_now() - p->start > QUIET_SECONDS &&
         begins_a_part(p, next, LINES_MAX)) {

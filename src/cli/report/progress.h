@@ -14,6 +14,8 @@ typedef struct cli_progress {
     bool terminal;
     size_t total;
     size_t shown; // steps that had begun at the last output
+    size_t first; // steps that were complete at the first call
+    bool begun;   // there was a call
     double start; // seconds on a monotonic clock
 } cli_progress;
 
@@ -21,9 +23,10 @@ typedef struct cli_progress {
 cli_progress cli_progress_begin(size_t total);
 
 // cli_progress_step reports that `done` steps are complete and the next one,
-// `what`, begins. A terminal shows "[####    ] 3/9 what" in one line. Otherwise
-// "3/9 what" is printed as a line, after the first two seconds of the run and
-// at most twenty times, so that a log stays short.
+// `what`, begins. A terminal shows "[####    ] 3/9 what" in one line, and from
+// the third second on the time that is left, "ETA 1:05". Otherwise "3/9 what"
+// is printed as a line, after the first two seconds of the run and at most
+// twenty times, so that a log stays short.
 void cli_progress_step(cli_progress *p, size_t done, const char *what);
 
 // cli_progress_end removes the bar from the terminal, before other output.

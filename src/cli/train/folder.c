@@ -16,10 +16,10 @@
 #include "data/output.h"
 
 // Settings that may differ when a run is resumed: its length, where it runs,
-// and its output.
+// its tests and its output.
 static const char *const free_settings[] = {
-    "epochs", "data-dir", "transport", "timeout", "step-time",
-    "out",    "resume",   "json",      NULL,
+    "epochs",     "data-dir", "transport", "timeout", "step-time", "test-every",
+    "test-limit", "out",      "resume",    "json",    NULL,
 };
 
 // Rejects a folder without a manifest that has files which a run would

@@ -108,23 +108,25 @@ cJSON *cli_train_json(const train_run *run)
 static void add_quality(const train_run *run, cli_table *t)
 {
     const train_metrics *const m = &run->result.metrics;
-    char value[CLI_CELL_SIZE];
+    char value[CLI_CELL_SIZE], note[CLI_CELL_SIZE], count[CLI_GROUPED_SIZE];
     if (isnan(m->test_accuracy)) {
         cli_table_row(
             t, m->text ? "perplexity" : "accuracy", "unknown",
             "there is no test set");
         return;
     }
+    (void)snprintf(
+        note, sizeof(note), "mean of the workers' own models, on %s %s",
+        cli_grouped(m->test_examples, count), m->text ? "words" : "examples");
     if (m->text) {
         (void)snprintf(value, sizeof(value), "%.2f", exp(m->test_loss));
-        cli_table_row(
-            t, "perplexity", value, "mean of the workers' own models");
+        cli_table_row(t, "perplexity", value, note);
         (void)snprintf(value, sizeof(value), "%.2f", exp(m->averaged_loss));
         cli_table_row(t, "", value, "of the averaged model");
         return;
     }
     (void)snprintf(value, sizeof(value), "%.2f %%", 100 * m->test_accuracy);
-    cli_table_row(t, "accuracy", value, "mean of the workers' own models");
+    cli_table_row(t, "accuracy", value, note);
     (void)snprintf(value, sizeof(value), "%.2f %%", 100 * m->averaged_accuracy);
     cli_table_row(t, "", value, "of the averaged model");
 }
@@ -155,16 +157,18 @@ static void add_memory(const train_run *run, cli_table *t)
     const train_memory *const m = &run->result.facts.memory;
     char note[CLI_CELL_SIZE], total[CLI_BYTES_SIZE], text[5][CLI_BYTES_SIZE];
     (void)snprintf(
-        note, sizeof(note),
-        "per worker: parameters %s, gradient %s, optimiser %s,",
+        note, sizeof(note), "per worker: parameters %s, gradient %s,",
         cli_bytes((double)m->parameters, text[0]),
-        cli_bytes((double)m->gradient, text[1]),
-        cli_bytes((double)m->optimiser, text[2]));
+        cli_bytes((double)m->gradient, text[1]));
     cli_table_row(
         t, "memory", cli_bytes(total_memory(&run->result.facts), total), note);
     (void)snprintf(
-        note, sizeof(note), "activations %s, algorithm %s",
-        cli_bytes((double)m->activations, text[3]),
+        note, sizeof(note), "optimiser %s, activations %s,",
+        cli_bytes((double)m->optimiser, text[2]),
+        cli_bytes((double)m->activations, text[3]));
+    cli_table_row(t, "", "", note);
+    (void)snprintf(
+        note, sizeof(note), "algorithm %s",
         cli_bytes((double)m->algorithm, text[4]));
     cli_table_row(t, "", "", note);
 }
@@ -184,8 +188,7 @@ static void add_break_even(const train_run *run, cli_table *t)
     (void)snprintf(
         value, sizeof(value), mbit < 10 ? "%.1f Mbit/s" : "%.0f Mbit/s", mbit);
     cli_table_row(
-        t, "break-even", value,
-        "compression saves time on slower links, costs time on faster");
+        t, "break-even", value, "compression saves time on slower links");
 }
 
 static void add_time(const train_run *run, cli_table *t)
@@ -195,10 +198,13 @@ static void add_time(const train_run *run, cli_table *t)
     char value[CLI_CELL_SIZE], note[CLI_CELL_SIZE];
     (void)snprintf(value, sizeof(value), "%.1f s", r->seconds);
     (void)snprintf(
-        note, sizeof(note),
-        "per worker: computed %.1f s, compressed %.1f s, waited %.1f s",
-        u->compute_seconds, u->compress_seconds, u->wait_seconds);
+        note, sizeof(note), "per worker: computed %.1f s, tested %.1f s,",
+        u->compute_seconds, u->test_seconds);
     cli_table_row(t, "time", value, note);
+    (void)snprintf(
+        note, sizeof(note), "compressed %.1f s, waited %.1f s",
+        u->compress_seconds, u->wait_seconds);
+    cli_table_row(t, "", "", note);
 }
 
 void cli_train_table(const train_run *run, const char *topology, FILE *stream)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/options/units.h"
+#include "cli/train/tests.h"
 #include "train/feed.h"
 
 typedef cli_train_settings settings;
@@ -80,6 +81,10 @@ const cli_option cli_train_options[] = {
     FLAG(augment, "augment", "crop and mirror the training images"),
     WHOLE(limit, "limit", "0", 0, UINT32_MAX,
           "train on the first N examples only; 0: all"),
+    TEXT(test_every, "test-every", "N[e]", "1e",
+         "steps, or epochs, between tests; 0: at the end"),
+    TEXT(test_limit, "test-limit", "N", "auto",
+         "examples of a test; 0: all; auto: see below"),
     WHOLE(checkpoint_every, "checkpoint-every", "0", 0, UINT32_MAX,
           "steps between checkpoints; 0: one per epoch"),
     FLAG(overlap, "overlap", "gossip while gradients are computed"),
@@ -201,6 +206,8 @@ lac_status cli_train_plan(
     if (*s->step_time != '\0') {
         LAC_TRY(units_seconds(s->step_time, "step-time", &p->step_time));
     }
+    LAC_TRY(cli_train_tests(
+        s->test_every, s->test_limit, data_set_info(set), s->bptt, &p->tests));
     LAC_TRY(data_split_parse(s->split, &p->split));
     LAC_TRY(train_milestones_parse(s->milestones, &p->schedule));
     return check_plan(s, p);

@@ -34,6 +34,8 @@ typedef struct cli_train_settings {
     const char *split;
     bool augment;
     uint64_t limit;
+    const char *test_every;
+    const char *test_limit;
     uint64_t checkpoint_every;
     bool overlap;
     const char *step_time;

@@ -31,8 +31,8 @@ static void a_terminal_shows_a_bar_that_is_removed(void **state)
     (void)state;
     assert_shown(
         2, true, 0,
-        "\r\033[K[                        ] 1/2 thing"
-        "\r\033[K[############            ] 2/2 thing\r\033[K");
+        "\r\033[K[                    ] 1/2 thing"
+        "\r\033[K[##########          ] 2/2 thing\r\033[K");
     assert_shown(0, true, 0, "");
 }
 
@@ -81,6 +81,37 @@ static void other_output_adds_no_lines(void **state)
     assert_string_equal(text, "1/500 thing\n26/500 thing\n");
 }
 
+// Ten seconds for two of five steps: fifteen for the other three. A resumed run
+// begins with a step that is not its own.
+static void a_terminal_shows_the_time_that_is_left(void **state)
+{
+    (void)state;
+    const struct {
+        size_t first, done, total;
+        double age;
+        const char *expected;
+    } cases[] = {
+        {0, 2, 5, 10, "3/5 thing  ETA 0:15"},
+        {4, 6, 9, 10, "7/9 thing  ETA 0:15"},
+        {0, 1, 361, 10, "2/361 thing  ETA 1:00:00"},
+        {0, 1, 5, 1, "2/5 thing"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[512];
+        cli_progress p = cli_progress_begin(cases[i].total);
+        p.stream = tmpfile();
+        assert_non_null(p.stream);
+        p.terminal = true;
+        cli_progress_step(&p, cases[i].first, "thing");
+        p.start -= cases[i].age;
+        cli_progress_step(&p, cases[i].done, "thing");
+        rewind(p.stream);
+        text[fread(text, 1, sizeof(text) - 1, p.stream)] = '\0';
+        (void)fclose(p.stream);
+        assert_string_equal(strrchr(text, ']') + 2, cases[i].expected);
+    }
+}
+
 static void a_long_name_does_not_wrap(void **state)
 {
     (void)state;
@@ -95,7 +126,7 @@ static void a_long_name_does_not_wrap(void **state)
     rewind(p.stream);
     const size_t len = fread(text, 1, sizeof(text), p.stream);
     (void)fclose(p.stream);
-    assert_true(len < 80);
+    assert_true(len < 80 + strlen("\r\033[K"));
 }
 
 int main(void)
@@ -106,6 +137,7 @@ int main(void)
         cmocka_unit_test(a_long_run_has_a_line_for_each_step),
         cmocka_unit_test(many_steps_have_few_lines),
         cmocka_unit_test(other_output_adds_no_lines),
+        cmocka_unit_test(a_terminal_shows_the_time_that_is_left),
         cmocka_unit_test(a_long_name_does_not_wrap),
     };
     return cmocka_run_group_tests_name("cli.progress", tests, NULL, NULL);

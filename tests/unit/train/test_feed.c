@@ -125,7 +125,7 @@ static void a_batch_depends_on_epoch_and_step_alone(void **state)
             feed = open_feed(o);
         }
         const uint64_t k = i * i * 5 % (EPOCHS * STEPS);
-        train_feed_test(feed, 0, &batch);
+        train_feed_test(feed, whole_test, 0, &batch);
         train_feed_batch(feed, k / STEPS, k % STEPS, &batch);
         assert_memory_equal(batch.x, first[k], sizeof(first[k]));
     }
@@ -199,36 +199,99 @@ static void only_what_is_trained_on_is_augmented(void **state)
         }
         assert_in_range(same, 0, TRAIN / 2);
     }
-    train_feed_test(without, 0, &plain);
-    train_feed_test(with, 0, &changed);
+    train_feed_test(without, whole_test, 0, &plain);
+    train_feed_test(with, whole_test, 0, &changed);
     assert_memory_equal(plain.x, changed.x, TEST * PIXELS * sizeof(float));
     train_feed_close(without);
     train_feed_close(with);
     data_set_close(set);
 }
 
-static void every_worker_tests_on_all_of_it_in_order(void **state)
+// Lists the examples of a part by their numbers in the test set.
+static size_t list_tests(
+    const data_set *set, train_feed *feed, train_feed_part part, uint32_t *out)
+{
+    size_t count = 0;
+    for (uint64_t i = 0; i < train_feed_tests(feed, part); i++) {
+        nn_batch batch;
+        train_feed_test(feed, part, i, &batch);
+        for (size_t k = 0; k < batch.count; k++) {
+            uint32_t e = 0;
+            float x[PIXELS];
+            for (; e < TEST; e++) {
+                data_set_copy(set, DATA_TEST, e, x);
+                if (memcmp(batch.x + k * PIXELS, x, sizeof(x)) == 0) {
+                    break;
+                }
+            }
+            assert_true(e < TEST);
+            assert_int_equal(
+                batch.labels[k], data_set_labels(set, DATA_TEST)[e]);
+            out[count++] = e;
+        }
+    }
+    return count;
+}
+
+static void tests_are_the_first_of_one_shuffle(void **state)
 {
     (void)state;
     data_set *const set = open_images();
-    for (uint32_t rank = 0; rank < 2; rank++) {
-        train_feed *const feed = open_feed((train_feed_options){
-            .set = set, .rank = rank, .world = 2, .batch = 2, .test_batch = 3});
-        assert_int_equal(train_feed_tests(feed), 3);
-        for (size_t i = 0; i < 3; i++) {
-            nn_batch batch;
-            train_feed_test(feed, i, &batch);
-            assert_int_equal(batch.count, i < 2 ? 3 : 1);
-            for (size_t k = 0; k < batch.count; k++) {
-                float x[PIXELS];
-                data_set_copy(set, DATA_TEST, 3 * i + k, x);
-                assert_memory_equal(batch.x + k * PIXELS, x, sizeof(x));
-                assert_int_equal(
-                    batch.labels[k],
-                    data_set_labels(set, DATA_TEST)[3 * i + k]);
+    uint32_t all[TEST], again[TEST];
+    train_feed_options o = {
+        .set = set, .world = 2, .batch = 2, .test_batch = 3, .seed = 5};
+    train_feed *feed = open_feed(o);
+    assert_int_equal(train_feed_tests(feed, whole_test), 3);
+    assert_int_equal(list_tests(set, feed, whole_test, all), TEST);
+    assert_int_equal(set_of(all, TEST), (1U << TEST) - 1);
+    train_feed_close(feed);
+    bool moved = false;
+    for (uint32_t i = 0; i < TEST; i++) {
+        moved = moved || all[i] != i;
+    }
+    assert_true(moved);
+    o.rank = 1;
+    o.seed = 6;
+    feed = open_feed(o);
+    for (size_t limit = 1; limit < TEST + 2; limit++) {
+        const size_t n = limit < TEST ? limit : TEST;
+        const train_feed_part part = {.limit = limit};
+        assert_int_equal(list_tests(set, feed, part, again), n);
+        assert_memory_equal(all, again, n * sizeof(*all));
+    }
+    train_feed_close(feed);
+    data_set_close(set);
+}
+
+// Nine workers have more shares than there are examples.
+static void shares_make_up_the_tests(void **state)
+{
+    (void)state;
+    data_set *const set = open_images();
+    for (uint32_t world = 1; world <= 9; world++) {
+        for (size_t limit = 0; limit < TEST; limit++) {
+            const train_feed_part part = {limit, true};
+            uint32_t all[TEST] = {0}, list[TEST] = {0};
+            size_t count = 0, batches = 0;
+            for (uint32_t rank = 0; rank < world; rank++) {
+                train_feed *const feed = open_feed((train_feed_options){
+                    .set = set,
+                    .rank = rank,
+                    .world = world,
+                    .batch = 1,
+                    .test_batch = 2});
+                if (rank == 0) {
+                    batches = train_feed_tests(feed, part);
+                    (void)list_tests(
+                        set, feed, (train_feed_part){.limit = limit}, all);
+                }
+                assert_int_equal(train_feed_tests(feed, part), batches);
+                count += list_tests(set, feed, part, list + count);
+                train_feed_close(feed);
             }
+            assert_int_equal(count, limit == 0 ? TEST : limit);
+            assert_memory_equal(all, list, count * sizeof(*all));
         }
-        train_feed_close(feed);
     }
     data_set_close(set);
 }
@@ -242,7 +305,8 @@ int main(void)
         IN_FOLDER(a_batch_depends_on_epoch_and_step_alone),
         IN_FOLDER(who_has_fewer_examples_takes_them_again),
         IN_FOLDER(only_what_is_trained_on_is_augmented),
-        IN_FOLDER(every_worker_tests_on_all_of_it_in_order),
+        IN_FOLDER(tests_are_the_first_of_one_shuffle),
+        IN_FOLDER(shares_make_up_the_tests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,13 +10,13 @@ static void a_test_set_may_be_small_or_missing(void **state)
         .set = set, .world = 1, .batch = 2, .test_batch = 1000};
     nn_batch batch;
     train_feed *feed = open_feed(o);
-    assert_int_equal(train_feed_tests(feed), 1);
-    train_feed_test(feed, 0, &batch);
+    assert_int_equal(train_feed_tests(feed, whole_test), 1);
+    train_feed_test(feed, whole_test, 0, &batch);
     assert_int_equal(batch.count, TEST);
     train_feed_close(feed);
     set->info.count[DATA_TEST] = 0;
     feed = open_feed(o);
-    assert_int_equal(train_feed_tests(feed), 0);
+    assert_int_equal(train_feed_tests(feed, whole_test), 0);
     train_feed_close(feed);
     data_set_close(set);
 }

@@ -105,9 +105,9 @@ static void rows_go_on_from_batch_to_batch(void **state)
             (STEPS - 1) * ROWS * sizeof(uint32_t));
         memcpy(next, batch.labels + (STEPS - 1) * ROWS, sizeof(next));
     }
-    assert_int_equal(train_feed_tests(feed), 4);
+    assert_int_equal(train_feed_tests(feed, whole_test), 4);
     for (uint64_t i = 0; i < 4; i++) {
-        train_feed_test(feed, i, &batch);
+        train_feed_test(feed, whole_test, i, &batch);
         assert_int_equal(batch.count, TEST_ROWS);
         if (i > 0) {
             assert_memory_equal(batch.tokens, next, TEST_ROWS * sizeof(*next));
@@ -227,8 +227,8 @@ static void the_test_set_is_cut_into_rows(void **state)
     train_feed_options o = options_of(set, DATA_SPLIT_SHUFFLE);
     nn_batch batch;
     train_feed *feed = open_feed(o);
-    assert_int_equal(train_feed_tests(feed), 2);
-    train_feed_test(feed, 1, &batch);
+    assert_int_equal(train_feed_tests(feed, whole_test), 2);
+    train_feed_test(feed, whole_test, 1, &batch);
     assert_int_equal(batch.count, 2);
     assert_int_equal(batch.tokens[0], words[4]);
     assert_int_equal(batch.tokens[1], words[14]);
@@ -236,11 +236,51 @@ static void the_test_set_is_cut_into_rows(void **state)
     train_feed_close(feed);
     o.test_batch = 5;
     feed = open_feed(o);
-    assert_int_equal(train_feed_tests(feed), 1);
-    train_feed_test(feed, 0, &batch);
+    assert_int_equal(train_feed_tests(feed, whole_test), 1);
+    train_feed_test(feed, whole_test, 0, &batch);
     assert_int_equal(batch.count, 4);
     assert_int_equal(batch.tokens[3], words[15]);
     assert_int_equal(batch.labels[15], words[19]);
+    train_feed_close(feed);
+    data_set_close(set);
+}
+
+// The rows of all shares side by side are those of the whole set. A third
+// worker has none of the two rows.
+static void workers_share_the_rows_of_a_test(void **state)
+{
+    (void)state;
+    data_set *const set = open_words(97, 5, 20);
+    const uint32_t *const words = data_set_tokens(set, DATA_TEST);
+    const train_feed_part part = {.shared = true};
+    train_feed_options o = options_of(set, DATA_SPLIT_SHUFFLE);
+    o.world = 3;
+    for (o.rank = 0; o.rank < o.world; o.rank++) {
+        nn_batch batch;
+        train_feed *const feed = open_feed(o);
+        assert_int_equal(train_feed_tests(feed, part), 2);
+        train_feed_test(feed, part, 1, &batch);
+        assert_int_equal(batch.count, o.rank < 2);
+        if (o.rank < 2) {
+            assert_int_equal(batch.tokens[0], words[o.rank == 0 ? 4 : 14]);
+            assert_int_equal(batch.labels[3], words[o.rank == 0 ? 8 : 18]);
+        }
+        train_feed_close(feed);
+    }
+    data_set_close(set);
+}
+
+// A batch has 8 words.
+static void a_limit_keeps_whole_batches_of_words(void **state)
+{
+    (void)state;
+    data_set *const set = open_words(97, 5, 40);
+    train_feed *const feed = open_feed(options_of(set, DATA_SPLIT_SHUFFLE));
+    const size_t limits[] = {1, 8, 9, 32, 33}, batches[] = {1, 1, 2, 4, 4};
+    for (size_t i = 0; i < 5; i++) {
+        const train_feed_part part = {.limit = limits[i]};
+        assert_int_equal(train_feed_tests(feed, part), batches[i]);
+    }
     train_feed_close(feed);
     data_set_close(set);
 }
@@ -253,13 +293,13 @@ static void validation_stands_in_for_a_missing_test(void **state)
     nn_batch batch;
     set->info.count[DATA_TEST] = 0;
     train_feed *feed = open_feed(o);
-    assert_int_equal(train_feed_tests(feed), 1);
-    train_feed_test(feed, 0, &batch);
+    assert_int_equal(train_feed_tests(feed, whole_test), 1);
+    train_feed_test(feed, whole_test, 0, &batch);
     assert_int_equal(batch.tokens[1], data_set_tokens(set, DATA_VALID)[5]);
     train_feed_close(feed);
     set->info.count[DATA_VALID] = STEPS;
     feed = open_feed(o);
-    assert_int_equal(train_feed_tests(feed), 0);
+    assert_int_equal(train_feed_tests(feed, whole_test), 0);
     train_feed_close(feed);
     data_set_close(set);
 }
@@ -313,6 +353,8 @@ int main(void)
         IN_FOLDER(sorted_reads_by_label),
         IN_FOLDER(sorted_keeps_to_a_limit),
         IN_FOLDER(the_test_set_is_cut_into_rows),
+        IN_FOLDER(workers_share_the_rows_of_a_test),
+        IN_FOLDER(a_limit_keeps_whole_batches_of_words),
         IN_FOLDER(validation_stands_in_for_a_missing_test),
         IN_FOLDER(memory_is_taken_at_open_only),
         IN_FOLDER(what_cannot_be_fed_is_refused),

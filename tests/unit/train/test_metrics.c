@@ -9,7 +9,7 @@
 static train_metrics epoch(uint64_t number)
 {
     return (train_metrics){
-        .epoch = number,
+        .epoch = (double)number,
         .step = 10 * number,
         .train_loss = 0.5,
         .test_loss = 1,

@@ -58,7 +58,7 @@ static void the_bytes_are_these(void **state)
     float x[2] = {1.0f, -2.0f};
     uint64_t step = 12;
     const train_tensor t = {"a.", "b", TRAIN_F32, {1, 2}, 2, x};
-    const train_number number = {"step", &step};
+    const train_number number = {"step", &step, false};
     const train_record record = {&t, 1, &number, 1};
     const char header[] =
         "{\"__metadata__\":{\"checksum\":\"0000000000000000\","

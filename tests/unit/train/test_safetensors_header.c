@@ -110,7 +110,7 @@ static void what_is_not_as_expected_is_named(void **state)
         {NULL, "x", TRAIN_F32, {2}, 1, x},
         {NULL, "y", TRAIN_U8, {3}, 1, y},
     };
-    const train_number number = {"n", &n};
+    const train_number number = {"n", &n, false};
     const train_record record = {t, 2, &number, 1};
     for (size_t i = 0; i < sizeof(hostiles) / sizeof(hostiles[0]); i++) {
         const hostile *const h = &hostiles[i];

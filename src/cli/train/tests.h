@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// The options of `laconic train` that concern the tests of the models.
+#ifndef LACONIC_CLI_TRAIN_TESTS_H
+#define LACONIC_CLI_TRAIN_TESTS_H
+
+#include "train/run.h"
+
+// cli_train_tests parses --test-every ("100" steps or "2e", epochs) and
+// --test-limit (a number, or "auto": 1,000 examples for a worker's own model,
+// of a text as many times `bptt` words, and all for the averaged one).
+// Fails with LAC_ERR_INVALID.
+lac_status cli_train_tests(
+    const char *every, const char *limit, const data_info *info, uint64_t bptt,
+    train_tests *out);
+
+#endif

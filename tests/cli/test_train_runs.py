@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: MIT
+"""How runs of laconic train test their models and describe themselves.
+
+usage: test_train_runs.py LACONIC
+"""
+import fcntl
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+import unittest
+
+from command import Command, GOOD, HANG, LACONIC, USAGE
+import training
+
+WORKERS, STEPS = 3, 16  # 240 examples, 5 a worker and step
+
+
+class Runs(Command):
+    def setUp(self):
+        super().setUp()
+        training.images(os.path.join(self.folder, "images"))
+
+    def path(self, *parts):
+        return os.path.join(self.folder, *parts)
+
+    def words(self, out, *more, model="lenet", data="mnist", folder="images"):
+        return ("train", "--model", model, "--data", data, "--data-dir",
+                folder, "--workers", str(WORKERS), "--batch", "5",
+                "--lr", "0.02", "--epochs", "2", "--out", out, *more)
+
+    def train(self, out, *more, **which):
+        done = self.run_laconic(*self.words(out, *more, **which))
+        self.assertEqual(done.returncode, GOOD, done.stderr)
+        return done
+
+    def rejected(self, code, part, *words):
+        done = self.run_laconic(*words)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertIn(part, done.stderr)
+        self.assertEqual(done.stdout, "")
+
+    def on_a_terminal(self, *words, **more):
+        """What a terminal of 80 columns receives on stderr."""
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ,
+                    struct.pack("HHHH", 24, 80, 0, 0))
+        job = subprocess.Popen((LACONIC,) + words, cwd=self.folder,
+                               stdout=subprocess.PIPE, stderr=theirs, **more)
+        os.close(theirs)
+        shown = b""
+        try:
+            while True:
+                shown += os.read(ours, 4096)
+        except OSError:  # the other end is closed
+            pass
+        os.close(ours)
+        job.communicate(timeout=HANG)
+        self.assertEqual(job.returncode, GOOD)
+        return shown.decode()
+
+
+class Tests(Runs):
+    def steps(self, out):
+        return [r["step"] for r in training.metrics(self.path(out))]
+
+    def test_models_are_tested_when_asked_and_at_the_end(self):
+        for every, steps in (("1e", [16, 32]), ("5", [5, 10, 15, 20, 25, 30,
+                                                      32]),
+                             ("2e", [32]), ("0", [32]), ("3e", [32])):
+            with self.subTest(every):
+                self.train(every, "--test-every", every)
+                self.assertEqual(self.steps(every), steps)
+        rows = training.metrics(self.path("5"))
+        self.assertEqual([r["epoch"] for r in rows],
+                         [s / STEPS for s in (5, 10, 15, 20, 25, 30, 32)])
+        # The loss of a line is that of its own steps: those of the first epoch
+        # are 5, 5, 5 and 1.
+        whole = training.metrics(self.path("1e"))
+        self.assertGreater(rows[0]["train_loss"], whole[0]["train_loss"])
+        self.assertLess(rows[2]["train_loss"], whole[0]["train_loss"])
+        self.assertEqual(
+            training.checkpoint(self.path("5"), 32, WORKERS),
+            training.checkpoint(self.path("1e"), 32, WORKERS))
+        for wrong in ("e", "-1", "1.5e", "5ee", "", "99999999999"):
+            self.rejected(USAGE, "--test-every is", *self.words(
+                "wrong", "--test-every=" + wrong))
+
+    def test_tests_between_epochs_resume_bit_for_bit(self):
+        more = ("--test-every", "5", "--checkpoint-every", "7")
+        self.train("straight", *more)
+        self.train("parts", *more, "--epochs", "1")
+        self.assertEqual(self.steps("parts"), [5, 10, 15, 16])
+        self.train("parts", *more, "--resume")
+        ours, theirs = (
+            [{k: v for k, v in r.items() if "seconds" not in k}
+             for r in training.metrics(self.path(f)) if r["step"] != 16]
+            for f in ("parts", "straight"))
+        self.assertEqual(ours, theirs)
+
+    def test_the_limit_is_on_both_kinds_of_models(self):
+        def run(out, *more):
+            return json.loads(self.train(out, "--json", "--epochs", "1",
+                                         *more).stdout)
+        every = run("all", "--test-limit", "0")
+        few = run("few", "--test-limit", "7")
+        self.assertEqual((every["test_examples"], few["test_examples"]),
+                         (60, 7))
+        self.assertEqual(run("auto")["test_examples"], 60)
+        for found, n in ((every, 60), (few, 7)):
+            correct = n * found["averaged_accuracy"]
+            self.assertAlmostEqual(correct, round(correct), 6)
+            self.assertLessEqual(found["worst_accuracy"],
+                                 found["test_accuracy"])
+            worst = n * found["worst_accuracy"]
+            self.assertAlmostEqual(worst, round(worst), 6)
+        self.assertGreater(every["test_seconds"], 0)
+        self.assertEqual(
+            training.checkpoint(self.path("all"), STEPS, WORKERS),
+            training.checkpoint(self.path("few"), STEPS, WORKERS))
+        for wrong in ("some", "-1", "1.5", "", "99999999999"):
+            self.rejected(USAGE, "--test-limit is", *self.words(
+                "wrong", "--test-limit=" + wrong))
+
+    def test_by_default_a_model_sees_a_thousand_and_the_average_all(self):
+        training.images(self.path("many"), train=240, test=1100)
+        found = json.loads(self.train(
+            "out", "--json", "--epochs", "1", model="logistic",
+            folder="many").stdout)
+        self.assertEqual(found["test_examples"], 1000)
+        # A number of 1,100 examples, and not one of 1,000.
+        correct = 1100 * found["averaged_accuracy"]
+        self.assertAlmostEqual(correct, round(correct), 6)
+        found = json.loads(self.train(
+            "same", "--json", "--epochs", "1", "--algorithm", "allreduce",
+            model="logistic", folder="many").stdout)
+        self.assertEqual(found["test_examples"], 1100)
+
+    def test_any_number_of_workers_has_the_same_score_of_a_text(self):
+        """One step of rate 0 leaves the initial model, which they share."""
+        training.text(self.path("words"))
+        found = [json.loads(self.train(
+            "out%d" % workers, "--json", "--lr", "0", "--epochs", "1",
+            "--bptt", "10", "--test-limit", "0", "--limit", "2000",
+            "--workers", str(workers), model="lstm:hidden=8,layers=1",
+            data="wikitext-2", folder="words").stdout)
+            for workers in (1, 2, 3, 7)]
+        for other in found[1:]:
+            self.assertAlmostEqual(other["averaged_loss"],
+                                   found[0]["averaged_loss"], 6)
+            self.assertAlmostEqual(other["test_loss"],
+                                   other["averaged_loss"], 6)
+        self.assertEqual({f["test_examples"] for f in found},
+                         {found[0]["test_examples"]})
+
+    def test_a_model_with_batch_norms_is_tested_in_shares(self):
+        training.cifar(self.path("cifar"))
+        found = json.loads(self.train(
+            "out", "--json", "--epochs", "1", "--test-limit", "20",
+            model="resnet8", data="cifar-10", folder="cifar").stdout)
+        self.assertEqual(found["test_examples"], 20)
+
+    def test_a_terminal_shows_the_progress_of_tests(self):
+        training.images(self.path("many"), train=240, test=900)
+        shown = self.on_a_terminal(*self.words("out", folder="many"))
+        counts = re.findall(r"\] (\d+)/(\d+) testing", shown)
+        # Nine batches of 100 for a worker's own model, three for its share.
+        self.assertEqual(counts, [(str(i), "12") for i in range(1, 13)] * 2)
+        self.assertRegex(shown, r"\] \d+/32 loss \d")
+        for line in re.split(r"\r\x1b\[K|\n", shown):
+            self.assertLess(len(line.strip("\r")), 80)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
