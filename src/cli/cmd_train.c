@@ -188,8 +188,8 @@ static lac_status record_run(void *context, const train_facts *facts)
 {
     job *const j = context;
     cJSON *const object = cli_train_facts(facts);
-    const lac_status status =
-        cli_manifest_write(j->s.out, facts->run_id, j->settings, object);
+    const lac_status status = cli_manifest_write(
+        j->s.out, facts->run_id, cli_train_options, j->settings, object);
     cJSON_Delete(object);
     return status;
 }

@@ -139,6 +139,22 @@ static void reset_loss(train_worker *w)
     w->labels = w->last_labels = 0;
 }
 
+// Gradient algorithms have no topology.
+static train_identity identity_of(const train_worker *w)
+{
+    const train_plan *const p = &w->run->plan;
+    const bool model = lac_algorithm_family(w->algorithm) == LAC_FAMILY_MODEL;
+    return (train_identity){
+        .model = p->model,
+        .data = data_set_info(p->set)->name,
+        .algorithm = p->algorithm.spec,
+        .compressor = p->algorithm.compressor,
+        .topology = model ? p->topology : NULL,
+        .workers = w->world,
+        .seed = p->seed,
+    };
+}
+
 // Worker 0 stores the metrics of a test and reports them.
 static lac_status record_metrics(
     train_worker *w, train_metrics *metrics, bool append)
@@ -148,6 +164,7 @@ static lac_status record_metrics(
     const char *const folder = w->run->plan.folder;
     metrics->epoch = (double)w->step / (double)w->epoch_steps;
     metrics->step = w->step;
+    metrics->identity = identity_of(w);
     result->metrics = *metrics;
     result->tested = true;
     if (hooks->tested != NULL) {

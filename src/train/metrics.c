@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,14 +16,43 @@
 #include "data/file.h"
 #include "data/output.h"
 
+enum { SEED_SIZE = 24 };
+
 static lac_status metrics_path(const char *folder, char path[DATA_PATH_SIZE])
 {
     return data_path_join(path, folder, "metrics.jsonl");
 }
 
+static void add_text(cJSON *o, const char *key, const char *text)
+{
+    cJSON_AddItemToObject(
+        o, key, text == NULL ? cJSON_CreateNull() : cJSON_CreateString(text));
+}
+
+static void add_identity(cJSON *o, const train_identity *i)
+{
+    char text[SEED_SIZE];
+    if (i->model == NULL) {
+        return;
+    }
+    add_text(o, "model", i->model);
+    add_text(o, "data", i->data);
+    add_text(o, "algorithm", i->algorithm);
+    add_text(o, "compressor", i->compressor);
+    add_text(o, "topology", i->topology);
+    cJSON_AddNumberToObject(o, "workers", i->workers);
+    if (i->seed <= UINT64_C(1) << 53) {
+        cJSON_AddNumberToObject(o, "seed", (double)i->seed);
+    } else { // not exact as a number
+        (void)snprintf(text, sizeof(text), "%" PRIu64, i->seed);
+        add_text(o, "seed", text);
+    }
+}
+
 cJSON *train_metrics_json(const train_metrics *m)
 {
     cJSON *const o = cJSON_CreateObject();
+    add_identity(o, &m->identity);
     const struct {
         const char *key;
         double value;

@@ -19,8 +19,17 @@ typedef struct train_usage {
     double test_seconds;
 } train_usage;
 
+// What a run is, in every line of its metrics. All NULL: not written.
+typedef struct train_identity {
+    const char *model, *data, *algorithm;
+    const char *compressor, *topology; // or NULL
+    uint32_t workers;
+    uint64_t seed;
+} train_identity;
+
 // The metrics of one test. A missing number is NaN.
 typedef struct train_metrics {
+    train_identity identity;
     double epoch; // epochs done
     uint64_t step;
     bool text;                // the model has a perplexity

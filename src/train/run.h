@@ -55,6 +55,7 @@ typedef struct train_plan {
     bool overlap;
     double step_time; // seconds of computation that are added to each step
     lac_algorithm_options algorithm; // without layout and transport
+    const char *topology;            // as the user names it
     uint64_t seed;
     const char *folder;        // of metrics and checkpoints
     uint64_t checkpoint_every; // steps; 0: only at the end of an epoch

@@ -235,7 +235,8 @@ class Rejected(Runs):
         for group, key, value in (
                 ("settings", "workers", "0"), ("settings", "workers", "-4"),
                 ("settings", "workers", "99999999999999999999999"),
-                ("settings", "workers", 4), ("settings", "algorithm", None),
+                ("settings", "workers", 4.5), ("settings", "workers", [4]),
+                ("settings", "workers", 0), ("settings", "algorithm", None),
                 ("settings", "seed", ""), ("facts", "parameters", "many")):
             changed = json.loads(json.dumps(good))
             changed[group][key] = value

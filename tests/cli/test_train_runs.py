@@ -8,12 +8,13 @@ import json
 import os
 import pty
 import re
+import shutil
 import struct
 import subprocess
 import termios
 import unittest
 
-from command import Command, GOOD, HANG, LACONIC, USAGE
+from command import Command, FAILED, GOOD, HANG, LACONIC, USAGE
 import training
 
 WORKERS, STEPS = 3, 16  # 240 examples, 5 a worker and step
@@ -172,6 +173,62 @@ class Tests(Runs):
         self.assertRegex(shown, r"\] \d+/32 loss \d")
         for line in re.split(r"\r\x1b\[K|\n", shown):
             self.assertLess(len(line.strip("\r")), 80)
+
+
+class Descriptions(Runs):
+    def test_results_and_metrics_name_the_run(self):
+        expected = {"model": "lenet", "data": "mnist", "algorithm": "choco",
+                    "compressor": "sign", "topology": "ring",
+                    "workers": WORKERS, "seed": 5}
+        found = json.loads(self.train(
+            "out", "--json", "--epochs", "1", "--seed", "5", "--algorithm",
+            "choco", "--compressor", "sign").stdout)
+        row, = training.metrics(self.path("out"))
+        for key, value in expected.items():
+            self.assertEqual((found[key], row[key]), (value, value), key)
+        found = json.loads(self.train(
+            "all", "--json", "--epochs", "1", "--algorithm", "allreduce",
+            "--seed", str(2**64 - 1)).stdout)
+        self.assertIsNone(found["compressor"])
+        self.assertIsNone(found["topology"])
+        self.assertEqual(found["seed"], str(2**64 - 1))
+
+    def test_numbers_in_the_manifest_are_numbers(self):
+        self.train("out", "--epochs", "1", "--seed", str(2**64 - 1))
+        settings = json.loads(self.read("out/manifest.json"))["settings"]
+        for key, value in (("lr", 0.02), ("momentum", 0.9), ("epochs", 1),
+                           ("workers", WORKERS), ("timeout", 60),
+                           ("model", "lenet"), ("overlap", "no"),
+                           # not exact as a number
+                           ("seed", str(2**64 - 1))):
+            self.assertEqual(settings[key], value)
+
+    def test_a_run_of_version_0_1_resumes_bit_for_bit(self):
+        """The folder was written when all settings were strings and
+        checkpoints had no seconds of tests."""
+        golden = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                              "..", "golden", "run-0.1")
+        shutil.copytree(golden, self.path("old"))
+        words = ("train", "--model", "logistic", "--data", "a9a",
+                 "--data-dir", "old/data", "--workers", "2", "--batch", "5",
+                 "--epochs", "1", "--lr", "0.05", "--algorithm",
+                 "choco:gamma=0.3", "--compressor", "top-k:0.5",
+                 "--checkpoint-every", "4", "--out", "old/run", "--resume",
+                 "--momentum", "0.9")
+        self.rejected(FAILED, '--lr is "1", but the run to resume was started '
+                      'with "0.05', *words, "--lr", "1")
+        done = self.run_laconic(*words)
+        self.assertEqual(done.returncode, GOOD, done.stderr)
+        self.assertIn("resuming after step 4", done.stderr)
+        self.assertEqual(
+            training.checkpoint(self.path("old", "run"), 6, 2),
+            [training.tensors(self.path("old", f"worker-{rank}.safetensors"))
+             for rank in range(2)])
+        ours, = training.metrics(self.path("old", "run"))
+        theirs, = training.metrics(self.path("old"))
+        for key in ("epoch", "step", "train_loss", "payload_bytes",
+                    "wire_bytes", "messages", "consensus"):
+            self.assertEqual(ours[key], theirs[key], key)
 
 
 if __name__ == "__main__":

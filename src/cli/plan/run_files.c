@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/launch/launch.h"
+#include "cli/train/config.h"
 #include "data/dataset.h"
 #include "data/file.h"
 #include "nn/layouts.h"
@@ -48,9 +49,15 @@ static double fact(const plan_run *run, const char *name)
         cJSON_GetObjectItemCaseSensitive(run->manifest, "facts"), name));
 }
 
-// Reads digits only.
-static bool whole(const char *text, uint64_t most, uint64_t *out)
+// Reads a whole setting. Older manifests have digits in a string.
+static bool whole(
+    const plan_run *run, const char *name, uint64_t most, uint64_t *out)
 {
+    char digits[CLI_OPTION_TEXT_SIZE];
+    const char *text = cli_config_text(
+        cJSON_GetObjectItemCaseSensitive(
+            cJSON_GetObjectItemCaseSensitive(run->manifest, "settings"), name),
+        digits);
     return text != NULL && train_take_number(&text, out) && *text == '\0' &&
            *out <= most;
 }
@@ -66,9 +73,9 @@ static bool take_settings(plan_run *run)
     run->topology = setting(run, "topology");
     if (run->model == NULL || run->data == NULL || run->algorithm == NULL ||
         run->topology == NULL || overlap == NULL || compressor == NULL ||
-        !whole(setting(run, "workers"), CLI_WORKERS_MAX, &workers) ||
-        workers == 0 || !whole(setting(run, "seed"), UINT64_MAX, &run->seed) ||
-        !whole(setting(run, "epochs"), UINT64_MAX, &run->planned) ||
+        !whole(run, "workers", CLI_WORKERS_MAX, &workers) || workers == 0 ||
+        !whole(run, "seed", UINT64_MAX, &run->seed) ||
+        !whole(run, "epochs", UINT64_MAX, &run->planned) ||
         isnan(fact(run, "parameters"))) {
         return false;
     }

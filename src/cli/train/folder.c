@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/train/manifest.h"
+#include "cli/train/settings.h"
 #include "data/dataset.h"
 #include "data/file.h"
 #include "data/output.h"
@@ -54,8 +55,8 @@ lac_status cli_train_folder_check(
             LAC_ERR_INVALID, "--out has %zu bytes, expected 1 to %d", len,
             DATA_PATH_SIZE - 1);
     }
-    const lac_status status =
-        cli_manifest_check(folder, settings, free_settings, &manifest);
+    const lac_status status = cli_manifest_check(
+        folder, cli_train_options, settings, free_settings, &manifest);
     if (manifest.found && !resume) {
         return lac_fail(
             LAC_ERR_INVALID,

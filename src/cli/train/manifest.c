@@ -14,11 +14,15 @@
 #include <dnnl.h>
 
 #include "cli/report/table.h"
+#include "cli/train/config.h"
 #include "data/dataset.h"
 #include "data/file.h"
 #include "data/output.h"
 
 enum { LINE_SIZE = 256, ID_SIZE = 17, HEXADECIMAL = 16 };
+
+// Larger whole numbers are not exact in a double.
+#define EXACT_MAX 0x1p53
 
 cJSON *cli_manifest_settings(const cli_option *options, const void *settings)
 {
@@ -27,6 +31,24 @@ cJSON *cli_manifest_settings(const cli_option *options, const void *settings)
         char text[CLI_OPTION_TEXT_SIZE];
         cJSON_AddStringToObject(
             object, o->name, cli_option_text(o, settings, text));
+    }
+    return object;
+}
+
+// Numbers that a double holds become numbers.
+static cJSON *typed(const cli_option *options, const cJSON *settings)
+{
+    cJSON *const object = cJSON_CreateObject();
+    for (const cli_option *o = options; o->name != NULL; o++) {
+        const char *const text = cJSON_GetStringValue(
+            cJSON_GetObjectItemCaseSensitive(settings, o->name));
+        const bool number =
+            o->type == CLI_OPTION_F64 ||
+            (o->type == CLI_OPTION_U64 && strtod(text, NULL) <= EXACT_MAX);
+        cJSON_AddItemToObject(
+            object, o->name,
+            number ? cJSON_CreateNumber(strtod(text, NULL))
+                   : cJSON_CreateString(text));
     }
     return object;
 }
@@ -74,15 +96,15 @@ static void add_date(cJSON *o)
 }
 
 lac_status cli_manifest_write(
-    const char *folder, uint64_t run_id, const cJSON *settings,
-    const cJSON *facts)
+    const char *folder, uint64_t run_id, const cli_option *options,
+    const cJSON *settings, const cJSON *facts)
 {
     char path[DATA_PATH_SIZE], id[ID_SIZE];
     LAC_TRY(data_path_join(path, folder, "manifest.json"));
     cJSON *const o = cJSON_CreateObject();
     (void)snprintf(id, sizeof(id), "%016" PRIx64, run_id);
     cJSON_AddStringToObject(o, "run", id);
-    cJSON_AddItemToObject(o, "settings", cJSON_Duplicate(settings, true));
+    cJSON_AddItemToObject(o, "settings", typed(options, settings));
     cJSON_AddItemToObject(o, "facts", cJSON_Duplicate(facts, true));
     cJSON_AddItemToObject(o, "versions", versions());
     cJSON_AddItemToObject(o, "machine", machine());
@@ -110,26 +132,55 @@ static bool is_free(const char *name, const char *const *free)
     return false;
 }
 
-static lac_status compare_settings(
-    const char *path, const cJSON *ours, const cJSON *theirs,
-    const char *const *free)
+// Returns the default of an option as cli_option_text does.
+static const char *default_text(
+    const cli_option *option, char text[CLI_OPTION_TEXT_SIZE])
 {
-    for (const cJSON *o = ours->child; o != NULL; o = o->next) {
+    union {
+        const char *text;
+        uint64_t whole;
+        double number;
+        uint32_t choice;
+        bool flag;
+    } value = {0};
+    cli_option alone = *option;
+    alone.offset = 0;
+    const char *const given = option->default_value;
+    if (given == NULL || (*given == '\0' && option->type != CLI_OPTION_TEXT) ||
+        cli_option_store(&alone, given, &value) != LAC_OK) {
+        (void)snprintf(
+            text, CLI_OPTION_TEXT_SIZE, "%s",
+            option->type == CLI_OPTION_FLAG ? "no" : "");
+        return text;
+    }
+    return cli_option_text(&alone, &value, text);
+}
+
+static lac_status compare_settings(
+    const char *path, const cli_option *options, const cJSON *ours,
+    const cJSON *theirs, const char *const *free)
+{
+    for (const cli_option *o = options; o->name != NULL; o++) {
+        char text[CLI_OPTION_TEXT_SIZE];
+        const char *const own = cJSON_GetStringValue(
+            cJSON_GetObjectItemCaseSensitive(ours, o->name));
         const cJSON *const t =
-            cJSON_GetObjectItemCaseSensitive(theirs, o->string);
-        if (is_free(o->string, free)) {
+            cJSON_GetObjectItemCaseSensitive(theirs, o->name);
+        if (is_free(o->name, free)) {
             continue;
         }
-        if (!cJSON_IsString(t)) {
+        const char *const found =
+            t == NULL ? default_text(o, text) : cli_config_text(t, text);
+        if (found == NULL) {
             return lac_fail(
-                LAC_ERR_CORRUPT, "%s: has no setting \"%s\"", path, o->string);
+                LAC_ERR_CORRUPT, "%s: \"%s\" has no value", path, o->name);
         }
-        if (strcmp(o->valuestring, t->valuestring) != 0) {
+        if (strcmp(own, found) != 0) {
             return lac_fail(
                 LAC_ERR_INVALID,
                 "--%s is \"%.100s\", but the run to resume was started with "
                 "\"%.100s\" (%s)",
-                o->string, o->valuestring, t->valuestring, path);
+                o->name, own, found, path);
         }
     }
     return LAC_OK;
@@ -153,8 +204,8 @@ static lac_status read_manifest(const char *path, cJSON **out)
 }
 
 lac_status cli_manifest_check(
-    const char *folder, const cJSON *settings, const char *const *free,
-    cli_manifest_found *out)
+    const char *folder, const cli_option *options, const cJSON *settings,
+    const char *const *free, cli_manifest_found *out)
 {
     char path[DATA_PATH_SIZE];
     cJSON *manifest = NULL;
@@ -169,7 +220,7 @@ lac_status cli_manifest_check(
         cJSON_GetObjectItemCaseSensitive(manifest, "settings");
     const lac_status status =
         cJSON_IsObject(theirs)
-            ? compare_settings(path, settings, theirs, free)
+            ? compare_settings(path, options, settings, theirs, free)
             : lac_fail(
                   LAC_ERR_CORRUPT,
                   "%s: is not the manifest of a run, expected a JSON "

@@ -16,11 +16,12 @@
 cJSON *cli_manifest_settings(const cli_option *options, const void *settings);
 
 // cli_manifest_write writes folder/manifest.json: the id of the run, `settings`
-// and `facts`, which the caller still owns, the versions and the machine.
+// (of these options, numbers as numbers) and `facts`, which the caller still
+// owns, the versions and the machine.
 // Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM.
 lac_status cli_manifest_write(
-    const char *folder, uint64_t run_id, const cJSON *settings,
-    const cJSON *facts);
+    const char *folder, uint64_t run_id, const cli_option *options,
+    const cJSON *settings, const cJSON *facts);
 
 // cli_manifest_recall stores the values that the manifest in `folder` has for
 // options of type CLI_OPTION_F64_OR_WORD that still have their first word.
@@ -41,10 +42,11 @@ typedef struct cli_manifest_found {
 
 // cli_manifest_check writes to `*out` whether `folder` has a manifest, and
 // compares its settings with `settings`, except those named in `free`, which
-// ends with NULL. Fails with LAC_ERR_INVALID if a setting differs, or
-// with LAC_ERR_CORRUPT.
+// ends with NULL. A setting that the manifest lacks, because it is older than
+// the option, has the default of that option. Fails with LAC_ERR_INVALID if a
+// setting differs, or with LAC_ERR_CORRUPT.
 lac_status cli_manifest_check(
-    const char *folder, const cJSON *settings, const char *const *free,
-    cli_manifest_found *out);
+    const char *folder, const cli_option *options, const cJSON *settings,
+    const char *const *free, cli_manifest_found *out);
 
 #endif

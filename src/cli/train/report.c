@@ -89,7 +89,6 @@ cJSON *cli_train_json(const train_run *run)
 {
     const train_result *const r = &run->result;
     cJSON *const o = train_metrics_json(&r->metrics);
-    cJSON_AddNumberToObject(o, "workers", run->world);
     cJSON_AddNumberToObject(o, "parameters", (double)r->facts.parameters);
     cJSON_AddNumberToObject(o, "lr", r->facts.rate);
     if (!isnan(r->facts.gamma)) {
@@ -157,18 +156,18 @@ static void add_memory(const train_run *run, cli_table *t)
     const train_memory *const m = &run->result.facts.memory;
     char note[CLI_CELL_SIZE], total[CLI_BYTES_SIZE], text[5][CLI_BYTES_SIZE];
     (void)snprintf(
-        note, sizeof(note), "per worker: parameters %s, gradient %s,",
-        cli_bytes((double)m->parameters, text[0]),
-        cli_bytes((double)m->gradient, text[1]));
+        note, sizeof(note), "per worker: parameters %s,",
+        cli_bytes((double)m->parameters, text[0]));
     cli_table_row(
         t, "memory", cli_bytes(total_memory(&run->result.facts), total), note);
     (void)snprintf(
-        note, sizeof(note), "optimiser %s, activations %s,",
-        cli_bytes((double)m->optimiser, text[2]),
-        cli_bytes((double)m->activations, text[3]));
+        note, sizeof(note), "gradient %s, optimiser %s,",
+        cli_bytes((double)m->gradient, text[1]),
+        cli_bytes((double)m->optimiser, text[2]));
     cli_table_row(t, "", "", note);
     (void)snprintf(
-        note, sizeof(note), "algorithm %s",
+        note, sizeof(note), "activations %s, algorithm %s",
+        cli_bytes((double)m->activations, text[3]),
         cli_bytes((double)m->algorithm, text[4]));
     cli_table_row(t, "", "", note);
 }

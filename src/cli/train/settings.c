@@ -84,7 +84,7 @@ const cli_option cli_train_options[] = {
     TEXT(test_every, "test-every", "N[e]", "1e",
          "steps, or epochs, between tests; 0: at the end"),
     TEXT(test_limit, "test-limit", "N", "auto",
-         "examples of a test; 0: all; auto: see below"),
+         "examples of a test; 0: all; auto: see above"),
     WHOLE(checkpoint_every, "checkpoint-every", "0", 0, UINT32_MAX,
           "steps between checkpoints; 0: one per epoch"),
     FLAG(overlap, "overlap", "gossip while gradients are computed"),
@@ -199,6 +199,7 @@ lac_status cli_train_plan(
     p->algorithm.spec = s->algorithm;
     p->algorithm.compressor = cli_given(s->compressor);
     p->algorithm.topology = topology;
+    p->topology = s->topology;
     p->algorithm.layout = layout;
     p->algorithm.seed = s->seed;
     p->algorithm.timeout = s->launch.timeout;
