@@ -3,6 +3,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "cli/report/progress.h"
 #include "cli/report/table.h"
 #include "cli/train/defaults.h"
+#include "cli/train/config.h"
 #include "cli/train/folder.h"
 #include "cli/train/manifest.h"
 #include "cli/train/report.h"
@@ -40,6 +42,7 @@ typedef struct job {
     data_set *set;
     lac_layout *layout;
     lac_topology *topology;
+    cJSON *config, *manifest; // own texts of the settings
     cJSON *settings;
     train_setting *shared; // its settings, equal on all workers
     int folder_lock;
@@ -271,8 +274,8 @@ static int report_stop(const job *j)
     if (j->run.result.owner) {
         (void)fprintf(
             stderr,
-            "laconic: stopped after a checkpoint in %s; continue with the same "
-            "command and --resume\n",
+            "laconic: stopped after a checkpoint; continue with `laconic train "
+            "--resume --out %s`\n",
             j->s.out);
     }
     return CLI_FAILED;
@@ -301,9 +304,22 @@ static void train_clear(job *j)
     free(j->shared);
     free(j->run.workers);
     cJSON_Delete(j->settings);
+    cJSON_Delete(j->config);
+    cJSON_Delete(j->manifest);
     lac_topology_close(j->topology);
     lac_layout_close(j->layout);
     data_set_close(j->set);
+}
+
+// Settings that were not given are those of --config, then those of the run to
+// resume.
+static lac_status complete_settings(job *j)
+{
+    cli_config c = {cli_train_options, &j->s, j->s.given};
+    if (*j->s.config != '\0') {
+        LAC_TRY(cli_config_read(&c, j->s.config, &j->config));
+    }
+    return j->s.resume ? cli_config_resume(&c, j->s.out, &j->manifest) : LAC_OK;
 }
 
 static int train_run_command(
@@ -325,7 +341,9 @@ static int train_run_command(
         .stop = &stop_requested,
     };
     nn_headroom_prepare();
-    int code = cli_launch("train", &j.s.launch, &workers, &j);
+    int code = complete_settings(&j) == LAC_OK
+                   ? cli_launch("train", &j.s.launch, &workers, &j)
+                   : cli_failed();
     cli_progress_end(&j.progress);
     if (code == CLI_GOOD) {
         code = train_report(&j);
@@ -345,10 +363,12 @@ const cli_command cmd_train = {
         "DIR/metrics.jsonl.\n"
         "At the end a table is printed, and DIR/model.safetensors holds the\n"
         "averaged model.\n"
-        "Ctrl-C ends the run after a checkpoint. The same command with\n"
-        "--resume continues it, with the same bits as without the stop.\n"
-        "--epochs may then be larger; other settings that affect the result\n"
-        "must be the same.\n"
+        "Ctrl-C ends the run after a checkpoint. `laconic train --resume "
+        "--out\n"
+        "DIR` continues it, with the same bits as without the stop. All\n"
+        "settings are in DIR/manifest.json; --epochs may be larger, others "
+        "that\n"
+        "affect the result and are given must be the same.\n"
         "--test-limit auto evaluates a worker's model on 1,000 examples and "
         "the\n"
         "averaged model on all.\n"
@@ -356,5 +376,6 @@ const cli_command cmd_train = {
     .notes = cli_train_print_defaults,
     .options = cli_train_options,
     .settings_size = sizeof(cli_train_settings),
+    .given_offset = offsetof(cli_train_settings, given),
     .run = train_run_command,
 };

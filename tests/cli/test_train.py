@@ -181,7 +181,7 @@ class Train(Command):
         job.send_signal(signal.SIGINT)
         _, err = job.communicate(timeout=HANG)
         self.assertEqual(job.returncode, FAILED)
-        self.assertIn("the same command and --resume", err)
+        self.assertIn("laconic train --resume --out out", err)
         step = self.latest("out")
         saved = training.checkpoint(self.path("out"), step, WORKERS)
         epochs = step // STEPS + 1

@@ -231,5 +231,77 @@ class Descriptions(Runs):
             self.assertEqual(ours[key], theirs[key], key)
 
 
+class Settings(Runs):
+    MORE = ("--algorithm", "choco:gamma=0.2", "--compressor", "sign",
+            "--momentum", "0.8", "--clip", "1.5", "--overlap", "--schedule",
+            "cosine", "--seed", "9", "--limit", "210")
+
+    def setUp(self):
+        super().setUp()
+        self.steps = 2 * (210 // (5 * WORKERS))
+
+    def same(self, out, other):
+        self.assertEqual(
+            *(training.checkpoint(self.path(f), self.steps, WORKERS)
+              for f in (out, other)))
+
+    def test_a_resume_takes_all_settings_from_the_manifest(self):
+        self.train("straight", *self.MORE)
+        self.train("parts", *self.MORE, "--checkpoint-every", "5")
+        self.write("parts/latest", b"step-25")
+        shutil.rmtree(self.path("parts", "step-%d" % self.steps))
+        for wrong, value in (("--lr", "0.3"), ("--seed", "1"),
+                             ("--workers", "4")):
+            self.rejected(FAILED, f"{wrong} is ", "train", "--resume", "--out",
+                          "parts", wrong, value)
+        done = self.run_laconic("train", "--resume", "--out", "parts")
+        self.assertEqual(done.returncode, GOOD, done.stderr)
+        self.assertIn("resuming after step 25", done.stderr)
+        self.same("parts", "straight")
+        settings = json.loads(self.read("parts/manifest.json"))["settings"]
+        self.assertEqual((settings["clip"], settings["overlap"]), (1.5, "yes"))
+
+    def test_a_manifest_is_a_config(self):
+        self.train("first", *self.MORE)
+        os.rename(self.path("first", "manifest.json"), self.path("c.json"))
+        done = self.run_laconic("train", "--config", "c.json", "--out", "new")
+        self.assertEqual(done.returncode, GOOD, done.stderr)
+        self.same("new", "first")
+        done = self.run_laconic("train", "--config", "c.json", "--out", "less",
+                                "--epochs", "1", "--json")
+        self.assertEqual(json.loads(done.stdout)["epoch"], 1)
+        self.assertEqual(json.loads(done.stdout)["seed"], 9)
+
+    def test_a_config_may_be_short(self):
+        self.write("c.json", json.dumps({"settings": {
+            "model": "logistic", "epochs": 1, "lr": "0.02", "overlap": True,
+            "augment": False, "workers": 2, "data": "mnist",
+            "data-dir": "images"}}).encode())
+        found = json.loads(self.run_laconic(
+            "train", "--config", "c.json", "--out", "out", "--json").stdout)
+        self.assertEqual((found["model"], found["workers"]), ("logistic", 2))
+        manifest = json.loads(self.read("out/manifest.json"))
+        self.assertEqual(manifest["settings"]["overlap"], "yes")
+        self.assertEqual(manifest["settings"]["augment"], "no")
+
+    def test_configs_that_are_none_are_rejected(self):
+        for content, part in (
+                (b"", "expected a JSON object"), (b"{}", "with settings"),
+                (b'{"settings": []}', "with settings"),
+                (b"[" * 100000, "expected a JSON object"),
+                (b'{"settings": {"colour": 1}}', '"colour" is not a setting'),
+                (b'{"settings": {"lr": []}}', '"lr" is no number'),
+                (b'{"settings": {"lr": "fast"}}', '--lr is "fast"'),
+                (b'{"settings": {"epochs": 1.5}}', '--epochs is "1.5"'),
+                (b'{"settings": {"overlap": 3}}', '--overlap is "3"'),
+                (b'{"settings": {"lr": 1e999}}', "--lr is")):
+            self.write("c.json", content)
+            self.rejected(FAILED, part, "train", "--config", "c.json",
+                          "--out", "out")
+        self.rejected(FAILED, "missing.json", "train", "--config",
+                      "missing.json", "--out", "out")
+        self.assertFalse(os.path.exists(self.path("out")))
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=1)

@@ -174,6 +174,11 @@ lac_status cli_parse(
         }
     }
     LAC_TRY(check_complete(command, required & ~given, count, argv));
+    if (command->given_offset != 0) {
+        memcpy(
+            (unsigned char *)settings + command->given_offset, &given,
+            sizeof(given));
+    }
     *count_out = count;
     return LAC_OK;
 }

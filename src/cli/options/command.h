@@ -27,6 +27,8 @@ typedef struct cli_command {
                        // with the first, and words of it may be empty
     const cli_option *options;
     size_t settings_size;
+    size_t given_offset; // of a uint64_t in the settings whose bit i is set if
+                         // option i was given; 0: there is none
     int (*run)(const void *settings, size_t count, char *const *arguments);
 } cli_command;
 

@@ -47,7 +47,6 @@ static lac_status store_flag(
                      o->name, text);
 }
 
-// An empty text is a number that was not given.
 static lac_status store_setting(
     const cli_config *c, const cli_option *o, const cJSON *value,
     const char *path)

@@ -20,7 +20,7 @@
 // its tests and its output.
 static const char *const free_settings[] = {
     "epochs",     "data-dir", "transport", "timeout", "step-time", "test-every",
-    "test-limit", "out",      "resume",    "json",    NULL,
+    "test-limit", "out",      "resume",    "json",    "config",    NULL,
 };
 
 // Rejects a folder without a manifest that has files which a run would

@@ -90,7 +90,9 @@ const cli_option cli_train_options[] = {
     FLAG(overlap, "overlap", "gossip while gradients are computed"),
     CLI_OPTION_STEP_TIME(settings),
     TEXT(out, "out", "DIR", NULL, "folder for metrics and checkpoints"),
-    FLAG(resume, "resume", "continue the run in DIR"),
+    FLAG(resume, "resume", "continue the run in DIR, with its settings"),
+    TEXT(config, "config", "FILE", "",
+         "take settings from a manifest.json; options go before"),
     CLI_OPTION_SEED(settings),
     CLI_OPTIONS_LAUNCH(settings),
     CLI_OPTION_JSON(settings),
@@ -102,7 +104,8 @@ const cli_option cli_train_options[] = {
 static bool is_local(const char *name)
 {
     static const char *const names[] = {"data-dir",  "transport", "timeout",
-                                        "step-time", "out",       "json"};
+                                        "step-time", "out",       "json",
+                                        "config"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(name, names[i]) == 0) {
             return true;
