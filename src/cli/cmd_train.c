@@ -10,16 +10,20 @@
 
 #include "cli/data/fetch.h"
 #include "cli/launch/launch.h"
+#include "cli/launch/place.h"
 #include "cli/options/command.h"
 #include "cli/report/progress.h"
 #include "cli/report/table.h"
-#include "cli/train/defaults.h"
 #include "cli/train/config.h"
+#include "cli/train/defaults.h"
+#include "cli/train/dry_run.h"
 #include "cli/train/folder.h"
 #include "cli/train/manifest.h"
 #include "cli/train/report.h"
+#include "cli/train/seeds.h"
 #include "cli/train/settings.h"
 #include "cli/train/warnings.h"
+#include "data/file.h"
 #include "nn/headroom.h"
 #include "nn/network.h"
 #include "train/feed.h"
@@ -28,11 +32,12 @@
 
 enum {
     STACK_SIZE = 8 << 20, // for oneDNN
+    CLI_SIGNAL = 128,     // exit codes of signals, as a shell has them
     WHAT_SIZE = 80,
 };
 
-// Set by a signal; the run then ends with a checkpoint. All workers read it. It
-// is atomic because a signal handler cannot take a lock.
+// The number of a signal; the run then ends with a checkpoint. All workers read
+// it. It is atomic because a signal handler cannot take a lock.
 static atomic_int stop_requested;
 
 // One run of the command. Everything is NULL or owned by it.
@@ -48,12 +53,12 @@ typedef struct job {
     int folder_lock;
     cli_progress progress;
     cli_progress testing; // of a test
+    cJSON *results;       // of several runs; or NULL, borrowed
 } job;
 
 static void request_stop(int number)
 {
-    (void)number;
-    stop_requested = 1;
+    stop_requested = number;
 }
 
 // A second signal ends the program at once.
@@ -209,7 +214,7 @@ static lac_status begin_run(void *context, const train_facts *facts)
             stderr, "laconic: worker %u has no checkpoint of step %llu\n",
             facts->lacking, (unsigned long long)facts->newest_step);
     }
-    if (facts->first_step > 0) {
+    if (facts->first_step > 0 && !j->s.quiet) {
         (void)fprintf(
             stderr, "laconic: resuming after step %llu\n",
             (unsigned long long)facts->first_step);
@@ -278,7 +283,7 @@ static int report_stop(const job *j)
             "--resume --out %s`\n",
             j->s.out);
     }
-    return CLI_FAILED;
+    return CLI_SIGNAL + (int)j->run.result.stop;
 }
 
 static int train_report(const job *j)
@@ -291,6 +296,10 @@ static int train_report(const job *j)
         return CLI_GOOD;
     }
     cli_train_judge(&j->run, stderr);
+    if (j->results != NULL) {
+        cJSON_AddItemToArray(j->results, cli_train_json(&j->run));
+        return CLI_GOOD;
+    }
     if (j->s.json) {
         return cli_json_print(cli_train_json(&j->run), stdout);
     }
@@ -322,34 +331,121 @@ static lac_status complete_settings(job *j)
     return j->s.resume ? cli_config_resume(&c, j->s.out, &j->manifest) : LAC_OK;
 }
 
-static int train_run_command(
-    const void *given, size_t count, char *const *arguments)
+// Prints what the run would take. Threads and processes take the same.
+static int print_dry_run(job *j)
 {
-    (void)count;
-    (void)arguments;
+    const uint64_t world = j->s.launch.workers;
+    const int code =
+        train_prepare(j, world == 0 ? CLI_WORKERS_DEFAULT : (uint32_t)world);
+    if (code != CLI_GOOD) {
+        return code;
+    }
+    return cli_dry_run(&j->run, j->settings, j->s.json) == LAC_OK
+               ? CLI_GOOD
+               : cli_failed();
+}
+
+// Makes one run. With `results`, its result is added there instead of printed.
+static int run_once(const cli_train_settings *given, cJSON *results)
+{
     job j = {
-        .s = *(const cli_train_settings *)given,
+        .s = *given,
         .folder_lock = CLI_NO_LOCK,
+        .results = results,
     };
     j.run.hooks = (train_hooks){
         .context = &j,
         .lock = take_folder,
         .record = record_run,
         .ready = begin_run,
-        .progress = show_progress,
-        .tested = print_test,
+        .progress = j.s.quiet ? NULL : show_progress,
+        .tested = j.s.quiet ? NULL : print_test,
         .stop = &stop_requested,
     };
-    nn_headroom_prepare();
-    int code = complete_settings(&j) == LAC_OK
-                   ? cli_launch("train", &j.s.launch, &workers, &j)
-                   : cli_failed();
-    cli_progress_end(&j.progress);
-    if (code == CLI_GOOD) {
-        code = train_report(&j);
+    int code = complete_settings(&j) == LAC_OK ? CLI_GOOD : cli_failed();
+    if (code == CLI_GOOD && j.s.dry_run) {
+        code = print_dry_run(&j);
+    } else if (code == CLI_GOOD) {
+        code = cli_launch("train", &j.s.launch, &workers, &j);
+        cli_progress_end(&j.progress);
+        code = code == CLI_GOOD ? train_report(&j) : code;
     }
     train_clear(&j);
     return code;
+}
+
+// Processes of a job can join it only once.
+static lac_status check_seeds(const cli_train_settings *s)
+{
+    cli_place place = {0};
+    LAC_TRY(cli_place_choose("train", &s->launch, &place));
+    const bool threads = place.threads;
+    cli_place_clear(&place);
+    return threads ? LAC_OK
+                   : lac_fail(
+                         LAC_ERR_INVALID,
+                         "--seeds is \"%.100s\", but this process is one "
+                         "worker of a job, expected --seed and a job for each",
+                         s->seeds);
+}
+
+static uint64_t seed_bit(void)
+{
+    size_t i = 0;
+    while (strcmp(cli_train_options[i].name, "seed") != 0) {
+        i++;
+    }
+    return (uint64_t)1 << i;
+}
+
+// One run after the other; the first that does not end well is the last.
+static int run_seeds(const cli_train_settings *given)
+{
+    uint64_t seeds[CLI_SEEDS_MAX];
+    size_t count = 0;
+    lac_status status = check_seeds(given);
+    if (status == LAC_OK) {
+        status = cli_seeds_parse(given->seeds, seeds, &count);
+    }
+    if (status != LAC_OK) {
+        return cli_rejected("train", status);
+    }
+    int code = CLI_GOOD;
+    cJSON *const results = given->json ? cJSON_CreateArray() : NULL;
+    for (size_t i = 0; code == CLI_GOOD && i < count; i++) {
+        char out[DATA_PATH_SIZE], name[WHAT_SIZE];
+        cli_train_settings s = *given;
+        (void)snprintf(
+            name, sizeof(name), "seed-%llu", (unsigned long long)seeds[i]);
+        if (data_path_join(out, given->out, name) != LAC_OK) {
+            code = cli_failed();
+            break;
+        }
+        s.out = out;
+        s.seed = seeds[i];
+        s.given |= seed_bit();
+        if (!s.quiet) {
+            (void)fprintf(stderr, "seed %llu\n", (unsigned long long)s.seed);
+        }
+        code = run_once(&s, results);
+    }
+    if (results != NULL && code == CLI_GOOD) {
+        cJSON *const object = cJSON_CreateObject();
+        cJSON_AddItemToObject(object, "runs", results);
+        return cli_json_print(object, stdout);
+    }
+    cJSON_Delete(results);
+    return code;
+}
+
+static int train_run_command(
+    const void *given, size_t count, char *const *arguments)
+{
+    const cli_train_settings *const s = given;
+    (void)count;
+    (void)arguments;
+    nn_headroom_prepare();
+    return *s->seeds != '\0' ? run_seeds(s) : run_once(s, NULL);
 }
 
 const cli_command cmd_train = {
@@ -363,15 +459,12 @@ const cli_command cmd_train = {
         "DIR/metrics.jsonl.\n"
         "At the end a table is printed, and DIR/model.safetensors holds the\n"
         "averaged model.\n"
-        "Ctrl-C ends the run after a checkpoint. `laconic train --resume "
-        "--out\n"
-        "DIR` continues it, with the same bits as without the stop. All\n"
-        "settings are in DIR/manifest.json; --epochs may be larger, others "
-        "that\n"
-        "affect the result and are given must be the same.\n"
-        "--test-limit auto evaluates a worker's model on 1,000 examples and "
-        "the\n"
-        "averaged model on all.\n"
+        "Ctrl-C ends the run after a checkpoint, with exit code 130 (SIGTERM:\n"
+        "143). `laconic train --resume --out DIR` continues it, with the same\n"
+        "bits as without the stop. All settings are in DIR/manifest.json.\n"
+        "--epochs may be larger; others that are given must be the same.\n"
+        "--test-limit auto: 1,000 examples for the model of a worker, all for\n"
+        "the averaged one.\n"
         "Processes may share DIR or have a folder each, on different disks.",
     .notes = cli_train_print_defaults,
     .options = cli_train_options,

@@ -32,7 +32,7 @@ lac_status train_worker_gather(
     report->loss = w->loss;
     report->labels = w->labels;
     report->usage = train_worker_usage(w);
-    report->stop = stop != NULL && *stop != 0;
+    report->stop = stop == NULL ? 0 : (uint32_t)*stop;
     *reports_out = NULL;
     LAC_TRY(train_sync_gather(w->sync, report, NULL, 0, &reports, &rows));
     *reports_out = reports;
@@ -88,7 +88,8 @@ static void decide(train_worker *w, const train_report *reports)
     for (uint32_t k = 0; k < w->world; k++) {
         loss += reports[k].loss;
         labels += reports[k].labels;
-        decision.stop = decision.stop || reports[k].stop != 0;
+        decision.stop =
+            reports[k].stop > decision.stop ? reports[k].stop : decision.stop;
     }
     const double time = loop_now(w);
     const double elapsed = time - w->last_time;
@@ -140,7 +141,7 @@ static void reset_loss(train_worker *w)
 }
 
 // Gradient algorithms have no topology.
-static train_identity identity_of(const train_worker *w)
+static train_identity loop_identity(const train_worker *w)
 {
     const train_plan *const p = &w->run->plan;
     const bool model = lac_algorithm_family(w->algorithm) == LAC_FAMILY_MODEL;
@@ -164,7 +165,7 @@ static lac_status record_metrics(
     const char *const folder = w->run->plan.folder;
     metrics->epoch = (double)w->step / (double)w->epoch_steps;
     metrics->step = w->step;
-    metrics->identity = identity_of(w);
+    metrics->identity = loop_identity(w);
     result->metrics = *metrics;
     result->tested = true;
     if (hooks->tested != NULL) {
@@ -259,6 +260,7 @@ lac_status train_work(train_run *run, lac_transport *transport)
         run->result.here = rank == 0;
         run->result.owner = w->owner;
         run->result.interrupted = status == LAC_OK && w->step < w->total_steps;
+        run->result.stop = w->decision.stop;
     }
     if (rank == 0) {
         run->result.seconds = loop_now(w) - w->started;

@@ -126,6 +126,7 @@ typedef struct train_result {
     bool here;        // worker 0 runs in this process
     bool owner;       // a worker of this process owns its folder
     bool interrupted; // ended before the last step
+    uint32_t stop;    // then the number in the `stop` of a worker
     bool tested;      // `metrics` are those of the last step
     train_metrics metrics;
     train_facts facts;
@@ -144,6 +145,11 @@ typedef struct train_run {
     train_worker **workers; // `world` entries, NULL at first
     train_result result;
 } train_run;
+
+// train_plan_facts writes what is known of a run without its workers:
+// parameters, steps of an epoch, family and memory.
+// Fails like the parts of a worker that it opens.
+lac_status train_plan_facts(const train_run *run, train_facts *out);
 
 // train_work runs one worker. train_release frees it after the transport was
 // left.

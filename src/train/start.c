@@ -254,10 +254,12 @@ void train_worker_facts(const train_worker *w, train_facts *out)
         .run_id = w->origin.run_id,
         .newest_step = w->origin.newest,
         .lacking = w->origin.lacking,
-        .family = lac_algorithm_family(w->algorithm),
-        .gamma = lac_algorithm_gamma(w->algorithm),
+        .family = cost.family,
+        .gamma = w->algorithm == NULL ? (double)NAN
+                                      : lac_algorithm_gamma(w->algorithm),
         .rate = w->schedule.rate,
-        .warning = lac_algorithm_warning(w->algorithm),
+        .warning =
+            w->algorithm == NULL ? NULL : lac_algorithm_warning(w->algorithm),
         .memory =
             {
                 .parameters = model,

@@ -153,6 +153,30 @@ lac_status train_worker_open(train_worker *w)
     return LAC_OK;
 }
 
+lac_status train_plan_facts(const train_run *run, train_facts *out)
+{
+    train_run copy = *run;
+    train_worker *const w = calloc(1, sizeof(*w));
+    if (w == NULL) {
+        return lac_fail(LAC_ERR_NOMEM, "no memory for a worker");
+    }
+    w->run = &copy;
+    w->world = run->world;
+    lac_status status = open_compute(w);
+    if (status == LAC_OK) {
+        status = worker_allocate(w);
+    }
+    if (status == LAC_OK) {
+        status = open_optimiser(w);
+    }
+    if (status == LAC_OK) {
+        w->epoch_steps = train_feed_steps(w->feed);
+        train_worker_facts(w, out);
+    }
+    train_worker_close(w);
+    return status;
+}
+
 void train_worker_close(train_worker *w)
 {
     train_sync_close(w->start_sync);

@@ -18,14 +18,14 @@ typedef struct train_report {
     nn_score own;      // of its own model on the test set
     nn_score averaged; // of the averaged model on its share of the test set
     train_usage usage;
-    uint32_t stop;   // a signal asked it to end
+    uint32_t stop;   // the signal that asked it to end, or 0
     uint32_t failed; // it could not write its checkpoint
 } train_report;
 
 // What worker 0 broadcasts.
 typedef struct train_decision {
     uint64_t next;     // the step after which to synchronise again
-    uint32_t stop;     // write a checkpoint and end
+    uint32_t stop;     // write a checkpoint and end; the signal
     uint32_t failed;   // 1 + the worker whose checkpoint failed
     uint32_t diverged; // a model has no finite loss on the test set
 } train_decision;

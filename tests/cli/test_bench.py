@@ -42,8 +42,8 @@ class Bench(Command):
         self.assertTrue(shown.endswith(b"\r\x1b[K"))
         bars = [bar for bar in shown.split(b"\r\x1b[K") if bar]
         self.assertEqual(bars, [
-            b"[" + b" " * 24 + b"] 1/2 identity",
-            b"[" + b"#" * 12 + b" " * 12 + b"] 2/2 half"])
+            b"[" + b" " * 20 + b"] 1/2 identity",
+            b"[" + b"#" * 10 + b" " * 10 + b"] 2/2 half"])
         self.assertIn(b"break-even", done.stdout)
 
     def test_one_value_is_one(self):

@@ -180,7 +180,7 @@ class Train(Command):
             time.sleep(0.01)
         job.send_signal(signal.SIGINT)
         _, err = job.communicate(timeout=HANG)
-        self.assertEqual(job.returncode, FAILED)
+        self.assertEqual(job.returncode, 128 + signal.SIGINT)
         self.assertIn("laconic train --resume --out out", err)
         step = self.latest("out")
         saved = training.checkpoint(self.path("out"), step, WORKERS)

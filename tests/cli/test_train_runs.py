@@ -9,9 +9,11 @@ import os
 import pty
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import termios
+import time
 import unittest
 
 from command import Command, FAILED, GOOD, HANG, LACONIC, USAGE
@@ -44,13 +46,16 @@ class Runs(Command):
         self.assertIn(part, done.stderr)
         self.assertEqual(done.stdout, "")
 
-    def on_a_terminal(self, *words, **more):
+    def on_a_terminal(self, *words, **environment):
         """What a terminal of 80 columns receives on stderr."""
+        given = {k: v for k, v in os.environ.items()
+                 if k not in ("NO_COLOR", "TERM")}
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ,
                     struct.pack("HHHH", 24, 80, 0, 0))
         job = subprocess.Popen((LACONIC,) + words, cwd=self.folder,
-                               stdout=subprocess.PIPE, stderr=theirs, **more)
+                               stdout=subprocess.PIPE, stderr=theirs,
+                               env={**given, **environment})
         os.close(theirs)
         shown = b""
         try:
@@ -167,6 +172,7 @@ class Tests(Runs):
     def test_a_terminal_shows_the_progress_of_tests(self):
         training.images(self.path("many"), train=240, test=900)
         shown = self.on_a_terminal(*self.words("out", folder="many"))
+        self.assertNotIn("\x1b[3", shown)  # TERM is not set
         counts = re.findall(r"\] (\d+)/(\d+) testing", shown)
         # Nine batches of 100 for a worker's own model, three for its share.
         self.assertEqual(counts, [(str(i), "12") for i in range(1, 13)] * 2)
@@ -301,6 +307,86 @@ class Settings(Runs):
         self.rejected(FAILED, "missing.json", "train", "--config",
                       "missing.json", "--out", "out")
         self.assertFalse(os.path.exists(self.path("out")))
+
+
+class Calls(Runs):
+    def test_a_terminal_has_colours_unless_there_is_no_color(self):
+        words = self.words("out", "--epochs", "1")
+        for environment, colour in (
+                ({"TERM": "xterm"}, True), ({"TERM": "dumb"}, False),
+                ({"TERM": "xterm", "NO_COLOR": "1"}, False),
+                ({"TERM": "xterm", "NO_COLOR": ""}, True)):
+            shown = self.on_a_terminal(*words, **environment)
+            self.assertEqual("\x1b[32m" in shown, colour, environment)
+            shutil.rmtree(self.path("out"))
+        self.assertNotIn("\x1b", self.train("out", "--epochs", "1").stderr)
+
+    def test_quiet_prints_the_result_only(self):
+        done = self.train("out", "--quiet")
+        self.assertEqual(done.stderr, "")
+        self.assertIn("accuracy", done.stdout)
+        self.assertEqual(
+            self.on_a_terminal(*self.words("again", "--quiet")), "")
+        done = self.run_laconic("train", "--resume", "--out", "out", "--epochs",
+                                "3", "--quiet", "--json")
+        self.assertEqual((done.stderr, json.loads(done.stdout)["epoch"]),
+                         ("", 3))
+
+    def test_a_dry_run_knows_steps_bytes_and_memory(self):
+        for more in (("--algorithm", "dpsgd"), ("--algorithm", "allreduce"),
+                     ("--algorithm", "choco", "--compressor", "sign")):
+            dry = json.loads(self.train("out", "--dry-run", "--json",
+                                        *more).stdout)
+            self.assertFalse(os.path.exists(self.path("out")))
+            run = json.loads(self.train("out", "--json", *more).stdout)
+            self.assertEqual((dry["steps"], dry["epoch_steps"]),
+                             (2 * STEPS, STEPS))
+            for key in ("parameters", "payload_bytes", "memory",
+                        "memory_bytes"):
+                self.assertEqual(dry[key], run[key], key)
+            self.assertEqual(dry["settings"]["lr"], 0.02)
+            shutil.rmtree(self.path("out"))
+        text = self.train("out", "--dry-run").stdout
+        for line in ("steps               32, 16 per epoch",
+                     "--lr                0.02", "--momentum          0.9"):
+            self.assertIn(line + "\n", text)
+        self.rejected(FAILED, "expected at least one batch per worker",
+                      *self.words("out", "--dry-run", "--batch", "1000"))
+
+    def test_a_run_for_each_seed(self):
+        self.train("one", "--epochs", "1", "--seed", "4")
+        done = self.train("out", "--epochs", "1", "--seeds", "4,9", "--json")
+        found = json.loads(done.stdout)["runs"]
+        self.assertEqual([r["seed"] for r in found], [4, 9])
+        self.assertEqual(sorted(os.listdir(self.path("out"))),
+                         ["seed-4", "seed-9"])
+        ours, theirs = (training.checkpoint(self.path(*f), STEPS, WORKERS)
+                        for f in (("out", "seed-4"), ("one",)))
+        self.assertEqual(ours, theirs)
+        self.assertNotEqual(theirs, training.checkpoint(
+            self.path("out", "seed-9"), STEPS, WORKERS))
+        done = self.run_laconic("train", "--resume", "--out", "out", "--seeds",
+                                "4,9", "--epochs", "2", "--json")
+        self.assertEqual([r["epoch"] for r in json.loads(done.stdout)["runs"]],
+                         [2, 2])
+        for wrong in ("4,", "4,4", "a", "-1", "1 2"):
+            self.rejected(USAGE, "--seeds is", *self.words(
+                "wrong", "--seeds", wrong))
+
+    def test_a_signal_has_an_exit_code(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            out = "out%d" % number
+            job = subprocess.Popen(
+                (LACONIC,) + self.words(out, "--epochs", "100000"),
+                cwd=self.folder, stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE, text=True)
+            while not os.path.exists(self.path(out, "latest")):
+                self.assertIsNone(job.poll())
+                time.sleep(0.01)
+            job.send_signal(number)
+            _, err = job.communicate(timeout=HANG)
+            self.assertEqual(job.returncode, 128 + number)
+            self.assertIn(f"laconic train --resume --out {out}`", err)
 
 
 if __name__ == "__main__":

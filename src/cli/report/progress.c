@@ -6,6 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/report/colour.h"
+
 enum {
     WIDTH = 20,       // of the bar
     COLUMNS_MAX = 79, // of a line, so that it does not wrap
@@ -30,6 +32,7 @@ cli_progress cli_progress_begin(size_t total)
     return (cli_progress){
         .stream = stderr,
         .terminal = isatty(STDERR_FILENO) == 1,
+        .colour = cli_colour(STDERR_FILENO),
         .total = total,
         .start = progress_now(),
     };
@@ -65,6 +68,15 @@ static const char *eta_text(
     return text;
 }
 
+static void draw_bar(const cli_progress *p, size_t filled)
+{
+    (void)fprintf(p->stream, "%s[%s", clear_line, p->colour ? CLI_GREEN : "");
+    for (size_t i = 0; i < WIDTH; i++) {
+        (void)fputc(i < filled ? '#' : ' ', p->stream);
+    }
+    (void)fputs(p->colour ? CLI_NO_COLOUR : "", p->stream);
+}
+
 void cli_progress_step(cli_progress *p, size_t done, const char *what)
 {
     const size_t next = done + 1;
@@ -75,10 +87,7 @@ void cli_progress_step(cli_progress *p, size_t done, const char *what)
     }
     if (p->terminal && begins_a_part(p, next, REDRAWS_MAX)) {
         const size_t filled = p->total == 0 ? 0 : done * WIDTH / p->total;
-        (void)fprintf(p->stream, "%s[", clear_line);
-        for (size_t i = 0; i < WIDTH; i++) {
-            (void)fputc(i < filled ? '#' : ' ', p->stream);
-        }
+        draw_bar(p, filled);
         (void)snprintf(count, sizeof(count), "] %zu/%zu ", next, p->total);
         const char *const left = eta_text(p, done, eta);
         const size_t used = 1 + WIDTH + strlen(count) + strlen(left);

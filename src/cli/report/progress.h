@@ -12,6 +12,7 @@
 typedef struct cli_progress {
     FILE *stream;
     bool terminal;
+    bool colour;
     size_t total;
     size_t shown; // steps that had begun at the last output
     size_t first; // steps that were complete at the first call

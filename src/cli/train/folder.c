@@ -19,8 +19,9 @@
 // Settings that may differ when a run is resumed: its length, where it runs,
 // its tests and its output.
 static const char *const free_settings[] = {
-    "epochs",     "data-dir", "transport", "timeout", "step-time", "test-every",
-    "test-limit", "out",      "resume",    "json",    "config",    NULL,
+    "epochs",     "data-dir",   "transport", "timeout", "step-time",
+    "test-every", "test-limit", "out",       "resume",  "json",
+    "config",     "dry-run",    "quiet",     "seeds",   NULL,
 };
 
 // Rejects a folder without a manifest that has files which a run would

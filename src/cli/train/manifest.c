@@ -35,8 +35,7 @@ cJSON *cli_manifest_settings(const cli_option *options, const void *settings)
     return object;
 }
 
-// Numbers that a double holds become numbers.
-static cJSON *typed(const cli_option *options, const cJSON *settings)
+cJSON *cli_manifest_typed(const cli_option *options, const cJSON *settings)
 {
     cJSON *const object = cJSON_CreateObject();
     for (const cli_option *o = options; o->name != NULL; o++) {
@@ -104,7 +103,7 @@ lac_status cli_manifest_write(
     cJSON *const o = cJSON_CreateObject();
     (void)snprintf(id, sizeof(id), "%016" PRIx64, run_id);
     cJSON_AddStringToObject(o, "run", id);
-    cJSON_AddItemToObject(o, "settings", typed(options, settings));
+    cJSON_AddItemToObject(o, "settings", cli_manifest_typed(options, settings));
     cJSON_AddItemToObject(o, "facts", cJSON_Duplicate(facts, true));
     cJSON_AddItemToObject(o, "versions", versions());
     cJSON_AddItemToObject(o, "machine", machine());

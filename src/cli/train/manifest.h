@@ -15,6 +15,10 @@
 // user would write them; NULL if there is no memory.
 cJSON *cli_manifest_settings(const cli_option *options, const void *settings);
 
+// cli_manifest_typed returns a copy of these settings as a manifest has them:
+// numbers that a double holds are numbers.
+cJSON *cli_manifest_typed(const cli_option *options, const cJSON *settings);
+
 // cli_manifest_write writes folder/manifest.json: the id of the run, `settings`
 // (of these options, numbers as numbers) and `facts`, which the caller still
 // owns, the versions and the machine.

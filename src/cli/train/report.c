@@ -8,7 +8,7 @@
 #include "cli/report/table.h"
 #include "train/learned.h"
 
-static double total_memory(const train_facts *f)
+double cli_train_memory(const train_facts *f)
 {
     const train_memory *const m = &f->memory;
     return (double)m->parameters + (double)m->gradient + (double)m->optimiser +
@@ -96,7 +96,7 @@ cJSON *cli_train_json(const train_run *run)
     }
     cJSON_AddNumberToObject(o, "uncompressed_bytes", r->uncompressed_bytes);
     cJSON_AddNumberToObject(o, "times_fewer", times_fewer(run));
-    cJSON_AddNumberToObject(o, "memory_bytes", total_memory(&r->facts));
+    cJSON_AddNumberToObject(o, "memory_bytes", cli_train_memory(&r->facts));
     cJSON_AddItemToObject(o, "memory", memory_json(&r->facts));
     cJSON_AddNumberToObject(o, "break_even_mbit", run_break_even(run));
     cJSON_AddNumberToObject(o, "seconds", r->seconds);
@@ -159,7 +159,8 @@ static void add_memory(const train_run *run, cli_table *t)
         note, sizeof(note), "per worker: parameters %s,",
         cli_bytes((double)m->parameters, text[0]));
     cli_table_row(
-        t, "memory", cli_bytes(total_memory(&run->result.facts), total), note);
+        t, "memory", cli_bytes(cli_train_memory(&run->result.facts), total),
+        note);
     (void)snprintf(
         note, sizeof(note), "gradient %s, optimiser %s,",
         cli_bytes((double)m->gradient, text[1]),

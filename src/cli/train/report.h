@@ -9,6 +9,9 @@
 
 #include "train/run.h"
 
+// cli_train_memory returns the bytes that a worker needs.
+double cli_train_memory(const train_facts *facts);
+
 // cli_train_facts returns an object of the facts known before the first step.
 cJSON *cli_train_facts(const train_facts *facts);
 

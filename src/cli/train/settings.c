@@ -93,9 +93,13 @@ const cli_option cli_train_options[] = {
     FLAG(resume, "resume", "continue the run in DIR, with its settings"),
     TEXT(config, "config", "FILE", "",
          "take settings from a manifest.json; options go before"),
+    FLAG(dry_run, "dry-run", "print steps, bytes, memory and settings only"),
     CLI_OPTION_SEED(settings),
+    TEXT(seeds, "seeds", "N,N,...", "",
+         "a run for each seed, in DIR/seed-N"),
     CLI_OPTIONS_LAUNCH(settings),
     CLI_OPTION_JSON(settings),
+    FLAG(quiet, "quiet", "print no progress, only results and warnings"),
     {0},
 };
 // clang-format on
@@ -105,7 +109,7 @@ static bool is_local(const char *name)
 {
     static const char *const names[] = {"data-dir",  "transport", "timeout",
                                         "step-time", "out",       "json",
-                                        "config"};
+                                        "config",    "quiet"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(name, names[i]) == 0) {
             return true;

@@ -42,11 +42,14 @@ typedef struct cli_train_settings {
     const char *out;
     bool resume;
     const char *config;
+    bool dry_run;
+    bool quiet;
+    const char *seeds;
     uint64_t seed;
     cli_launch_options launch;
     bool json;
     double usual_rate; // no option: that of the table
-    uint64_t given; // bit i: option i was given
+    uint64_t given;    // bit i: option i was given
 } cli_train_settings;
 
 // The options that fill the settings.
