@@ -42,6 +42,18 @@ def run(*command):
     return done.stdout
 
 
+def remove_namespace(name):
+    if not os.path.exists(f"/run/netns/{name}"):
+        return
+    # Processes that mpirun left behind, should it have been killed.
+    for process in run("ip", "netns", "pids", name).split():
+        try:
+            os.kill(int(process), signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    run("ip", "netns", "del", name)
+
+
 # --- where workers run -------------------------------------------------------
 
 class Loopback:
@@ -100,15 +112,7 @@ class Namespaces:
 
     def close(self):
         for name in self.names:
-            if not os.path.exists(f"/run/netns/{name}"):
-                continue
-            # Processes that mpirun left behind, should it have been killed.
-            for process in run("ip", "netns", "pids", name).split():
-                try:
-                    os.kill(int(process), signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
-            run("ip", "netns", "del", name)
+            remove_namespace(name)
 
     def shape(self, bits):
         """Limit both directions to `bits` per second, 0 for no limit.
@@ -160,6 +164,13 @@ class Namespaces:
                 for i, name in enumerate(self.names)]
 
 
+def mpi_options(host):
+    """The options of mpirun for workers on these hosts."""
+    # Bound to a core, both workers would share the first one.
+    return ["--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl",
+            "tcp,self", "--mca", "btl_tcp_if_include", host.mpi_interface]
+
+
 # --- jobs --------------------------------------------------------------------
 
 class Job:
@@ -187,7 +198,7 @@ class Job:
         connected = ["sh", "-c", CONNECT, self.folder, *self.command,
                      *self.contenders]
         if self.mpi:
-            self.start([*self.host.mpirun(self.folder), *self.mca(),
+            self.start([*self.host.mpirun(self.folder), *mpi_options(self.host),
                         *connected], {})
         else:
             group = {"MASTER_ADDR": self.host.address, "WORLD_SIZE": str(WORLD),
@@ -198,12 +209,6 @@ class Job:
                 self.start([*self.host.enter(rank), *connected], group)
         answers = self.answers(START_SECONDS)
         self.versions = answers[0].removeprefix("ready ")
-
-    def mca(self):
-        # Bound to a core, both workers would share the first one.
-        return ["--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl",
-                "tcp,self", "--mca", "btl_tcp_if_include",
-                self.host.mpi_interface]
 
     def start(self, command, group):
         with open(os.path.join(self.folder, "messages"), "a") as messages:
