@@ -28,7 +28,7 @@ TASKS = {
     "lenet": ("accuracy", ["--model", "lenet", "--data", "fashion-mnist",
                            "--epochs", "3"]),
     "resnet8": ("loss", ["--model", "resnet8", "--data", "fashion-mnist",
-                         "--limit", "10000", "--epochs", "3"]),
+                         "--limit", "10000", "--epochs", "5"]),
     "lstm": ("loss", ["--model", "lstm:hidden=64,layers=1,dropout=0",
                       "--data", "sotu", "--limit", "100000", "--batch", "8",
                       "--epochs", "3"]),

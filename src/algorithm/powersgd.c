@@ -317,7 +317,7 @@ const laci_algorithm_ops laci_powersgd_algorithm = {
     .plugin.size = sizeof(laci_algorithm_ops),
     .plugin.name = "powersgd",
     .plugin.summary = "factors of low rank by the power method, error feedback",
-    .plugin.example = "powersgd:rank=2",
+    .plugin.example = "powersgd:rank=4",
     .plugin.params = powersgd_params,
     .plugin.param_size = sizeof(lac_param),
     .plugin.state_size = sizeof(laci_powersgd),
