@@ -120,7 +120,7 @@ const laci_algorithm_ops laci_deepsqueeze_algorithm = {
     .plugin.size = sizeof(laci_algorithm_ops),
     .plugin.name = "deepsqueeze",
     .plugin.summary = "gossip of compressed values with an error memory",
-    .plugin.example = "deepsqueeze sign",
+    .plugin.example = "deepsqueeze dithering:levels=127",
     .plugin.params = deepsqueeze_params,
     .plugin.param_size = sizeof(lac_param),
     .plugin.state_size = sizeof(laci_step_size),

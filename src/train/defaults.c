@@ -12,7 +12,7 @@
 #include <string.h>
 
 static const train_default rows[] = {
-    {"signum", NULL, TRAIN_SGD, TRAIN_IMAGES, 0.0005, 0, 0},
+    {"signum", NULL, TRAIN_SGD, TRAIN_IMAGES, 0.0007, 0, 0},
     {"signum", NULL, TRAIN_SGD, TRAIN_TEXT, 0.002, 0, 0},
     {"signum", NULL, TRAIN_SGD, TRAIN_LINEAR, 0.001, 0, 0},
     {"compressed", "terngrad", TRAIN_SGD, TRAIN_IMAGES, 0.005, 0.9, 0},
