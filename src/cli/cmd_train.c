@@ -116,7 +116,7 @@ static lac_status open_model_layout(job *j)
 static lac_status open_plan(job *j)
 {
     LAC_TRY(open_model_layout(j));
-    LAC_TRY(cli_train_apply_defaults(&j->s, j->set));
+    cli_train_apply_defaults(&j->s, j->set);
     return cli_train_plan(&j->s, j->set, j->topology, j->layout, &j->run.plan);
 }
 

@@ -161,6 +161,7 @@ lac_status train_plan_facts(const train_run *run, train_facts *out)
         return lac_fail(LAC_ERR_NOMEM, "no memory for a worker");
     }
     w->run = &copy;
+    w->schedule = run->plan.schedule;
     w->world = run->world;
     lac_status status = open_compute(w);
     if (status == LAC_OK) {

@@ -15,11 +15,8 @@ static void set_default(lac_number_or_word *field, double value)
     }
 }
 
-lac_status cli_train_apply_defaults(cli_train_settings *s, const data_set *set)
+void cli_train_apply_defaults(cli_train_settings *s, const data_set *set)
 {
-    if (s->resume) {
-        LAC_TRY(cli_manifest_recall(s->out, cli_train_options, s));
-    }
     const train_subject subject = {
         .algorithm = s->algorithm,
         .compressor = cli_given(s->compressor),
@@ -34,7 +31,6 @@ lac_status cli_train_apply_defaults(cli_train_settings *s, const data_set *set)
     set_default(&s->lr, d->rate);
     set_default(&s->momentum, d->momentum);
     set_default(&s->warmup, d->warmup);
-    return LAC_OK;
 }
 
 static const char *rule_name(train_rule rule)

@@ -11,11 +11,9 @@
 #include "cli/train/settings.h"
 
 // cli_train_apply_defaults replaces the word `default` of --lr, --momentum and
-// --warmup by numbers: when a run is resumed by those in its manifest, so that
-// it continues as it was started by any version, else by those of the table.
-// The value of `auto` becomes the rate that the manifest has, or NaN: search.
-// Fails with LAC_ERR_INVALID or LAC_ERR_CORRUPT if the manifest is damaged.
-lac_status cli_train_apply_defaults(cli_train_settings *s, const data_set *set);
+// --warmup by the numbers of the table. The value of `auto` becomes the rate
+// that the manifest of a run to resume has, else NaN: search.
+void cli_train_apply_defaults(cli_train_settings *s, const data_set *set);
 
 // cli_train_print_defaults prints the table.
 void cli_train_print_defaults(FILE *stream);

@@ -41,13 +41,15 @@ cJSON *cli_manifest_typed(const cli_option *options, const cJSON *settings)
     for (const cli_option *o = options; o->name != NULL; o++) {
         const char *const text = cJSON_GetStringValue(
             cJSON_GetObjectItemCaseSensitive(settings, o->name));
+        char *end = NULL;
+        const double value = strtod(text, &end);
         const bool number =
             o->type == CLI_OPTION_F64 ||
-            (o->type == CLI_OPTION_U64 && strtod(text, NULL) <= EXACT_MAX);
+            (o->type == CLI_OPTION_F64_OR_WORD && *end == '\0') ||
+            (o->type == CLI_OPTION_U64 && value <= EXACT_MAX);
         cJSON_AddItemToObject(
             object, o->name,
-            number ? cJSON_CreateNumber(strtod(text, NULL))
-                   : cJSON_CreateString(text));
+            number ? cJSON_CreateNumber(value) : cJSON_CreateString(text));
     }
     return object;
 }
@@ -226,41 +228,6 @@ lac_status cli_manifest_check(
                   "object with settings",
                   path);
     out->run_id = run_id_of(manifest);
-    cJSON_Delete(manifest);
-    return status;
-}
-
-// Whether an option that has a value for each run was not given.
-static bool is_open(const cli_option *o, const void *settings)
-{
-    lac_number_or_word value = {.word = -1};
-    if (o->type == CLI_OPTION_F64_OR_WORD) {
-        memcpy(
-            &value, (const unsigned char *)settings + o->offset, sizeof(value));
-    }
-    return value.word == 0;
-}
-
-lac_status cli_manifest_recall(
-    const char *folder, const cli_option *options, void *settings)
-{
-    char path[DATA_PATH_SIZE];
-    cJSON *manifest = NULL;
-    lac_status status = LAC_OK;
-    LAC_TRY(data_path_join(path, folder, "manifest.json"));
-    if (!data_is_file(path)) {
-        return LAC_OK;
-    }
-    LAC_TRY(read_manifest(path, &manifest));
-    const cJSON *const all =
-        cJSON_GetObjectItemCaseSensitive(manifest, "settings");
-    for (const cli_option *o = options; o->name != NULL; o++) {
-        const cJSON *const value =
-            cJSON_GetObjectItemCaseSensitive(all, o->name);
-        if (status == LAC_OK && cJSON_IsString(value) && is_open(o, settings)) {
-            status = cli_option_store(o, value->valuestring, settings);
-        }
-    }
     cJSON_Delete(manifest);
     return status;
 }

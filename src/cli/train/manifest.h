@@ -27,13 +27,6 @@ lac_status cli_manifest_write(
     const char *folder, uint64_t run_id, const cli_option *options,
     const cJSON *settings, const cJSON *facts);
 
-// cli_manifest_recall stores the values that the manifest in `folder` has for
-// options of type CLI_OPTION_F64_OR_WORD that still have their first word.
-// Without a manifest it changes nothing.
-// Fails with LAC_ERR_INVALID or LAC_ERR_CORRUPT.
-lac_status cli_manifest_recall(
-    const char *folder, const cli_option *options, void *settings);
-
 // cli_manifest_fact returns a number that the manifest in `folder` has as a
 // fact, or NaN.
 double cli_manifest_fact(const char *folder, const char *name);
