@@ -64,8 +64,12 @@ static void load(data_bytes bytes, bool made)
         {NULL, "y", TRAIN_U8, {Y_BYTES}, 1, y},
         {NULL, "z", TRAIN_F32, {0}, 1, NULL},
     };
-    const train_number number = {"n", &n};
-    const train_record record = {tensors, 3, &number, 1};
+    const train_number number = {"n", &n, false};
+    const train_record record = {
+        .tensors = tensors,
+        .tensor_count = 3,
+        .numbers = &number,
+        .number_count = 1};
     train_file f;
     lac_status status = train_file_open(&f, bytes);
     if (status == LAC_OK) {

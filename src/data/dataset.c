@@ -97,6 +97,8 @@ void data_set_normalise(
             set->level[c][p] = (float)((p / 255.0 - mean[c]) / deviation[c]);
         }
         set->info.blank[c] = set->level[c][0];
+        set->info.mean[c] = mean[c];
+        set->info.deviation[c] = deviation[c];
     }
 }
 
@@ -176,6 +178,11 @@ const uint32_t *data_set_labels(const data_set *set, data_part part)
 const uint32_t *data_set_tokens(const data_set *set, data_part part)
 {
     return set->parts[part].tokens;
+}
+
+const char *data_set_word(const data_set *set, uint32_t token)
+{
+    return data_vocabulary_word(&set->vocabulary, token);
 }
 
 const data_document *data_set_documents(const data_set *set, size_t *count_out)

@@ -34,6 +34,8 @@ typedef struct data_info {
     uint32_t channels, height, width; // of an example; 0 for a text
     uint32_t classes;                 // of a text, words of the vocabulary
     float blank[DATA_CHANNELS_MAX];   // a black pixel, normalised
+    double mean[DATA_CHANNELS_MAX];   // of pixels from 0 to 1
+    double deviation[DATA_CHANNELS_MAX];
 } data_info;
 
 // One of the files of a text. Files whose names differ only in leading digits
@@ -76,6 +78,9 @@ const uint32_t *data_set_labels(const data_set *set, data_part part);
 
 // data_set_tokens returns the token numbers of a part of a text, or NULL.
 const uint32_t *data_set_tokens(const data_set *set, data_part part);
+
+// data_set_word returns a word of the vocabulary of a text.
+const char *data_set_word(const data_set *set, uint32_t token);
 
 // data_set_documents returns the files of a text in their order, or NULL.
 const data_document *data_set_documents(const data_set *set, size_t *count_out);

@@ -84,9 +84,13 @@ static void run_loss(void *context)
     feedforward *const f = context;
     const nn_plan *const plan = f->builder.plan;
     float *const diffs = f->diffs == 0 ? NULL : nn_plan_data(plan, f->diffs);
+    const float *const logits = nn_plan_data(plan, f->logits);
+    const size_t classes = f->graph->sample.classes;
     nn_loss(
-        nn_plan_data(plan, f->logits), f->batch->labels, f->batch->count,
-        f->graph->sample.classes, diffs, &f->score);
+        logits, f->batch->labels, f->batch->count, classes, diffs, &f->score);
+    for (size_t i = 0; f->batch->guesses != NULL && i < f->batch->count; i++) {
+        f->batch->guesses[i] = nn_loss_guess(logits + i * classes, classes);
+    }
 }
 
 static lac_status check_batch(const feedforward *f, const nn_batch *batch)

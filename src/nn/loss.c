@@ -42,3 +42,13 @@ void nn_loss(
     }
     score->count += count;
 }
+
+nn_guess nn_loss_guess(const float *logits, size_t n)
+{
+    const size_t best = largest_logit(logits, n);
+    double sum = 0;
+    for (size_t k = 0; k < n; k++) {
+        sum += exponential(logits[k], logits[best]);
+    }
+    return (nn_guess){(uint32_t)best, 1 / sum};
+}

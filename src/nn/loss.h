@@ -12,4 +12,7 @@ void nn_loss(
     const float *logits, const uint32_t *labels, size_t count, size_t classes,
     float *diff_out, nn_score *score);
 
+// nn_loss_guess returns the most probable of n logits.
+nn_guess nn_loss_guess(const float *logits, size_t n);
+
 #endif

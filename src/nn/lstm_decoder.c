@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "nn/loss.h"
 #include "nn/lstm.h"
 #include "nn/lstm_kernels.h"
 #include "nn/multiply.h"
@@ -46,6 +47,9 @@ static void score_line(
     const float highest =
         kernels->add_bias(logits, call->state->parameters + bias, n);
     const float logit = logits[label];
+    if (call->batch->guesses != NULL) {
+        call->batch->guesses[line] = nn_loss_guess(logits, n);
+    }
     score->correct += is_predicted(logits, label, highest) ? 1 : 0;
     const double sum = kernels->exponentials(logits, highest, n);
     score->loss += log(sum) + ((double)highest - (double)logit);

@@ -81,6 +81,12 @@ typedef struct nn_state {
     float *carry;      // written by both calls
 } nn_state;
 
+// The most probable class of an example.
+typedef struct nn_guess {
+    uint32_t label;
+    double probability;
+} nn_guess;
+
 // A batch of examples, borrowed for a call.
 typedef struct nn_batch {
     uint32_t count;         // examples or rows: at most `batch` of the
@@ -89,6 +95,8 @@ typedef struct nn_batch {
     const uint32_t *tokens; // of a text: steps x count words; or NULL
     const uint32_t *labels; // count classes; of a text the steps x count next
                             // words
+    nn_guess *guesses;      // one for each label, written by
+                            // nn_network_evaluate; or NULL
 } nn_batch;
 
 // Loss and accuracy of a batch.

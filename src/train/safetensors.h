@@ -41,13 +41,23 @@ typedef struct train_number {
     bool optional; // a file without it can be loaded; the value stays
 } train_number;
 
+// A text in the metadata, such as the name of the model.
+typedef struct train_text {
+    const char *name;
+    const char *value;
+} train_text;
+
 // The contents of a file. Names of tensors are unique, and so are names of
-// numbers.
+// numbers and texts. Texts are only written: a file with some can be loaded if
+// `has_texts`.
 typedef struct train_record {
     const train_tensor *tensors;
     size_t tensor_count;
     const train_number *numbers;
     size_t number_count;
+    const train_text *texts;
+    size_t text_count;
+    bool has_texts;
 } train_record;
 
 // train_safetensors_write makes `record` the content of `path`, by way of a

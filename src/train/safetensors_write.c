@@ -141,6 +141,10 @@ static bool add_metadata(cJSON *header, const train_record *record)
         (void)snprintf(text, sizeof(text), "%" PRIu64, *number->value);
         good = cJSON_AddStringToObject(o, number->name, text) != NULL;
     }
+    for (size_t i = 0; good && i < record->text_count; i++) {
+        const train_text *const text = &record->texts[i];
+        good = cJSON_AddStringToObject(o, text->name, text->value) != NULL;
+    }
     return good;
 }
 

@@ -12,6 +12,7 @@
 
 #include "data/file.h"
 #include "train/checkpoint.h"
+#include "train/model.h"
 #include "train/worker.h"
 
 enum { NUMBERS = 11, MESSAGE_SIZE = 512 };
@@ -132,7 +133,12 @@ static lac_status contents_init(contents *c, const train_worker *w)
 
 static train_record record_of(const contents *c)
 {
-    return (train_record){c->tensors, c->count, c->list, NUMBERS};
+    return (train_record){
+        .tensors = c->tensors,
+        .tensor_count = c->count,
+        .numbers = c->list,
+        .number_count = NUMBERS,
+    };
 }
 
 static train_place worker_place(const train_worker *w, uint64_t step)
@@ -314,9 +320,22 @@ lac_status train_worker_export(train_worker *w)
     add_parameters(&c, w, NULL, w->gradient);
     add_statistics(&c, w, w->mean_running);
     c.values.step = w->step;
-    const train_record record = {c.tensors, c.count, c.list, 1};
-    const lac_status status = train_checkpoint_explain(
-        folder, train_safetensors_write(path, &record));
+    train_record record = {
+        .tensors = c.tensors,
+        .tensor_count = c.count,
+        .numbers = c.list,
+        .number_count = 1,
+    };
+    train_model_texts texts;
+    lac_status status =
+        train_model_describe(w->run->plan.model, w->run->plan.set, &texts);
+    if (status == LAC_OK) {
+        record.texts = texts.list;
+        record.text_count = texts.count;
+        status = train_checkpoint_explain(
+            folder, train_safetensors_write(path, &record));
+        free(texts.vocabulary);
+    }
     free(c.tensors);
     return status;
 }

@@ -33,7 +33,11 @@ static inline void sample_bind(sample *s)
     memcpy(s->tensors, tensors, sizeof(tensors));
     s->numbers[0] = (train_number){"epoch", &s->epoch, false};
     s->numbers[1] = (train_number){"seed", &s->seed, false};
-    s->record = (train_record){s->tensors, TENSORS, s->numbers, NUMBERS};
+    s->record = (train_record){
+        .tensors = s->tensors,
+        .tensor_count = TENSORS,
+        .numbers = s->numbers,
+        .number_count = NUMBERS};
 }
 
 static inline void sample_fill(sample *s, uint64_t seed)

@@ -59,7 +59,11 @@ static void the_bytes_are_these(void **state)
     uint64_t step = 12;
     const train_tensor t = {"a.", "b", TRAIN_F32, {1, 2}, 2, x};
     const train_number number = {"step", &step, false};
-    const train_record record = {&t, 1, &number, 1};
+    const train_record record = {
+        .tensors = &t,
+        .tensor_count = 1,
+        .numbers = &number,
+        .number_count = 1};
     const char header[] =
         "{\"__metadata__\":{\"checksum\":\"0000000000000000\","
         "\"format\":\"pt\",\"laconic\":\"1\",\"step\":\"12\"},"

@@ -111,7 +111,8 @@ static void what_is_not_as_expected_is_named(void **state)
         {NULL, "y", TRAIN_U8, {3}, 1, y},
     };
     const train_number number = {"n", &n, false};
-    const train_record record = {t, 2, &number, 1};
+    const train_record record = {
+        .tensors = t, .tensor_count = 2, .numbers = &number, .number_count = 1};
     for (size_t i = 0; i < sizeof(hostiles) / sizeof(hostiles[0]); i++) {
         const hostile *const h = &hostiles[i];
         put_header(h->header, 11);

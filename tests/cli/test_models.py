@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""laconic evaluate and laconic predict, and the metadata that they use.
+
+usage: test_models.py LACONIC
+"""
+import json
+import os
+import shutil
+import struct
+import unittest
+
+from command import Command, FAILED, GOOD, USAGE, npy
+import training
+
+
+def metadata(path):
+    with open(path, "rb") as file:
+        length, = struct.unpack("<Q", file.read(8))
+        return json.loads(file.read(length))["__metadata__"]
+
+
+class Models(Command):
+    def path(self, *parts):
+        return os.path.join(self.folder, *parts)
+
+    def train(self, *more):
+        done = self.run_laconic(
+            "train", "--workers", "3", "--batch", "5", "--epochs", "2",
+            "--out", "out", "--json", "--test-limit", "0", *more)
+        self.assertEqual(done.returncode, GOOD, done.stderr)
+        return json.loads(done.stdout)
+
+    def evaluate(self, *words):
+        return json.loads(self.succeeds("evaluate", *words, "--json"))
+
+    def predict(self, *words):
+        return json.loads(self.succeeds("predict", *words,
+                                        "--json"))["predictions"]
+
+    def rejected(self, code, part, *words):
+        done = self.run_laconic(*words)
+        self.assertEqual((done.returncode, done.stdout), (code, ""),
+                         done.stderr)
+        self.assertIn(part, done.stderr)
+
+
+class Images(Models):
+    DATA = ("--data", "mnist", "--data-dir", "images")
+
+    def setUp(self):
+        super().setUp()
+        training.images(self.path("images"))
+
+    def test_images(self):
+        for model in ("lenet", "resnet8"):
+            run = self.train(*self.DATA, "--model", model, "--lr", "0.05",
+                             "--algorithm", "allreduce")
+            for where in ("out", "out/model.safetensors"):
+                found = self.evaluate(where, *self.DATA)
+                self.assertEqual((found["model"], found["data"],
+                                  found["test_examples"]), (model, "mnist", 60))
+                self.assertEqual(found["test_accuracy"],
+                                 run["averaged_accuracy"])
+                self.assertAlmostEqual(found["test_loss"],
+                                       run["averaged_loss"], 5)
+            self.assertEqual(self.evaluate(
+                "out", *self.DATA, "--test-limit", "7")["test_examples"], 7)
+            # The same by predictions of the raw pixels.
+            pixels = self.read("images/t10k-images-idx3-ubyte")[16:]
+            labels = self.read("images/t10k-labels-idx1-ubyte")[8:]
+            self.write("x.npy", npy((60, 28, 28), list(map(float, pixels))))
+            guesses = self.predict("out", "x.npy")
+            correct = sum(g["label"] == label
+                          for g, label in zip(guesses, labels, strict=True))
+            self.assertEqual(correct, round(60 * found["test_accuracy"]))
+            self.assertGreater(correct, 15)  # by chance 6
+            for guess in guesses:
+                self.assertGreaterEqual(guess["probability"], 0.1)
+                self.assertLessEqual(guess["probability"], 1)
+            # One example needs no first dimension.
+            self.write("x.npy", npy((28, 28), list(map(float, pixels[:784]))))
+            self.assertEqual(self.predict("out", "x.npy"), guesses[:1])
+            shutil.rmtree(self.path("out"))
+
+    def test_the_metadata_describe_the_input(self):
+        self.train(*self.DATA)
+        found = metadata(self.path("out", "model.safetensors"))
+        for key, value in (("model", "lenet"), ("data", "mnist"),
+                           ("kind", "images"), ("sample", "1 28 28"),
+                           ("classes", "10"), ("mean", "0.1307"),
+                           ("deviation", "0.3081"), ("format", "pt")):
+            self.assertEqual(found[key], value)
+        self.assertNotIn("vocabulary", found)
+        self.assertIn("accuracy", self.succeeds("evaluate", "out", *self.DATA))
+
+    def test_what_does_not_fit_is_rejected(self):
+        self.train(*self.DATA)
+        training.cifar(self.path("cifar"))
+        self.rejected(FAILED, "is for examples of 1 x 28 x 28 and 10 classes, "
+                      "but those of cifar-10 are 3 x 32 x 32", "evaluate",
+                      "out", "--data", "cifar-10", "--data-dir", "cifar")
+        self.rejected(USAGE, "nosuch", "evaluate", "out", "--data", "nosuch")
+        self.rejected(FAILED, "missing", "evaluate", "missing", *self.DATA)
+        self.write("x.npy", npy((10,), [1.0] * 10))
+        self.rejected(FAILED, "x.npy: has 10 values, expected a multiple of "
+                      "the 1 x 28 x 28", "predict", "out", "x.npy")
+        self.write("x.npy", npy((0, 28, 28), []))
+        self.rejected(FAILED, "x.npy", "predict", "out", "x.npy")
+        # A checkpoint has other tensors and no description.
+        self.rejected(FAILED, "expected a model.safetensors", "predict",
+                      "out/step-32/worker-0.safetensors", "x.npy")
+        damaged = bytearray(self.read("out/model.safetensors"))
+        damaged[-1] ^= 1
+        self.write("out/model.safetensors", bytes(damaged))
+        self.rejected(FAILED, "model.safetensors", "predict", "out", "x.npy")
+
+
+class Texts(Models):
+    DATA = ("--data", "wikitext-2", "--data-dir", "words")
+    MODEL = ("--model", "lstm:hidden=24,layers=1,dropout=0", "--lr", "4",
+             "--momentum", "0", "--bptt", "10", "--epochs", "8",
+             "--algorithm", "allreduce")
+
+    def test_a_language_model_names_the_next_word(self):
+        training.text(self.path("words"))
+        run = self.train(*self.DATA, *self.MODEL)
+        found = self.evaluate("out", *self.DATA, "--batch", "5", "--bptt",
+                              "10")
+        self.assertEqual(found["test_examples"], run["test_examples"])
+        self.assertAlmostEqual(found["test_perplexity"],
+                               run["averaged_perplexity"], 3)
+        words = metadata(self.path("out", "model.safetensors"))["vocabulary"]
+        self.assertEqual(words.count("\n"), len(words.split("\n")) - 1)
+        self.assertIn("w13\n", words)
+        # After w4 comes w13 in nine of ten cases.
+        self.write("x.txt", b"w1 w4")
+        guess, = self.predict("out", "x.txt")
+        self.assertEqual(guess["word"], "w13")
+        self.assertGreater(guess["probability"], 0.5)
+        self.assertIn("w13", self.succeeds("predict", "out", "x.txt"))
+        self.write("x.txt", b" \n")
+        self.rejected(FAILED, "x.txt: has no words", "predict", "out", "x.txt")
+        # The same words in another order of frequency.
+        os.makedirs(self.path("other"))
+        for name in ("train.txt", "valid.txt", "test.txt"):
+            text = self.read("words/" + name).replace(b"w13 ", b"q13 ")
+            self.write("other/" + name, text.replace(b" w4 ", b" w13 "))
+        self.rejected(FAILED, "out: ", "evaluate", "out", "--data",
+                      "wikitext-2", "--data-dir", "other")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
