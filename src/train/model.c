@@ -52,7 +52,8 @@ static lac_status join_words(const data_set *set, char **out)
     return LAC_OK;
 }
 
-static void add_text(train_model_texts *t, const char *name, const char *value)
+static void model_add_text(
+    train_model_texts *t, const char *name, const char *value)
 {
     t->list[t->count++] = (train_text){name, value};
 }
@@ -67,23 +68,23 @@ lac_status train_model_describe(
     if (info->kind == DATA_TEXT) {
         LAC_TRY(join_words(set, &t->vocabulary));
     }
-    add_text(t, "model", model);
-    add_text(t, "data", info->name);
-    add_text(t, "kind", kinds[info->kind]);
+    model_add_text(t, "model", model);
+    model_add_text(t, "data", info->name);
+    model_add_text(t, "kind", kinds[info->kind]);
     (void)snprintf(
         t->sample, sizeof(t->sample), "%" PRIu32 " %" PRIu32 " %" PRIu32,
         info->channels, info->height, info->width);
-    add_text(t, "sample", t->sample);
+    model_add_text(t, "sample", t->sample);
     (void)snprintf(t->classes, sizeof(t->classes), "%" PRIu32, info->classes);
-    add_text(t, "classes", t->classes);
+    model_add_text(t, "classes", t->classes);
     if (info->kind == DATA_IMAGES) {
         join_numbers(info->mean, info->channels, t->mean);
         join_numbers(info->deviation, info->channels, t->deviation);
-        add_text(t, "mean", t->mean);
-        add_text(t, "deviation", t->deviation);
+        model_add_text(t, "mean", t->mean);
+        model_add_text(t, "deviation", t->deviation);
     }
     if (t->vocabulary != NULL) {
-        add_text(t, "vocabulary", t->vocabulary);
+        model_add_text(t, "vocabulary", t->vocabulary);
     }
     return LAC_OK;
 }
