@@ -267,6 +267,22 @@ class Settings(Runs):
         settings = json.loads(self.read("parts/manifest.json"))["settings"]
         self.assertEqual((settings["clip"], settings["overlap"]), (1.5, "yes"))
 
+    def test_a_setting_that_a_manifest_lacks_has_its_default(self):
+        self.train("out", *self.MORE)
+        manifest = json.loads(self.read("out/manifest.json"))
+        for key in ("clip", "overlap", "schedule", "split"):
+            del manifest["settings"][key]
+        self.write("out/manifest.json", json.dumps(manifest).encode())
+        for words, part in (
+                (("--clip", "1.5"), '--clip is "1.5", but the run to resume '
+                 'was started with "0"'),
+                (("--overlap",), '--overlap is "yes", but the run to resume '
+                 'was started with "no"'),
+                (("--schedule", "cosine"), 'was started with "constant"'),
+                (("--split", "fixed"), 'was started with "shuffle"')):
+            self.rejected(FAILED, part, "train", "--resume", "--out", "out",
+                          *words)
+
     def test_a_manifest_is_a_config(self):
         self.train("first", *self.MORE)
         os.rename(self.path("first", "manifest.json"), self.path("c.json"))

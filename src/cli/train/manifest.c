@@ -143,6 +143,7 @@ static const char *default_text(
         double number;
         uint32_t choice;
         bool flag;
+        lac_number_or_word open;
     } value = {0};
     cli_option alone = *option;
     alone.offset = 0;
