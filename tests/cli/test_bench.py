@@ -31,7 +31,7 @@ class Bench(Command):
         done = subprocess.run(
             (LACONIC, "bench", "--values", "10", "--runs", "1", "identity",
              "half"), stdout=subprocess.PIPE, stderr=writer,
-            check=True, timeout=HANG)
+            check=True, timeout=HANG, env={**os.environ, "NO_COLOR": "1"})
         os.close(writer)
         shown = b""
         try:
