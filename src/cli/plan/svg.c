@@ -72,16 +72,16 @@ static double svg_y(double latency)
 static void put_axes(FILE *f)
 {
     char text[PLAN_TEXT_SIZE];
-    for (double mbit = 1; mbit < 2e5; mbit *= 10) {
+    for (unsigned mbit = 1; mbit < 200000; mbit *= 10) {
         (void)snprintf(
-            text, sizeof(text), mbit < 1000 ? "%g Mbit/s" : "%g Gbit/s",
+            text, sizeof(text), mbit < 1000 ? "%u Mbit/s" : "%u Gbit/s",
             mbit < 1000 ? mbit : mbit / 1000);
         plan_picture_text(
             f, svg_x(mbit / 8e-6), TOP + PLOT_HEIGHT + 18, "middle", text);
     }
-    for (double us = 10; us < 2e5; us *= 10) {
+    for (unsigned us = 10; us < 200000; us *= 10) {
         (void)snprintf(
-            text, sizeof(text), us < 1000 ? "%g us" : "%g ms",
+            text, sizeof(text), us < 1000 ? "%u us" : "%u ms",
             us < 1000 ? us : us / 1000);
         plan_picture_text(f, LEFT - 8, svg_y(us * 1e-6) + 4, "end", text);
     }
