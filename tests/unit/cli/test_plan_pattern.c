@@ -121,7 +121,7 @@ static void buckets_are_those_of_pytorch(void **state)
     const double forward = 1.0 / 3;
     const double ready[] = {
         forward + (1 - forward) * 1 / 40, forward + (1 - forward) * 30 / 40, 1};
-    for (size_t i = 0; i < p.count; i++) {
+    for (size_t i = 0; i < 3; i++) {
         assert_true(fabs(p.calls[i].ready - ready[i]) < 1e-15);
         assert_true(p.calls[i].count > 0);
     }

@@ -239,7 +239,7 @@ static void a_lost_worker_is_named(void **state)
 {
     (void)state;
     const worker like = {.budget = 0.5};
-    worker workers[SIM_WORLD_MAX];
+    worker workers[SIM_WORLD_MAX] = {0};
     sim_network whole = {.links = {PLAN_STAR, 1e8, 1e-3}, .world = 4};
     run_probe(&whole, "ring", &like, workers);
     const unsigned all = whole.members[1].exchanges;
