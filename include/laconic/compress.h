@@ -56,8 +56,8 @@ typedef struct lac_guarantee {
 /// Properties of every payload of a compressor.
 typedef enum lac_trait {
     /// Payloads of one key and shape are floats: the sum of two payloads
-    /// decodes to the sum. Random sparsifiers have this property only for keys
-    /// that the receiver can derive.
+    /// decodes to the sum, up to rounding. Random compressors have this
+    /// property only for keys that the receiver can derive.
     LAC_TRAIT_LINEAR = 1,
     /// The payload does not depend on the key.
     LAC_TRAIT_DETERMINISTIC = 2,
@@ -369,6 +369,12 @@ typedef struct lac_compressor_ops {
     /// Optional: see lac_compressor_group. Without it the group is 1 for a
     /// compressor with LAC_TRAIT_ELEMENTWISE, and 0 for others.
     size_t (*group)(const void *state);
+
+    /// Decoding draws from the key. The framework then sends the key before the
+    /// payload, 16 bytes, to a receiver that cannot derive it, and the ops
+    /// always get the encoder's key. Such a payload is not linear. Not for
+    /// compressors with encode_add, nor for sparsifiers.
+    bool needs_key;
 } lac_compressor_ops;
 
 /// lac_compressor_open_with opens a compressor that the caller defines. The

@@ -46,7 +46,7 @@ const laci_algorithm_ops laci_dcd_algorithm = {
     .plugin.size = sizeof(laci_algorithm_ops),
     .plugin.name = "dcd",
     .plugin.summary = "difference compression with replicas of neighbours",
-    .plugin.example = "dcd dithering:levels=127",
+    .plugin.example = "dcd qsgd:bucket=512",
     .family = LAC_FAMILY_MODEL,
     .takes_compressor = true,
     .form = LAC_FORM_UNBIASED,

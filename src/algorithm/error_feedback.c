@@ -5,7 +5,13 @@
 //     e_i += g_i;  p_i = C(e_i), sent;  e_i -= p_i;  result = mean of all p_i
 //
 // so that the results so far plus the mean of the memories are always the sum
-// of the mean gradients. Any compressor works, in its contractive form.
+// of the mean gradients. Any compressor works, in its contractive form. With
+// memory=no the error is dropped and the compressor unbiased, if it can be:
+//
+//     result = mean of all C(g_i)
+//
+// This is how unbiased compressors are used without a server, and for others a
+// control.
 //
 // Linear compressors under a shared key have payloads of floats that may be
 // added: these are summed, and the sum is decoded. All other payloads are
@@ -18,8 +24,36 @@
 #include "base/fail.h"
 #include "compress/compressor.h"
 
-// The fields of a tensor; the second only where payloads are summed.
-enum { ERRORS, PAYLOAD };
+typedef struct error_feedback {
+    bool memory;
+} error_feedback;
+
+static const lac_param error_feedback_params[] = {
+    {.name = "memory",
+     .type = LAC_PARAM_BOOL,
+     .offset = offsetof(error_feedback, memory),
+     .default_value = "yes",
+     .help = "store the compression error; no: drop it"},
+    {0},
+};
+
+static lac_form error_feedback_form(const void *state)
+{
+    const error_feedback *const s = state;
+    return s->memory ? LAC_FORM_CONTRACTIVE : LAC_FORM_UNBIASED;
+}
+
+// The fields of a tensor: the error memory, where there is one, and room for a
+// payload, where payloads are summed.
+static lac_memory *errors_of(const error_feedback *s, const laci_item *item)
+{
+    return s->memory ? item->fields[0].errors : NULL;
+}
+
+static float *payload_of(const error_feedback *s, const laci_item *item)
+{
+    return item->fields[s->memory ? 1 : 0].values;
+}
 
 static bool sums_payloads(const laci_worker *w)
 {
@@ -37,8 +71,10 @@ static size_t bound_of(const laci_worker *w, size_t tensor)
 static void error_feedback_plan(
     const void *state, const laci_worker *w, size_t tensor, laci_plan *plan)
 {
-    (void)state;
-    laci_plan_errors(plan, "error", w, tensor);
+    const error_feedback *const s = state;
+    if (s->memory) {
+        laci_plan_errors(plan, "error", w, tensor);
+    }
     if (sums_payloads(w)) {
         laci_plan_working(plan, bound_of(w, tensor) / sizeof(float));
     }
@@ -63,29 +99,50 @@ static lac_scope scope_of(const laci_worker *w, uint32_t from)
     return sums_payloads(w) ? lac_scope_shared() : lac_scope_worker(from);
 }
 
-// Adds item `i` to its memory and writes the payload of the sum to `out`. The
-// framework has made sure that the memory accepts the item.
-static lac_status encode(laci_round *round, size_t i, uint8_t *out)
+// Without a memory, C(x) itself must be finite.
+static bool error_feedback_accepts(
+    const void *state, const laci_round *round, size_t i)
+{
+    const error_feedback *const s = state;
+    const laci_item *const item = &round->items[i];
+    return s->memory || item->n == 0 ||
+           item->max_magnitude <=
+               laci_payload_largest(round->worker->compressor, item->shape);
+}
+
+// Writes the payload of item `i`, added to its memory, to `out`. The framework
+// has made sure that the memory accepts the item.
+static lac_status encode(
+    const error_feedback *s, laci_round *round, size_t i, uint8_t *out)
 {
     const laci_worker *const w = round->worker;
     const laci_item *const item = &round->items[i];
+    const size_t cap = bound_of(w, item->tensor);
+    lac_memory *const errors = errors_of(s, item);
     laci_view view =
         laci_view_make(round, w->compressor, i, scope_of(w, w->rank));
     view.bytes = out;
-    LAC_TRY(lac_memory_encode_bounded(
-        item->fields[ERRORS].errors, &view.call.key, item->in,
-        item->max_magnitude, out, bound_of(w, item->tensor), &view.len));
+    LAC_TRY(
+        errors == NULL ? lac_compressor_encode(
+                             w->compressor, &view.call.key, item->shape,
+                             item->in, out, cap, &view.len)
+                       : lac_memory_encode_bounded(
+                             errors, &view.call.key, item->in,
+                             item->max_magnitude, out, cap, &view.len));
     round->sent[i] = view;
     return LAC_OK;
 }
 
 // Subtracts the delivered payload from the memory, and zeroes the result.
-static void settle(const laci_round *round, size_t i)
+static void settle(const error_feedback *s, const laci_round *round, size_t i)
 {
     const laci_item *const item = &round->items[i];
     const laci_view *const sent = laci_sent(round, i);
-    laci_error_memory_settle(
-        item->fields[ERRORS].errors, &sent->call.key, sent->bytes, sent->len);
+    lac_memory *const errors = errors_of(s, item);
+    if (errors != NULL) {
+        laci_error_memory_settle(
+            errors, &sent->call.key, sent->bytes, sent->len);
+    }
     if (item->n > 0) {
         memset(item->out, 0, item->n * sizeof(float));
     }
@@ -125,14 +182,13 @@ static lac_status view_sums(laci_round *round)
     return LAC_OK;
 }
 
-static lac_status reduce_by_sum(laci_round *round)
+static lac_status reduce_by_sum(const error_feedback *s, laci_round *round)
 {
     size_t n = 0;
     for (size_t i = 0; i < round->count; i++) {
-        float *const payload = round->items[i].fields[PAYLOAD].values;
-        uint8_t *const bytes = (uint8_t *)payload;
-        LAC_TRY(
-            laci_group_abort_on_failure(round->group, encode(round, i, bytes)));
+        uint8_t *const bytes = (uint8_t *)payload_of(s, &round->items[i]);
+        LAC_TRY(laci_group_abort_on_failure(
+            round->group, encode(s, round, i, bytes)));
         const size_t floats = round->sent[i].len / sizeof(float);
         laci_get_floats(bytes, round->sums + n, floats);
         n += floats;
@@ -140,27 +196,27 @@ static lac_status reduce_by_sum(laci_round *round)
     LAC_TRY(laci_nonfinite_sum(round, round->sums, n));
     LAC_TRY(laci_group_abort_on_failure(round->group, view_sums(round)));
     for (size_t i = 0; i < round->count; i++) {
-        settle(round, i);
+        settle(s, round, i);
         add_to_result(round, i, laci_received(round, 0, i));
     }
     return LAC_OK;
 }
 
-static lac_status reduce_by_gather(laci_round *round)
+static lac_status reduce_by_gather(const error_feedback *s, laci_round *round)
 {
     const laci_worker *const w = round->worker;
     laci_writer *const message = laci_nonfinite_message(round, 0);
     for (size_t i = 0; i < round->count; i++) {
         uint8_t *const room =
             laci_writer_room(message, bound_of(w, round->items[i].tensor));
-        LAC_TRY(
-            laci_group_abort_on_failure(round->group, encode(round, i, room)));
+        LAC_TRY(laci_group_abort_on_failure(
+            round->group, encode(s, round, i, room)));
         laci_writer_commit(message, round->sent[i].len);
     }
     LAC_TRY(laci_nonfinite_gather(round));
     LAC_TRY(laci_take_all(round, w->compressor, w->world, true));
     for (size_t i = 0; i < round->count; i++) {
-        settle(round, i);
+        settle(s, round, i);
         for (uint32_t k = 0; k < w->world; k++) {
             add_to_result(round, i, laci_received(round, k, i));
         }
@@ -170,9 +226,8 @@ static lac_status reduce_by_gather(laci_round *round)
 
 static lac_status error_feedback_reduce(void *state, laci_round *round)
 {
-    (void)state;
-    return sums_payloads(round->worker) ? reduce_by_sum(round)
-                                        : reduce_by_gather(round);
+    return sums_payloads(round->worker) ? reduce_by_sum(state, round)
+                                        : reduce_by_gather(state, round);
 }
 
 static void error_feedback_cost(
@@ -208,10 +263,13 @@ const laci_algorithm_ops laci_error_feedback_algorithm = {
     .plugin.name = "error-feedback",
     .plugin.summary = "the compression error is stored and sent later",
     .plugin.example = "error-feedback sign",
+    .plugin.params = error_feedback_params,
     .plugin.param_size = sizeof(lac_param),
+    .plugin.state_size = sizeof(error_feedback),
     .family = LAC_FAMILY_GRADIENT,
     .takes_compressor = true,
-    .form = LAC_FORM_CONTRACTIVE,
+    .form_of = error_feedback_form,
+    .accepts = error_feedback_accepts,
     .plan = error_feedback_plan,
     .message_bound = error_feedback_message_bound,
     .sum_bound = error_feedback_sum_bound,

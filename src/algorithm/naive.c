@@ -19,6 +19,7 @@ const laci_algorithm_ops laci_naive_algorithm = {
     .plugin.summary = "gossip of compressed values: does not converge",
     .plugin.example = "naive natural",
     .family = LAC_FAMILY_MODEL,
+    .control = true,
     .takes_compressor = true,
     .form = LAC_FORM_UNBIASED,
     .plan = laci_mixing_plan,

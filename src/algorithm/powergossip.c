@@ -17,7 +17,8 @@
 //
 // A round uses an edge `iterations` times, with an exchange each. A message
 // holds for each matrix r columns of `out`, all floats. Tensors of one row or
-// column are in the first message of a round uncompressed, and gossip exactly.
+// column, unless they are folded, are in the first message of a round
+// uncompressed, and gossip exactly.
 //
 // X itself is read once an iteration and written once a round, by end: products
 // with the corrections so far are computed from their factors.
@@ -62,8 +63,22 @@ static const lac_param powergossip_params[] = {
      .max = 2,
      .above_min = true,
      .help = "how far matrices go to the neighbours' mean"},
+    {.name = "fold",
+     .type = LAC_PARAM_BOOL,
+     .offset = offsetof(laci_powergossip, fold),
+     .default_value = "no",
+     .help = "view a long vector as a matrix, which can be compressed"},
     {0},
 };
+
+// Uses of an edge send the columns of one side and of the other in turn.
+static bool powergossip_folds(const void *state, size_t n, lac_shape folded)
+{
+    const laci_powergossip *const s = state;
+    const size_t rank = laci_powergossip_rank(s, folded);
+    return s->fold && laci_powergossip_is_matrix(folded) &&
+           rank * (folded.rows + folded.cols) < 2 * n;
+}
 
 static void powergossip_plan(
     const void *state, const laci_worker *w, size_t tensor, laci_plan *plan)
@@ -350,6 +365,7 @@ const laci_algorithm_ops laci_powergossip_algorithm = {
     .plugin.state_size = sizeof(laci_powergossip),
     .family = LAC_FAMILY_MODEL,
     .message_per_peer = true,
+    .folds = powergossip_folds,
     .plan = powergossip_plan,
     .message_bound = powergossip_message_bound,
     .begin = powergossip_begin,

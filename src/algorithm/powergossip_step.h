@@ -17,6 +17,7 @@ typedef struct laci_powergossip {
     uint32_t iterations;
     bool warm_start;
     double rate;
+    bool fold;
 } laci_powergossip;
 
 // One iteration of a round.

@@ -17,10 +17,14 @@
 // made orthonormal, Q = mean of S^T P; in the next round P = mean of S Q with Q
 // made orthonormal; the result is P Q^T.
 //
+// More iterations repeat the two steps in one round, from the new Q: without
+// warm start and with about four, the result is nearly the best approximation
+// of its rank. Each costs as much as the first.
+//
 // One sum holds P of all matrices of a call, a second one Q. Tensors of one row
-// or column, and those that factors would not make small enough, are summed
-// uncompressed together with P. The state changes only after the last exchange
-// has succeeded.
+// or column, unless they are folded, and those that factors would not make
+// small enough, are summed uncompressed together with the first P. The state
+// changes only after the last exchange has succeeded.
 //
 // The error memory is stored in two parts: the last sum S, and the factors of
 // this worker's part in the result, left right^T, which are still to be
@@ -40,7 +44,7 @@
 #include "kernels/powersgd.h"
 #include "kernels/vector.h"
 
-enum { RATE_MAX = 1000000 };
+enum { RATE_MAX = 1000000, ITERATIONS_MAX = 64 };
 
 #define SUSPICIOUS 0x1p80f // no product of sane gradients is as large
 
@@ -53,6 +57,13 @@ static const lac_param powersgd_params[] = {
      .min = 1,
      .max = LACI_POWERSGD_RANK_MAX,
      .help = "columns of each factor"},
+    {.name = "iterations",
+     .type = LAC_PARAM_U32,
+     .offset = offsetof(laci_powersgd, iterations),
+     .default_value = "1",
+     .min = 1,
+     .max = ITERATIONS_MAX,
+     .help = "steps of the power method a round, with two exchanges each"},
     {.name = "warm-start",
      .aliases = "warm_start",
      .type = LAC_PARAM_BOOL,
@@ -86,8 +97,33 @@ static const lac_param powersgd_params[] = {
      .offset = offsetof(laci_powersgd, alternating),
      .default_value = "no",
      .help = "one factor a round, in turn: one exchange instead of two"},
+    {.name = "fold",
+     .type = LAC_PARAM_BOOL,
+     .offset = offsetof(laci_powersgd, fold),
+     .default_value = "no",
+     .help = "view a long vector as a matrix, which can be compressed"},
     {0},
 };
+
+static lac_status powersgd_configure(void *state, const laci_worker *w)
+{
+    const laci_powersgd *const s = state;
+    (void)w;
+    if (s->alternating && s->iterations > 1) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "powersgd: iterations is %u with alternating=yes, expected 1",
+            s->iterations);
+    }
+    return LAC_OK;
+}
+
+static bool powersgd_folds(const void *state, size_t n, lac_shape folded)
+{
+    const laci_powersgd *const s = state;
+    const size_t rank = laci_powersgd_rank(s, folded);
+    return s->fold && rank > 0 && rank * (folded.rows + folded.cols) < n;
+}
 
 static size_t powersgd_sum_bound(
     const void *state, const laci_worker *w, size_t tensor)
@@ -101,13 +137,32 @@ static size_t powersgd_sum_bound(
     return rank == 0 || (s->start_iteration > 0 && n > factors) ? n : factors;
 }
 
-// A round: the settings, and the floats of its two sums.
+// The floats of tensors: of P, which begin the first sum, of tensors that are
+// summed uncompressed, which follow, of Q in the second sum, and of copies of
+// a worker's own part.
+typedef struct floats {
+    size_t factors;
+    size_t raw;
+    size_t second;
+    size_t local;
+} floats;
+
+// A round: the settings, and the floats of all its items.
 typedef struct sums {
     const laci_powersgd *settings;
     const laci_round *round;
-    size_t first_n;
-    size_t second_n;
+    floats all;
 } sums;
+
+static size_t first_n(const sums *s)
+{
+    return s->all.factors + s->all.raw;
+}
+
+static float *second_of(const sums *s)
+{
+    return s->round->sums + first_n(s) + LACI_SUM_NOTES;
+}
 
 static size_t step_rank(
     const laci_powersgd *s, const laci_round *round, const laci_item *item)
@@ -117,41 +172,46 @@ static size_t step_rank(
                : laci_powersgd_rank(s, item->shape);
 }
 
-// Returns the step of the item after `before`, or of the first item if that is
-// NULL: its parts of the sums follow those of the item before.
-static laci_powersgd_step next_step(
-    const sums *s, const laci_powersgd_step *before)
+// Adds the floats of an item.
+static void count_step(floats *at, const laci_powersgd_step *t)
 {
-    const laci_round *const round = s->round;
-    laci_powersgd_step t = {
-        .settings = s->settings,
-        .round = round,
-        .item = before == NULL ? round->items : before->item + 1,
-        .first = round->sums,
-        .second = round->sums + s->first_n + LACI_SUM_NOTES,
-    };
-    t.local = t.second + s->second_n;
-    if (before != NULL) {
-        const bool alternating = s->settings->alternating;
-        const size_t local_n = alternating && before->rank > 0
-                                   ? laci_powersgd_first(before)
-                                   : laci_powersgd_second(before);
-        t.first = before->first + laci_powersgd_first(before);
-        t.second = before->second + laci_powersgd_second(before);
-        t.local = before->local + local_n;
+    const size_t first = laci_powersgd_first(t);
+    const size_t second = laci_powersgd_second(t);
+    if (t->rank == 0) {
+        at->raw += first;
+        return;
     }
-    t.rank = step_rank(s->settings, round, t.item);
-    return t;
+    at->factors += first;
+    at->second += second;
+    at->local += t->settings->alternating ? first : second;
+}
+
+// Returns the step of an item whose parts of the sums begin `at`.
+static laci_powersgd_step step_at(
+    const sums *s, const laci_item *item, const floats *at)
+{
+    const size_t rank = step_rank(s->settings, s->round, item);
+    float *const first = s->round->sums;
+    return (laci_powersgd_step){
+        .settings = s->settings,
+        .round = s->round,
+        .item = item,
+        .rank = rank,
+        .first = first + (rank > 0 ? at->factors : s->all.factors + at->raw),
+        .second = second_of(s) + at->second,
+        .local = second_of(s) + s->all.second + at->local,
+    };
 }
 
 // Calls `visit` for every item of the round, in order, until it fails.
 static lac_status for_each_step(
     const sums *s, lac_status (*visit)(const laci_powersgd_step *t))
 {
-    laci_powersgd_step t = {0};
+    floats at = {0};
     for (size_t i = 0; i < s->round->count; i++) {
-        t = next_step(s, i == 0 ? NULL : &t);
+        const laci_powersgd_step t = step_at(s, &s->round->items[i], &at);
         LAC_TRY(visit(&t));
+        count_step(&at, &t);
     }
     return LAC_OK;
 }
@@ -159,12 +219,12 @@ static lac_status for_each_step(
 static sums sums_of(const laci_powersgd *settings, const laci_round *round)
 {
     sums s = {.settings = settings, .round = round};
-    laci_powersgd_step t = {0};
+    floats all = {0};
     for (size_t i = 0; i < round->count; i++) {
-        t = next_step(&s, i == 0 ? NULL : &t);
-        s.first_n += laci_powersgd_first(&t);
-        s.second_n += laci_powersgd_second(&t);
+        const laci_powersgd_step t = step_at(&s, &round->items[i], &all);
+        count_step(&all, &t);
     }
+    s.all = all;
     return s;
 }
 
@@ -249,60 +309,97 @@ static lac_status finish_step(const laci_powersgd_step *t)
     return LAC_OK;
 }
 
+static lac_status again_step(const laci_powersgd_step *t)
+{
+    if (t->rank > 0) {
+        laci_powersgd_multiply_again(t);
+    }
+    return LAC_OK;
+}
+
+// Sums Q of all matrices, the product with P; then P again and Q, for each
+// iteration after the first.
+static lac_status sum_factors(const sums *s)
+{
+    const laci_round *const round = s->round;
+    uint32_t phase = 1;
+    for (uint32_t i = 0; i < s->settings->iterations; i++) {
+        if (i > 0) {
+            LAC_TRY(for_each_step(s, again_step));
+            LAC_TRY(laci_group_sum(
+                round->group, round->number, phase++, round->sums,
+                s->all.factors, 0));
+            LAC_TRY(for_each_step(s, check_first));
+        }
+        LAC_TRY(for_each_step(s, turn_step));
+        LAC_TRY(laci_group_sum(
+            round->group, round->number, phase++, second_of(s), s->all.second,
+            0));
+        LAC_TRY(for_each_step(s, check_second));
+    }
+    return LAC_OK;
+}
+
 static lac_status powersgd_reduce(void *state, laci_round *round)
 {
     const sums s = sums_of(state, round);
     LAC_TRY(for_each_step(&s, begin_step));
-    LAC_TRY(laci_nonfinite_sum(round, round->sums, s.first_n));
+    LAC_TRY(laci_nonfinite_sum(round, round->sums, first_n(&s)));
     LAC_TRY(for_each_step(&s, check_first));
-    if (s.second_n > 0 && !s.settings->alternating) {
-        LAC_TRY(for_each_step(&s, turn_step));
-        LAC_TRY(laci_group_sum(
-            round->group, round->number, 1,
-            round->sums + s.first_n + LACI_SUM_NOTES, s.second_n, 0));
-        LAC_TRY(for_each_step(&s, check_second));
+    if (s.all.second > 0 && !s.settings->alternating) {
+        LAC_TRY(sum_factors(&s));
     }
     return for_each_step(&s, finish_step);
 }
 
-// The sums of a round that compresses, from shapes alone. Its number has the
+// The floats of a round that compresses, from shapes alone. Its number has the
 // parity of `parity`.
-static sums listed_sums(
+static floats listed_floats(
     const laci_powersgd *s, const laci_worker *w, uint64_t parity)
 {
     const uint64_t start = s->start_iteration;
     const laci_round round = {
         .worker = w, .number = start + start % 2 + parity};
-    sums all = {.settings = s};
+    floats all = {0};
     for (size_t i = 0; i < lac_layout_count(w->layout); i++) {
         const laci_item item = {
             .shape = laci_tensor_shape(w, i), .n = laci_tensor_values(w, i)};
         const laci_powersgd_step t = {
             s, &round, &item, .rank = step_rank(s, &round, &item)};
-        all.first_n += laci_powersgd_first(&t);
-        all.second_n += s->alternating ? 0 : laci_powersgd_second(&t);
+        count_step(&all, &t);
     }
+    all.second = s->alternating ? 0 : all.second;
     return all;
 }
 
 static void powersgd_cost(
     const void *state, const laci_worker *w, lac_cost *out)
 {
-    const sums even = listed_sums(state, w, 0), odd = listed_sums(state, w, 1);
-    const size_t twice =
-        even.first_n + even.second_n + odd.first_n + odd.second_n;
-    out->payload_bytes = (double)twice * (double)sizeof(float) / 2;
-    out->messages = even.second_n > 0 ? 2 : 1;
-    out->phases = out->messages;
+    const laci_powersgd *const s = state;
+    double sent = 0;
+    uint32_t messages = 1;
+    for (uint64_t parity = 0; parity < 2; parity++) {
+        const floats all = listed_floats(s, w, parity);
+        sent += (double)all.raw +
+                (double)s->iterations * (double)(all.factors + all.second);
+        messages = all.second > 0 ? 2 * s->iterations : 1;
+    }
+    out->payload_bytes = sent * (double)sizeof(float) / 2;
+    out->messages = messages;
+    out->phases = messages;
 }
 
 static void powersgd_exchanges(
     const void *state, const laci_worker *w, laci_listing *out)
 {
-    const sums s = listed_sums(state, w, out->round);
-    laci_nonfinite_list_sum(out, s.first_n);
-    if (s.second_n > 0) {
-        laci_list_sum(out, s.second_n);
+    const laci_powersgd *const s = state;
+    const floats all = listed_floats(s, w, out->round);
+    laci_nonfinite_list_sum(out, all.factors + all.raw);
+    for (uint32_t i = 0; all.second > 0 && i < s->iterations; i++) {
+        if (i > 0) {
+            laci_list_sum(out, all.factors);
+        }
+        laci_list_sum(out, all.second);
     }
 }
 
@@ -324,6 +421,8 @@ const laci_algorithm_ops laci_powersgd_algorithm = {
     .family = LAC_FAMILY_GRADIENT,
     .finds_nonfinite = true,
     .accepts = powersgd_accepts,
+    .folds = powersgd_folds,
+    .configure = powersgd_configure,
     .plan = laci_powersgd_plan,
     .sum_bound = powersgd_sum_bound,
     .reduce = powersgd_reduce,

@@ -115,7 +115,8 @@ float laci_powersgd_max(const laci_powersgd_step *t, const float *x, size_t n)
     return laci_float_of(bits);
 }
 
-// Copies the columns of the last round, or draws those that are zero. Their
+// Copies the columns of the last round, or of the last iteration to their own
+// place, or draws those that are zero. Their
 // length does not matter; a power of two brings it near 1, since the product
 // with a matrix of very large or small values would leave the range of floats.
 static void start_columns(
@@ -221,6 +222,14 @@ void laci_powersgd_multiply_second(const laci_powersgd_step *t)
         memcpy(
             t->local, t->second, laci_powersgd_second(t) * sizeof(*t->local));
     }
+}
+
+void laci_powersgd_multiply_again(const laci_powersgd_step *t)
+{
+    const matrix_fields p = fields_of(t);
+    assert(t->second != NULL);
+    start_columns(t, t->second, t->item->shape.cols, t->second);
+    multiply_plain(t, s_of(t, &p), false, t->second, t->first);
 }
 
 static void swap_sums(const matrix_fields *p)

@@ -6,6 +6,8 @@
 //     sum `first` over all workers
 //     laci_powersgd_multiply_second(&t)    second = S^T first
 //     sum `second` over all workers
+//     laci_powersgd_multiply_again(&t)     for another iteration: first =
+//                                          S second, summed as before
 //     laci_powersgd_finish(&t)             the result and the state
 #ifndef LACONIC_ALGORITHM_POWERSGD_STEP_H
 #define LACONIC_ALGORITHM_POWERSGD_STEP_H
@@ -14,11 +16,13 @@
 
 typedef struct laci_powersgd {
     uint32_t rank;
+    uint32_t iterations;
     bool warm_start;
     bool error_feedback;
     double min_compression_rate;
     uint32_t start_iteration;
     bool alternating;
+    bool fold;
 } laci_powersgd;
 
 // laci_powersgd_rank returns the number of columns of a tensor's factors, 0 for
@@ -58,11 +62,13 @@ bool laci_powersgd_accepts(const laci_powersgd_step *t);
 
 // The steps of a matrix. laci_powersgd_multiply_first computes `first`, a
 // product with the matrix. laci_powersgd_multiply_second makes `first`, now the
-// sum over all workers, orthonormal and computes `second`, the product with it.
+// sum over all workers, orthonormal and computes `second`, the product with it;
+// laci_powersgd_multiply_again computes `first` from that.
 // laci_powersgd_finish writes the result and the state from the sums over all
 // workers.
 void laci_powersgd_multiply_first(const laci_powersgd_step *t);
 void laci_powersgd_multiply_second(const laci_powersgd_step *t);
+void laci_powersgd_multiply_again(const laci_powersgd_step *t);
 void laci_powersgd_finish(const laci_powersgd_step *t);
 
 #endif

@@ -139,6 +139,12 @@ static lac_status check_ops(const lac_compressor_ops *ops)
             LAC_ERR_INVALID, "%s: its ops lack a member that is not optional",
             ops->plugin.name);
     }
+    if (ops->needs_key && (s != NULL || memory)) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: needs_key is set, expected no sparsifier and no encode_add",
+            ops->plugin.name);
+    }
     return LAC_OK;
 }
 
@@ -369,8 +375,12 @@ lac_status lac_compressor_reserve(lac_compressor *c, lac_shape shape)
 
 unsigned lac_compressor_traits(const lac_compressor *c, lac_scope_kind scope)
 {
-    return c->ops->sparsifier == NULL ? c->ops->traits
-                                      : laci_sparse_traits(c, scope);
+    if (c->ops->sparsifier != NULL) {
+        return laci_sparse_traits(c, scope);
+    }
+    const bool sends_key = c->ops->needs_key && scope == LAC_SCOPE_WORKER;
+    return sends_key ? c->ops->traits & ~(unsigned)LAC_TRAIT_LINEAR
+                     : c->ops->traits;
 }
 
 size_t lac_compressor_group(const lac_compressor *c)

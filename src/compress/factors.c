@@ -24,8 +24,36 @@ enum {
 #define MOVE       0x1p64f
 #define MOVE_ROOT  0x1p32f
 
-// P = M Q
-static void factors_multiply(
+laci_factors laci_factors_of(lac_shape shape, lac_shape viewed, size_t rank)
+{
+    const size_t n = lac_shape_values(shape);
+    rank = rank < viewed.rows ? rank : viewed.rows;
+    rank = rank < viewed.cols ? rank : viewed.cols;
+    const bool smaller = rank * (viewed.rows + viewed.cols) < n;
+    return (laci_factors){.shape = viewed, .n = n, .rank = smaller ? rank : 0};
+}
+
+size_t laci_factors_floats(const laci_factors *f)
+{
+    return f->rank == 0 ? f->n : f->rank * (f->shape.rows + f->shape.cols);
+}
+
+void laci_factors_place(laci_factors *f, float *scratch)
+{
+    if (f->rank > 0) {
+        f->p = scratch;
+        f->q = scratch + f->rank * f->shape.rows;
+    }
+}
+
+void laci_factors_draw(const laci_factors *f, const lac_key *key)
+{
+    for (size_t i = 0; i < f->rank * f->shape.cols; i++) {
+        f->q[i] = lac_key_normal(key, (uint32_t)i);
+    }
+}
+
+void laci_factors_multiply(
     const laci_factors *f, const float *m, const laci_kernels *kernels)
 {
     laci_column columns[LACI_RANK_MAX];
@@ -83,16 +111,14 @@ static float factors_start(
     const laci_kernels *kernels)
 {
     const size_t rows = f->shape.rows, cols = f->shape.cols;
-    for (size_t i = 0; i < f->rank * cols; i++) {
-        f->q[i] = lac_key_normal(key, (uint32_t)i);
-    }
-    factors_multiply(f, m, kernels);
+    laci_factors_draw(f, key);
+    laci_factors_multiply(f, m, kernels);
     if (move_of(f->p, f->rank * rows, kernels) == 1) {
         return 1;
     }
     const float move = move_of(m, lac_shape_values(f->shape), kernels);
     factors_scale(f->q, f->rank * cols, (double)move);
-    factors_multiply(f, m, kernels);
+    laci_factors_multiply(f, m, kernels);
     return move;
 }
 
@@ -109,7 +135,7 @@ void laci_factors_find(
                 laci_column_normalise(
                     f->q + j * cols, cols, (double)move, LACI_SCALE_MULTIPLY);
             }
-            factors_multiply(f, m, kernels);
+            laci_factors_multiply(f, m, kernels);
         }
         orthonormalise(f->p, rows, f->rank);
         factors_scale(f->p, f->rank * rows, (double)root);
@@ -135,41 +161,79 @@ static void product(
     }
 }
 
-void laci_factors_write(const laci_factors *f, float *x)
+// The values of row i that are used. All but the last rows have all columns.
+static size_t row_values(const laci_factors *f, size_t i)
 {
-    for (size_t i = 0; i < f->shape.rows; i++) {
-        product(f, i, 0, f->shape.cols, x + i * f->shape.cols);
+    const size_t before = i * f->shape.cols;
+    const size_t left = before < f->n ? f->n - before : 0;
+    return left < f->shape.cols ? left : f->shape.cols;
+}
+
+void laci_factors_put(float *x, size_t n, uint8_t *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        x[i] = isnan(x[i]) ? laci_float_of(0x7fc00000) : x[i];
+    }
+    laci_put_floats(out, x, n);
+}
+
+void laci_factors_read(const laci_factors *f, const uint8_t *in)
+{
+    if (f->rank > 0) {
+        laci_get_floats(in, f->p, laci_factors_floats(f));
     }
 }
 
-void laci_factors_add(
-    const laci_factors *f, float a, float *y, const laci_kernels *kernels)
+void laci_factors_decode(const laci_factors *f, const uint8_t *in, float *x)
 {
-    const size_t cols = f->shape.cols;
+    if (f->rank == 0) {
+        laci_get_floats(in, x, f->n);
+        return;
+    }
     for (size_t i = 0; i < f->shape.rows; i++) {
-        for (size_t c = 0; c < cols; c += TILE_COLS) {
-            const size_t n = cols - c < TILE_COLS ? cols - c : TILE_COLS;
+        product(f, i, 0, row_values(f, i), x + i * f->shape.cols);
+    }
+}
+
+void laci_factors_decode_add(
+    const laci_factors *f, const uint8_t *in, float a, float *y,
+    const laci_kernels *kernels)
+{
+    if (f->rank == 0) {
+        kernels->vector->add_payload(a, in, y, f->n);
+        return;
+    }
+    for (size_t i = 0; i < f->shape.rows; i++) {
+        const size_t end = row_values(f, i);
+        for (size_t c = 0; c < end; c += TILE_COLS) {
+            const size_t n = end - c < TILE_COLS ? end - c : TILE_COLS;
             float values[TILE_COLS];
             product(f, i, c, n, values);
-            kernels->vector->add_scaled(a, values, y + i * cols + c, n);
+            kernels->vector->add_scaled(
+                a, values, y + i * f->shape.cols + c, n);
         }
     }
 }
 
 // Mostly the largest values of P and Q are enough to know: then a sum of `rank`
 // products is far below the largest float.
-bool laci_factors_finite(const laci_factors *f, const laci_kernels *kernels)
+bool laci_factors_finite(
+    const laci_factors *f, const uint8_t *in, const laci_kernels *kernels)
 {
     const size_t rows = f->shape.rows, cols = f->shape.cols;
     const laci_vector_kernels *const vector = kernels->vector;
+    if (f->rank == 0) {
+        return vector->max_payload(in, f->n) < LACI_INFINITY_BITS;
+    }
     const float p = laci_float_of(vector->max_magnitude(f->p, f->rank * rows));
     const float q = laci_float_of(vector->max_magnitude(f->q, f->rank * cols));
     if ((double)p * (double)q * (double)f->rank < 0x1p127) {
         return true;
     }
     for (size_t i = 0; i < rows; i++) {
-        for (size_t c = 0; c < cols; c += TILE_COLS) {
-            const size_t n = cols - c < TILE_COLS ? cols - c : TILE_COLS;
+        const size_t end = row_values(f, i);
+        for (size_t c = 0; c < end; c += TILE_COLS) {
+            const size_t n = end - c < TILE_COLS ? end - c : TILE_COLS;
             float values[TILE_COLS];
             product(f, i, c, n, values);
             if (!laci_all_finite(kernels, values, n)) {

@@ -10,8 +10,11 @@
 // and sign changes of the rows of Q, so it is a multiple of the identity, of
 // trace r. Further iterations only come closer to the best approximation.
 //
-// r is the smallest of rank, rows and columns. A tensor for which r * (rows +
-// columns) is not below rows * columns, such as a vector, is sent unchanged.
+// r is the smallest of rank, rows and columns. A tensor of n values for which
+// r * (rows + columns) is not below n, such as a vector, is sent unchanged.
+// With fold=yes a vector is viewed as a matrix with zeros after its values
+// (base/fold.h); the error of the values that are used is not larger than that
+// of all.
 //
 // Payload: r columns of P, then r columns of Q, all floats; or the tensor. For
 // huge matrices P is large and Q small, for tiny ones the other way round. An
@@ -20,15 +23,17 @@
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/bytes.h"
+#include "base/fold.h"
 #include "compress/compressor.h"
 #include "compress/factors.h"
-#include "kernels/vector.h"
 
 typedef struct low_rank_state {
     uint32_t rank;
     uint32_t iterations;
+    bool fold;
 } low_rank_state;
 
 static const lac_param params[] = {
@@ -50,85 +55,92 @@ static const lac_param params[] = {
         .max = 64,
         .help = "more come closer to the best factors, two passes each",
     },
+    {
+        .name = "fold",
+        .type = LAC_PARAM_BOOL,
+        .offset = offsetof(low_rank_state, fold),
+        .default_value = "no",
+        .help = "view a long vector as a matrix, which can be compressed",
+    },
     {.name = NULL},
 };
 
-// The rank to use, 0 for a tensor that is sent unchanged.
-static size_t low_rank_rank_of(const void *state, lac_shape shape)
+// The factors of a tensor without their memory.
+static laci_factors low_rank_view(const void *state, lac_shape shape)
 {
     const low_rank_state *const s = state;
-    size_t rank = s->rank < shape.rows ? s->rank : shape.rows;
-    rank = rank < shape.cols ? rank : shape.cols;
-    const size_t factors = rank * (shape.rows + shape.cols);
-    return factors < lac_shape_values(shape) ? rank : 0;
+    return laci_factors_of(shape, s->fold ? laci_fold(shape) : shape, s->rank);
 }
 
-static size_t floats_of(const void *state, lac_shape shape)
+static size_t low_rank_rank_of(const void *state, lac_shape shape)
 {
-    const size_t rank = low_rank_rank_of(state, shape);
-    return rank == 0 ? lac_shape_values(shape)
-                     : rank * (shape.rows + shape.cols);
+    return low_rank_view(state, shape).rank;
 }
 
 static size_t low_rank_bound(const void *state, lac_shape shape)
 {
-    return floats_of(state, shape) * sizeof(float);
+    const laci_factors f = low_rank_view(state, shape);
+    return laci_factors_floats(&f) * sizeof(float);
 }
 
+// The factors, and a copy of a folded tensor. It has room even if no zeros
+// follow its values: a longer vector then needs no less than a shorter one.
 static size_t low_rank_scratch(const void *state, lac_shape shape)
 {
-    return low_rank_rank_of(state, shape) == 0 ? 0
-                                               : low_rank_bound(state, shape);
+    const laci_factors f = low_rank_view(state, shape);
+    const size_t copy =
+        f.shape.rows == shape.rows ? 0 : lac_shape_values(f.shape);
+    return f.rank == 0 ? 0
+                       : low_rank_bound(state, shape) + copy * sizeof(float);
 }
 
 static lac_guarantee low_rank_guarantee(
     const void *state, lac_shape shape, lac_form form)
 {
     (void)form;
-    const size_t rank = low_rank_rank_of(state, shape);
-    if (rank == 0) {
+    const laci_factors f = low_rank_view(state, shape);
+    if (f.rank == 0) {
         return (lac_guarantee){.unbiased = true, .error = 0};
     }
     return (lac_guarantee){
         .unbiased = false,
-        .error = 1 - (double)rank / (double)shape.cols,
+        .error = 1 - (double)f.rank / (double)f.shape.cols,
     };
 }
 
 // The factors of a tensor, in the scratch of a call.
 static laci_factors low_rank_factors(const void *state, const lac_call *call)
 {
-    const size_t rank = low_rank_rank_of(state, call->shape);
-    float *const p = call->scratch;
-    return (laci_factors){
-        .shape = call->shape,
-        .rank = rank,
-        .p = p,
-        .q = p + rank * call->shape.rows,
-    };
+    laci_factors f = low_rank_view(state, call->shape);
+    laci_factors_place(&f, call->scratch);
+    return f;
 }
 
-// The bits of a sum of NaNs depend on the order of its operands, which
-// compilers choose: payloads would differ between kernels.
-static void make_nan_canonical(float *x, size_t n)
+// Returns the tensor with zeros after its values where it is folded.
+static const float *matrix_of(
+    const laci_factors *f, const float *x, float *padded)
 {
-    for (size_t i = 0; i < n; i++) {
-        x[i] = isnan(x[i]) ? laci_float_of(0x7fc00000) : x[i];
+    const size_t all = lac_shape_values(f->shape);
+    if (all == f->n) {
+        return x;
     }
+    memcpy(padded, x, f->n * sizeof(*x));
+    memset(padded + f->n, 0, (all - f->n) * sizeof(*x));
+    return padded;
 }
 
 static size_t low_rank_encode(
     const void *state, const lac_call *call, const float *x, uint8_t *out)
 {
     const low_rank_state *const s = state;
-    const size_t floats = floats_of(state, call->shape);
-    if (low_rank_rank_of(state, call->shape) == 0) {
+    const laci_factors f = low_rank_factors(state, call);
+    const size_t floats = laci_factors_floats(&f);
+    if (f.rank == 0) {
         laci_put_floats(out, x, floats);
     } else {
-        const laci_factors f = low_rank_factors(state, call);
-        laci_factors_find(&f, x, s->iterations, &call->key, call->kernels);
-        make_nan_canonical(f.p, floats);
-        laci_put_floats(out, f.p, floats);
+        const float *const m = matrix_of(&f, x, f.p + floats);
+        laci_factors_find(&f, m, s->iterations, &call->key, call->kernels);
+        laci_factors_put(f.p, floats, out);
     }
     return floats * sizeof(float);
 }
@@ -146,14 +158,9 @@ static void low_rank_decode(
     float *x)
 {
     (void)len;
-    const size_t floats = floats_of(state, call->shape);
-    if (low_rank_rank_of(state, call->shape) == 0) {
-        laci_get_floats(in, x, floats);
-        return;
-    }
     const laci_factors f = low_rank_factors(state, call);
-    laci_get_floats(in, f.p, floats);
-    laci_factors_write(&f, x);
+    laci_factors_read(&f, in);
+    laci_factors_decode(&f, in, x);
 }
 
 static void low_rank_decode_add(
@@ -161,28 +168,18 @@ static void low_rank_decode_add(
     float a, float *y)
 {
     (void)len;
-    const size_t floats = floats_of(state, call->shape);
-    if (low_rank_rank_of(state, call->shape) == 0) {
-        call->kernels->vector->add_payload(a, in, y, floats);
-        return;
-    }
     const laci_factors f = low_rank_factors(state, call);
-    laci_get_floats(in, f.p, floats);
-    laci_factors_add(&f, a, y, call->kernels);
+    laci_factors_read(&f, in);
+    laci_factors_decode_add(&f, in, a, y, call->kernels);
 }
 
 static bool low_rank_finite(
     const void *state, const lac_call *call, const uint8_t *in, size_t len)
 {
     (void)len;
-    const size_t floats = floats_of(state, call->shape);
-    if (low_rank_rank_of(state, call->shape) == 0) {
-        return call->kernels->vector->max_payload(in, floats) <
-               LACI_INFINITY_BITS;
-    }
     const laci_factors f = low_rank_factors(state, call);
-    laci_get_floats(in, f.p, floats);
-    return laci_factors_finite(&f, call->kernels);
+    laci_factors_read(&f, in);
+    return laci_factors_finite(&f, in, call->kernels);
 }
 
 // M - P P^T M is a projection of M, so its largest value is at most |M|, which

@@ -3,6 +3,9 @@
 // laci_payload functions forward to the ops of a compressor or, for a
 // sparsifier, to sparse.c. Tensors without values have empty payloads and never
 // reach the ops.
+//
+// A compressor whose decoder needs the key finds it in the call. Where the
+// receiver cannot derive it, `low` and `high` precede the payload.
 #include <assert.h>
 #include <float.h>
 #include <math.h>
@@ -10,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/alloc.h"
+#include "base/bytes.h"
 #include "base/fail.h"
 #include "compress/compressor.h"
 #include "compress/sparse.h"
@@ -38,11 +42,40 @@ lac_status laci_check_length(const char *name, size_t len, size_t expected)
     return LAC_OK;
 }
 
+enum { KEY_SIZE = 16 };
+
+// The bytes of the key before the payload of a compressor.
+static size_t key_size(const lac_compressor *c, lac_scope_kind scope)
+{
+    return c->ops->needs_key && scope == LAC_SCOPE_WORKER ? KEY_SIZE : 0;
+}
+
+// A payload without the key, and the call with it.
+typedef struct content {
+    lac_call call;
+    const uint8_t *in;
+    size_t len;
+} content;
+
+static content content_of(
+    const lac_compressor *c, const lac_call *call, const uint8_t *in,
+    size_t len)
+{
+    const size_t head = key_size(c, call->key.scope);
+    content k = {*call, in + head, len - head};
+    if (head > 0) {
+        k.call.key.low = laci_get_u64(in);
+        k.call.key.high = laci_get_u64(in + sizeof(uint64_t));
+    }
+    return k;
+}
+
 size_t laci_payload_bound(
     const lac_compressor *c, lac_shape shape, lac_scope_kind scope)
 {
-    return c->ops->sparsifier == NULL ? c->ops->bound(c->state, shape)
-                                      : laci_sparse_bound(c, shape, scope);
+    return c->ops->sparsifier == NULL
+               ? key_size(c, scope) + c->ops->bound(c->state, shape)
+               : laci_sparse_bound(c, shape, scope);
 }
 
 // Room for a decoded tensor, for compressors without a decode_add or finite.
@@ -90,26 +123,44 @@ double laci_growth_one(const void *state, lac_shape shape, lac_form form)
 size_t laci_payload_encode(
     const lac_compressor *c, const lac_call *call, const float *x, uint8_t *out)
 {
-    return c->ops->sparsifier == NULL ? c->ops->encode(c->state, call, x, out)
-                                      : laci_sparse_encode(c, call, x, out);
+    if (c->ops->sparsifier != NULL) {
+        return laci_sparse_encode(c, call, x, out);
+    }
+    const size_t head = key_size(c, call->key.scope);
+    if (head > 0) {
+        laci_put_u64(out, call->key.low);
+        laci_put_u64(out + sizeof(uint64_t), call->key.high);
+    }
+    return head + c->ops->encode(c->state, call, x, out + head);
 }
 
 lac_status laci_payload_check(
     const lac_compressor *c, const lac_call *call, const uint8_t *in,
     size_t len)
 {
-    return c->ops->sparsifier == NULL ? c->ops->check(c->state, call, in, len)
-                                      : laci_sparse_check(c, call, in, len);
+    if (c->ops->sparsifier != NULL) {
+        return laci_sparse_check(c, call, in, len);
+    }
+    const size_t head = key_size(c, call->key.scope);
+    if (len < head) {
+        return lac_fail(
+            LAC_ERR_CORRUPT,
+            "%s: payload has %zu bytes, expected at least the %zu of its key",
+            c->name, len, head);
+    }
+    const content k = content_of(c, call, in, len);
+    return c->ops->check(c->state, &k.call, k.in, k.len);
 }
 
 void laci_payload_decode(
     const lac_compressor *c, const lac_call *call, const uint8_t *in,
     size_t len, float *x)
 {
-    if (c->ops->sparsifier == NULL) {
-        c->ops->decode(c->state, call, in, len, x);
-    } else {
+    if (c->ops->sparsifier != NULL) {
         laci_sparse_decode(c, call, in, len, x);
+    } else {
+        const content k = content_of(c, call, in, len);
+        c->ops->decode(c->state, &k.call, k.in, k.len, x);
     }
 }
 
@@ -118,9 +169,10 @@ static const float *decode_to_scratch(
     const lac_compressor *c, const lac_call *call, const uint8_t *in,
     size_t len)
 {
-    lac_call own = *call;
-    own.scratch = (unsigned char *)call->scratch + decoded_size(c, call->shape);
-    c->ops->decode(c->state, &own, in, len, call->scratch);
+    content k = content_of(c, call, in, len);
+    k.call.scratch =
+        (unsigned char *)call->scratch + decoded_size(c, call->shape);
+    c->ops->decode(c->state, &k.call, k.in, k.len, call->scratch);
     return call->scratch;
 }
 
@@ -131,7 +183,8 @@ void laci_payload_decode_add(
     if (c->ops->sparsifier != NULL) {
         laci_sparse_decode_add(c, call, in, len, a, y);
     } else if (c->ops->decode_add != NULL) {
-        c->ops->decode_add(c->state, call, in, len, a, y);
+        const content k = content_of(c, call, in, len);
+        c->ops->decode_add(c->state, &k.call, k.in, k.len, a, y);
     } else {
         c->kernels->vector->add_scaled(
             a, decode_to_scratch(c, call, in, len), y,
@@ -147,7 +200,8 @@ bool laci_payload_finite(
         return laci_sparse_finite(c, call, in, len);
     }
     if (c->ops->finite != NULL) {
-        return c->ops->finite(c->state, call, in, len);
+        const content k = content_of(c, call, in, len);
+        return c->ops->finite(c->state, &k.call, k.in, k.len);
     }
     return laci_all_finite(
         c->kernels, decode_to_scratch(c, call, in, len),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The spectrum of the mixing matrix by LAPACK's dsyev: the only file that needs
-// LAPACK. W is symmetric, so its eigenvalues are real, and the smallest gives
-// the norm of I - W. For a graph that varies, W is the product over a period,
-// the first round applied first. The product may be asymmetric; it is then
-// refused, because its eigenvalues would not describe the mixing.
+// The spectrum of the mixing matrix by LAPACK's dsyev. W is symmetric, so its
+// eigenvalues are real, and the smallest gives the norm of I - W. For a graph
+// that varies, W is the product over a period, the first round applied first.
+// The product may be asymmetric; it is then refused, because its eigenvalues
+// would not describe the mixing.
 #include <math.h>
 #include <string.h>
 

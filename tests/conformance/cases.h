@@ -7,6 +7,7 @@
 #define LACONIC_TESTS_CASES_H
 
 #include "algorithms.h"
+#include "duty.h"
 
 #include "algorithm/framework/algorithm.h"
 
@@ -45,6 +46,7 @@ typedef struct algorithm_case {
     const char *compressor; // NULL where the algorithm takes none
     bool plain;             // no setting differs from the base
     bool extreme;           // a setting is at the end of its range
+    bool pair;              // two settings differ from the base
     bool searches;          // a word such as gamma=auto starts a search
     char values[PARAMS_MAX][SETTING_SIZE]; // of settings; empty for the default
     char spec[SPEC_SIZE];
@@ -218,10 +220,17 @@ static inline void visit_spec(
 {
     lac_cost ignored;
     write_spec(c);
-    if (c->extreme && cost_of(c, &ignored) != LAC_OK) {
-        return; // such as a momentum of 1
+    if ((c->extreme || c->pair) && cost_of(c, &ignored) != LAC_OK) {
+        return; // such as a momentum of 1, or settings that exclude each other
     }
+    char relation[SETTING_SIZE + sizeof(", compressor ")] = "";
+    if (c->compressor != NULL) {
+        (void)snprintf(
+            relation, sizeof(relation), ", compressor %s", c->compressor);
+    }
+    duty_begin(c->spec, relation);
     visit(c, context);
+    duty_end();
 }
 
 // Every setting alone.
@@ -252,6 +261,7 @@ static inline void visit_pairs(
     algorithm_case *c, visit_case *visit, const void *context)
 {
     const size_t count = param_count(c->plugin);
+    c->pair = true;
     for (size_t i = 0; i < count; i++) {
         for (size_t k = i + 1; k < count; k++) {
             const other_values a = other_values_of(&c->plugin->params[i]);
@@ -265,6 +275,7 @@ static inline void visit_pairs(
             visit_spec(c, visit, context);
         }
     }
+    c->pair = false;
 }
 
 static inline void visit_algorithm(

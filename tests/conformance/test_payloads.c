@@ -306,7 +306,9 @@ static void take_unaligned_pointers(subject *s)
     assert_true(same_floats(y, z + 1, n));
 }
 
-// Linear payloads are floats: the sum of two decodes to the sum.
+// Linear payloads are floats: the sum of two decodes to the sum. Where a value
+// is a sum of a few products, of at most 8 in the shape below, the two round
+// differently, by a few times 2^-24 of the largest.
 static void add_up_when_linear(subject *s)
 {
     const lac_shape shape = {24, 25};
@@ -330,7 +332,13 @@ static void add_up_when_linear(subject *s)
         memcpy(a + i, &left, sizeof(left));
     }
     assert_ok(lac_compressor_decode(s->c, &key, shape, a, len, y));
-    assert_true(same_floats(x, y, lac_shape_values(shape)));
+    double most = 0;
+    for (size_t i = 0; i < lac_shape_values(shape); i++) {
+        most = fmax(most, fabs((double)y[i]));
+    }
+    for (size_t i = 0; i < lac_shape_values(shape); i++) {
+        assert_true(fabs((double)x[i] - (double)y[i]) <= 0x1p-20 * most);
+    }
 }
 
 // Writes the values that a payload of x[0..n) decodes to.

@@ -3,7 +3,7 @@
 // and with every setting at values other than its default. A new line in the
 // list is covered by all of them. Settings that are texts are taken for
 // the path of a list of edges.
-#include "lac_test.h"
+#include "duty.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -91,6 +91,7 @@ static void for_all_settings(const laci_topology_ops *ops, duty *run)
     char base[SPEC_SIZE], spec[2 * SPEC_SIZE], value[SPEC_SIZE];
     base_spec(&ops->plugin, base);
     print_message("%s\n", base);
+    duty_begin(base, "");
     run(ops, base);
     for (const lac_param *p = ops->plugin.params; p && p->name; p++) {
         for (int number = 0; value_of(p, number, value, SPEC_SIZE); number++) {
@@ -98,9 +99,11 @@ static void for_all_settings(const laci_topology_ops *ops, duty *run)
                 spec, sizeof(spec), "%s%c%s", base,
                 strchr(base, ':') == NULL ? ':' : ',', value);
             print_message("%s\n", spec);
+            duty_begin(spec, "");
             run(ops, spec);
         }
     }
+    duty_end();
 }
 
 static void for_all_topologies(duty *run)

@@ -128,6 +128,8 @@ typedef struct laci_algorithm_ops {
     bool baseline;   // takes no compressor and is exact gossip, or the mean
     bool keeps_mean; // preserves the mean of workers with every compressor
     bool converges;  // brings workers close together with every compressor
+    bool control;    // a negative control: promises neither, except with the
+                     // identity
     bool inexact;    // is not exact with the identity either, because of a
                      // memory such as a momentum; updates move the mean at
                      // least as far as they reach
@@ -142,9 +144,17 @@ typedef struct laci_algorithm_ops {
     // finite can be reduced without overflow. Part of a scan.
     bool (*accepts)(const void *state, const laci_round *round, size_t i);
 
+    // Optional: the form of the compressor, where settings decide about it.
+    lac_form (*form_of)(const void *state);
+
     // Optional: the spec of a second compressor, for the way back. The
     // framework opens it like the first; "" means the same.
     const char *(*server)(const void *state);
+
+    // Optional: returns whether a vector of n values is viewed as the matrix
+    // `folded`, see laci_fold. The worker's layout and the items then have that
+    // shape.
+    bool (*folds)(const void *state, size_t n, lac_shape folded);
 
     // Optional: checks the settings together with the worker.
     lac_status (*configure)(void *state, const laci_worker *w);

@@ -128,38 +128,67 @@ void laci_dtype_fill(
     }
 }
 
-// The floats of an item, which begin at a multiple of 64 bytes.
-static size_t stage_room(const laci_item *item)
+size_t laci_stage_room(size_t n)
 {
-    return laci_aligned(item->n * sizeof(float)) / sizeof(float);
+    return laci_aligned(n * sizeof(float));
+}
+
+static bool is_folded(const laci_item *item)
+{
+    return item->given_n < item->n;
 }
 
 static bool is_staged(const lac_algorithm *a, const laci_item *item)
 {
-    return item->dtype != LAC_F32 && !a->ops->any_dtype;
+    return (item->dtype != LAC_F32 && !a->ops->any_dtype) || is_folded(item);
+}
+
+static bool update_is_staged(const laci_item *item)
+{
+    return is_folded(item) && item->update != NULL;
+}
+
+static size_t item_room(const lac_algorithm *a, const laci_item *item)
+{
+    const size_t copies = (size_t)is_staged(a, item) + update_is_staged(item);
+    return copies * laci_stage_room(item->n);
+}
+
+// Copies the values of an item, and its update, to `room`.
+static void stage_item(const lac_algorithm *a, laci_item *item, float *room)
+{
+    const size_t rest = (item->n - item->given_n) * sizeof(float);
+    laci_dtype_load(
+        a->worker.kernels, item->dtype, item->source, 0, room, item->given_n);
+    memset(room + item->given_n, 0, rest);
+    item->in = room;
+    item->out = room;
+    if (update_is_staged(item)) {
+        float *const update = room + laci_stage_room(item->n) / sizeof(float);
+        memcpy(update, item->update, item->given_n * sizeof(float));
+        memset(update + item->given_n, 0, rest);
+        item->update = update;
+    }
 }
 
 // One copy serves as `in` and as `out`: algorithms work in place too.
 lac_status laci_stage_load(lac_algorithm *a)
 {
-    size_t n = 0;
+    size_t size = 0;
     void *room = NULL;
     for (size_t i = 0; i < a->round.count; i++) {
-        n += is_staged(a, &a->items[i]) ? stage_room(&a->items[i]) : 0;
+        size += item_room(a, &a->items[i]);
     }
-    LAC_TRY(laci_round_room(&a->round, n * sizeof(float), &room));
-    float *next = room;
+    LAC_TRY(laci_round_room(&a->round, size, &room));
+    char *next = room;
     for (size_t i = 0; i < a->round.count; i++) {
         laci_item *const item = &a->items[i];
-        item->in = next;
-        item->out = next;
-        if (item->dtype == LAC_F32) {
-            item->in = item->source;
-            item->out = item->target;
-        } else if (is_staged(a, item) && item->n > 0) {
-            laci_dtype_load(
-                a->worker.kernels, item->dtype, item->source, 0, next, item->n);
-            next += stage_room(item);
+        const size_t used = item_room(a, item);
+        item->in = item->source;
+        item->out = item->target;
+        if (is_staged(a, item) && item->n > 0) {
+            stage_item(a, item, (void *)next);
+            next += used;
         }
     }
     return LAC_OK;
@@ -172,7 +201,7 @@ void laci_stage_store(const lac_algorithm *a)
         if (is_staged(a, item) && item->n > 0) {
             laci_dtype_store(
                 a->worker.kernels, item->dtype, item->out, item->target, 0,
-                item->n);
+                item->given_n);
         }
     }
 }

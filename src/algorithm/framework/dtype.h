@@ -35,9 +35,12 @@ void laci_dtype_fill(
     const laci_kernels *kernels, lac_dtype dtype, float value, void *out,
     size_t n);
 
-// laci_stage_load points `in` and `out` of the round's items at floats: those
-// of the caller, or a copy of values with another dtype. laci_stage_store
-// writes the results to the caller. load fails with LAC_ERR_NOMEM.
+// laci_stage_load points `in`, `out` and `update` of the round's items at
+// floats: those of the caller, or a copy of values with another dtype or of
+// folded tensors, in which zeros follow. laci_stage_store writes the results to
+// the caller. load fails with LAC_ERR_NOMEM. laci_stage_room returns the bytes
+// of a copy of n values.
+size_t laci_stage_room(size_t n);
 lac_status laci_stage_load(lac_algorithm *a);
 void laci_stage_store(const lac_algorithm *a);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "algorithm/framework/fold.h"
 #include "algorithm/framework/handle.h"
 #include "algorithm/framework/sizes.h"
 #include "base/alloc.h"
@@ -143,7 +144,9 @@ static lac_status check_options(
 static lac_status open_compressor(
     lac_algorithm *a, const char *spec, lac_compressor **out)
 {
-    LAC_TRY(lac_compressor_open(out, spec, a->ops->form));
+    const lac_form form =
+        a->ops->form_of == NULL ? a->ops->form : a->ops->form_of(a->state);
+    LAC_TRY(lac_compressor_open(out, spec, form));
     const lac_layout *const layout = a->worker.layout;
     bool unbiased = true;
     for (size_t t = 0; t < lac_layout_count(layout); t++) {
@@ -151,7 +154,7 @@ static lac_status open_compressor(
         LAC_TRY(lac_compressor_reserve(*out, shape));
         unbiased = unbiased && lac_compressor_guarantee(*out, shape).unbiased;
     }
-    if (a->ops->form == LAC_FORM_UNBIASED && !unbiased) {
+    if (form == LAC_FORM_UNBIASED && !unbiased) {
         (void)snprintf(
             a->warning, sizeof(a->warning),
             "%s is made for unbiased compressors, and %.60s is not one: its "
@@ -223,6 +226,7 @@ static void fill_worker(
     laci_worker *const w = &a->worker;
     w->algorithm = a->ops->plugin.name;
     w->layout = o->layout;
+    a->given = o->layout;
     w->topology = a->ops->family == LAC_FAMILY_MODEL ? o->topology : NULL;
     w->kernels = laci_kernels_best();
     w->seed = o->seed;
@@ -245,6 +249,7 @@ static void fill_worker(
 static lac_status plan_algorithm(
     lac_algorithm *a, const lac_algorithm_options *o)
 {
+    LAC_TRY(laci_fold_open(a));
     LAC_TRY(open_compressors(a, o));
     if (a->ops->sharded) {
         LAC_TRY(laci_shards_open(&a->worker.shards, &a->worker));
@@ -288,10 +293,63 @@ static lac_status make_handle(
 static lac_status allocate_algorithm(
     lac_algorithm *a, const lac_algorithm_options *o)
 {
+    void *room;
     LAC_TRY(laci_fields_allocate(&a->fields, a->worker.compressor));
     LAC_TRY(allocate_round(a));
+    LAC_TRY(laci_round_room(&a->round, laci_fold_room(a), &room));
     LAC_TRY(laci_nonfinite_open(a));
     return open_group(a, o);
+}
+
+static bool can_fold(const lac_plugin *plugin)
+{
+    for (const lac_param *p = plugin->params; p != NULL && p->name; p++) {
+        if (strcmp(p->name, "fold") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool only_vectors(const lac_layout *layout)
+{
+    for (size_t i = 0; i < lac_layout_count(layout); i++) {
+        const lac_shape shape = lac_layout_tensor(layout, i)->shape;
+        if (shape.rows > 1 && shape.cols > 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Warns if a round sends no less than the values themselves, unless that is
+// what was chosen.
+static void warn_uncompressed(lac_algorithm *a)
+{
+    const laci_worker *const w = &a->worker;
+    const lac_compressor *const c = w->compressor;
+    const double all =
+        (double)lac_layout_values(a->given) * (double)sizeof(float);
+    lac_cost cost = {0};
+    a->ops->cost(a->state, w, &cost);
+    const bool exact =
+        a->ops->baseline || (c != NULL && c->wire_id == w->identity->wire_id);
+    if (a->warning[0] != '\0' || exact || cost.payload_bytes < all ||
+        all == 0) {
+        return;
+    }
+    const lac_plugin *const method =
+        c == NULL ? &a->ops->plugin : &c->ops->plugin;
+    const char *const spec = c == NULL ? w->spec : w->compressor_spec;
+    const bool folds = can_fold(method) && only_vectors(a->given) &&
+                       strstr(spec, "fold=") == NULL;
+    (void)snprintf(
+        a->warning, sizeof(a->warning),
+        "%s sends %.0f bytes a round and the tensors have %.0f: nothing is "
+        "compressed%s%s%s",
+        w->algorithm, cost.payload_bytes, all, folds ? "; " : "",
+        folds ? method->name : "",
+        folds ? " needs matrices, or fold=yes to view vectors as such" : "");
 }
 
 lac_status lac_algorithm_open(
@@ -306,6 +364,7 @@ lac_status lac_algorithm_open(
     }
     lac_algorithm *a = NULL;
     LAC_TRY(make_handle(&a, &o));
+    warn_uncompressed(a);
     const lac_status status = allocate_algorithm(a, &o);
     if (status != LAC_OK) {
         lac_algorithm_close(a);
@@ -334,6 +393,7 @@ void lac_algorithm_close(lac_algorithm *a)
     laci_free(a->items);
     laci_free(a->progress);
     laci_nonfinite_fini(a);
+    lac_layout_close(a->folded);
     laci_free_aligned(a);
 }
 

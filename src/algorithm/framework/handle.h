@@ -21,7 +21,9 @@ struct lac_algorithm {
     const laci_algorithm_ops *ops;
     void *state; // settings, in the same block as this struct
     laci_worker worker;
-    laci_round round; // its buffers are allocated once
+    const lac_layout *given; // the caller's, which worker.layout differs from
+    lac_layout *folded;      // in folded tensors; NULL without any
+    laci_round round;        // its buffers are allocated once
     laci_field_table fields;
     laci_nonfinite nonfinite;
     laci_item *items;        // room for the slices of a call

@@ -17,6 +17,11 @@ static const char *name_of(const lac_algorithm *a, size_t tensor)
     return lac_layout_tensor(a->worker.layout, tensor)->name;
 }
 
+static size_t given_values(const lac_algorithm *a, size_t tensor)
+{
+    return lac_shape_values(lac_layout_tensor(a->given, tensor)->shape);
+}
+
 static bool round_overlap(
     const void *x, size_t x_size, const void *y, size_t y_size)
 {
@@ -29,7 +34,7 @@ static lac_status check_addresses(
 {
     const char *const algorithm = a->worker.algorithm;
     const char *const tensor = name_of(a, slice->tensor);
-    const size_t n = laci_tensor_values(&a->worker, slice->tensor);
+    const size_t n = given_values(a, slice->tensor);
     if (n > 0 && (slice->in == NULL || slice->out == NULL)) {
         return lac_fail(
             LAC_ERR_INVALID, "%s: the values of %s are NULL", algorithm,
@@ -112,6 +117,7 @@ static laci_item item_of(
         .name_hash = tensor->name_hash,
         .shape = tensor->shape,
         .n = lac_shape_values(tensor->shape),
+        .given_n = given_values(a, slice->tensor),
         .dtype = slice->dtype,
         .source = slice->in,
         .target = slice->out,

@@ -23,6 +23,7 @@ typedef struct laci_item {
     uint64_t name_hash;
     lac_shape shape;
     size_t n;
+    size_t given_n;     // of source and target; fewer than n in folded tensors
     lac_dtype dtype;    // of source and target
     const void *source; // the caller's `in`
     void *target;       // the caller's `out`

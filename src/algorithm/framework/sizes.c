@@ -3,6 +3,7 @@
 
 #include <xxhash.h>
 
+#include "algorithm/framework/fold.h"
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "compress/compressor.h"
@@ -205,6 +206,6 @@ lac_status laci_memory_bytes(
     *out = floats * sizeof(float) + views + a->fields.errors +
            compressor_scratch(a->worker.compressor) +
            compressor_scratch(a->worker.server) + message_bytes(a) +
-           laci_group_sum_bytes(&options, a->worker.world);
+           laci_group_sum_bytes(&options, a->worker.world) + laci_fold_room(a);
     return LAC_OK;
 }

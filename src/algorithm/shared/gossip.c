@@ -87,15 +87,19 @@ static size_t same_body(const void *context, uint32_t worker, uint32_t peer)
     return *body;
 }
 
+void laci_gossip_list(laci_listing *out, const laci_worker *w, size_t body)
+{
+    laci_list_exchange(out, w->topology, same_body, &body);
+}
+
 void laci_gossip_exchanges(
     const void *state, const laci_worker *w, laci_listing *out)
 {
     (void)state;
     const lac_compressor *const c =
         w->compressor != NULL ? w->compressor : w->identity;
-    const size_t body = laci_body_size(w, c, LAC_SCOPE_WORKER);
     laci_list_compressor(out, c, LAC_SCOPE_WORKER);
-    laci_list_exchange(out, w->topology, same_body, &body);
+    laci_gossip_list(out, w, laci_body_size(w, c, LAC_SCOPE_WORKER));
 }
 
 enum { MIXED }; // the field of a tensor that is mixed

@@ -32,8 +32,10 @@ size_t laci_gossip_bound(
 void laci_gossip_cost(const void *state, const laci_worker *w, lac_cost *out);
 
 // laci_gossip_exchanges lists the exchange of a round: exchanges of the ops.
+// laci_gossip_list lists one of messages that have `body` bytes.
 void laci_gossip_exchanges(
     const void *state, const laci_worker *w, laci_listing *out);
+void laci_gossip_list(laci_listing *out, const laci_worker *w, size_t body);
 
 // laci_gossip_degree returns the mean number of neighbours in a round.
 double laci_gossip_degree(const laci_worker *w);

@@ -41,7 +41,7 @@ static void nothing_is_lost(void **state)
         "top-k:0.1",         "random-k:0.2",
         "low-rank",          "natural",
         "random-block:0.2",  "dithering:levels=3",
-        "top-k:0.2+natural",
+        "top-k:0.2+natural", "unbiased-rank:2",
     };
     for (size_t c = 0; c < sizeof(compressors) / sizeof(*compressors); c++) {
         print_message("%s\n", compressors[c]);
@@ -71,6 +71,68 @@ static void a_payload_is_the_compressors(void **state)
     assert_payload("random-k:0.5", 4 * 30);
     assert_payload("random-block:rank=1", 4 * 16);
     assert_payload("sign", 60 / 8 + 1 + 4);
+    assert_payload("unbiased-rank:2", 4 * 2 * 6);
+}
+
+// y = C(x) in the unbiased form, with the key of a round.
+static void compress(
+    const char *compressor, uint64_t round, lac_scope scope, const float *x,
+    float *y)
+{
+    const lac_shape shape = {6, 10};
+    const lac_key key = lac_key_make(
+        lac_algorithm_options_default().seed, LAC_PURPOSE_COMPRESS, round,
+        scope, lac_name_hash("x"));
+    uint8_t payload[8 * REDUCTION_VALUES];
+    size_t len;
+    lac_compressor *c;
+    assert_ok(lac_compressor_open(&c, compressor, LAC_FORM_UNBIASED));
+    assert_ok(lac_compressor_reserve(c, shape));
+    assert_ok(lac_compressor_encode(
+        c, &key, shape, x, payload, sizeof(payload), &len));
+    assert_ok(lac_compressor_decode(c, &key, shape, payload, len, y));
+    lac_compressor_close(c);
+}
+
+// Without a memory every round stands for itself: the last result is the mean
+// of C(g_i), with the keys of the workers where payloads are gathered, and with
+// one key where they are summed, so that it is C of the mean. Values are below
+// 100, and are sums of about 20 rounded ones.
+static void without_memory_the_result_is_the_mean_of_payloads(void **state)
+{
+    (void)state;
+    static const char *const compressors[] = {
+        "natural", "dithering:levels=3", "random-k:0.2", "unbiased-rank:2"};
+    enum { FIRST_SUMMED = 2 };
+    for (size_t k = 0; k < 4; k++) {
+        reduction r = {
+            .algorithm = "error-feedback:memory=no",
+            .compressor = compressors[k],
+            .workers = 4,
+            .rounds = 3,
+            .gradient = changing_gradient,
+        };
+        double expected[REDUCTION_VALUES] = {0};
+        reduction_run(&r);
+        for (uint32_t rank = 0; rank < r.workers; rank++) {
+            float g[REDUCTION_VALUES], y[REDUCTION_VALUES];
+            for (size_t i = 0; i < REDUCTION_VALUES; i++) {
+                g[i] = changing_gradient(rank, 2, i);
+            }
+            compress(
+                compressors[k], 2,
+                k < FIRST_SUMMED ? lac_scope_worker(rank) : lac_scope_shared(),
+                g, y);
+            for (size_t i = 0; i < REDUCTION_VALUES; i++) {
+                expected[i] += (double)y[i] / r.workers;
+            }
+        }
+        for (size_t i = 0; i < REDUCTION_VALUES; i++) {
+            const double off = (double)r.last[i] - expected[i];
+            assert_true(fabs(off) < 20 * 100 * 0x1p-24);
+            assert_true(r.errors[0][i] == 0);
+        }
+    }
 }
 
 int main(void)
@@ -78,6 +140,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_lost),
         cmocka_unit_test(a_payload_is_the_compressors),
+        cmocka_unit_test(without_memory_the_result_is_the_mean_of_payloads),
     };
     return cmocka_run_group_tests_name("error_feedback", tests, NULL, NULL);
 }

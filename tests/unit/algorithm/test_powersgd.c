@@ -106,6 +106,71 @@ static void a_constant_gradient_gives_the_best_approximation(void **state)
 #endif
 }
 
+// From a random start, each iteration is a step of the power method: the excess
+// shrinks as above, and no round depends on the one before.
+static void iterations_give_the_best_approximation_at_once(void **state)
+{
+    (void)state;
+#ifndef LACI_HAVE_LAPACK
+    skip();
+#else
+    enum { RANK = 2 };
+    static const char *const specs[] = {
+        "powersgd:rank=2,warm-start=no,error-feedback=no",
+        "powersgd:rank=2,warm-start=no,error-feedback=no,iterations=4",
+        "powersgd:rank=2,warm-start=no,error-feedback=no,iterations=12"};
+    static const double steps[] = {0, 3, 11};
+    double ratio, first = 0;
+    fill_outer(g, 6, 0.6, 11);
+    const double best = best_error(RANK, &ratio);
+    for (size_t i = 0; i < 3; i++) {
+        solo s = solo_open(specs[i]);
+        assert_ok(reduce_both(s.a, 0, g, result));
+        const double excess = square_distance(g, result, N) - best;
+        print_message("%s: %g of %g\n", specs[i], excess, best);
+        first = i == 0 ? excess : first;
+        assert_true(excess > -1e-5 * best);
+        assert_true(
+            excess < 4 * first * pow(ratio, 4 * steps[i]) + 1e-5 * best);
+        solo_close(&s);
+    }
+    assert_true(first > 0.05 * best);
+#endif
+}
+
+// With warm start, rounds of one iteration on the same matrix do the same as
+// one round of several, but for rounding.
+static void iterations_are_rounds_on_the_same_matrix(void **state)
+{
+    (void)state;
+    float once[ALL];
+    solo several = solo_open("powersgd:rank=3,error-feedback=no,iterations=5");
+    solo single = solo_open("powersgd:rank=3,error-feedback=no");
+    fill_outer(g, 6, 0.6, 11);
+    assert_ok(reduce_both(several.a, 0, g, once));
+    for (uint64_t round = 0; round < 5; round++) {
+        assert_ok(reduce_both(single.a, round, g, result));
+    }
+    assert_true(square_distance(once, result, N) < 1e-9 * square(g, N));
+    solo_close(&several);
+    solo_close(&single);
+}
+
+static void iterations_of_the_alternating_form_are_refused(void **state)
+{
+    (void)state;
+    lac_layout *layout;
+    lac_cost cost;
+    lac_algorithm_options o = lac_algorithm_options_default();
+    assert_ok(lac_layout_open(&layout, both_tensors, 2));
+    o.spec = "powersgd:alternating=yes,iterations=2";
+    o.layout = layout;
+    assert_fails(
+        lac_algorithm_cost(&o, &cost), LAC_ERR_INVALID,
+        "powersgd: iterations is 2 with alternating=yes, expected 1");
+    lac_layout_close(layout);
+}
+
 // Half a step a round, but the same way.
 static void the_alternating_form_gets_there_too(void **state)
 {
@@ -236,6 +301,9 @@ int main(void)
         cmocka_unit_test(vectors_are_exact),
         cmocka_unit_test(a_result_is_a_projection),
         cmocka_unit_test(a_constant_gradient_gives_the_best_approximation),
+        cmocka_unit_test(iterations_give_the_best_approximation_at_once),
+        cmocka_unit_test(iterations_are_rounds_on_the_same_matrix),
+        cmocka_unit_test(iterations_of_the_alternating_form_are_refused),
         cmocka_unit_test(the_alternating_form_gets_there_too),
         cmocka_unit_test(error_feedback_delivers_everything),
         cmocka_unit_test(a_cold_start_is_worse),

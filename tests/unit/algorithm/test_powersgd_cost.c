@@ -81,6 +81,7 @@ static void resnet18_costs_what_the_paper_states(void **state)
         {"powersgd:rank=4", 154910},
         {"powersgd:rank=7", 263885},
         {"powersgd:alternating=yes", 27772.5},
+        {"powersgd:iterations=3", 9610 + 3 * 36325},
         {"powersgd:2,min_compression_rate=1000", 11173962},
     };
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
@@ -94,6 +95,8 @@ static void two_exchanges_or_one(void **state)
     (void)state;
     assert_true(cost_of("powersgd").phases == 2);
     assert_true(cost_of("powersgd").messages == 2);
+    assert_true(cost_of("powersgd:iterations=3").phases == 6);
+    assert_true(cost_of("powersgd:iterations=3").messages == 6);
     assert_true(cost_of("powersgd:alternating=yes").phases == 1);
     assert_true(cost_of("powersgd:min-compression-rate=1e6").phases == 1);
 }

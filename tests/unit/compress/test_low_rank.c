@@ -346,6 +346,51 @@ static void bad_payloads_are_refused(void **state)
         lac_compressor_open(&c, "low-rank:0", LAC_FORM_PLAIN), LAC_ERR_INVALID);
 }
 
+// A vector of n values and the matrix of 30 x 30 whose first they are.
+static void a_folded_vector_is_the_padded_matrix(void **state)
+{
+    (void)state;
+    enum { N = 885, SIDE = 30 };
+    const lac_shape vectors[] = {{N, 1}, {1, N}}, square = {SIDE, SIDE};
+    const lac_key key = key_of(1);
+    float m[SIDE * SIDE] = {0}, y[SIDE * SIDE], z[N + 1], sum[N + 1];
+    uint8_t expected[CAP], payload[CAP];
+    size_t expected_len, len;
+    lac_compressor *plain, *folded;
+    fill_normal(m, N, 3);
+    assert_ok(lac_compressor_open(&plain, "low-rank:rank=4", LAC_FORM_PLAIN));
+    assert_ok(lac_compressor_reserve(plain, square));
+    assert_ok(lac_compressor_encode(
+        plain, &key, square, m, expected, CAP, &expected_len));
+    assert_ok(
+        lac_compressor_decode(plain, &key, square, expected, expected_len, y));
+    assert_int_equal(expected_len, 4 * 2 * SIDE * sizeof(float));
+    for (size_t i = 0; i < 2; i++) {
+        assert_ok(lac_compressor_open(
+            &folded, "low-rank:rank=4,fold=yes", LAC_FORM_PLAIN));
+        assert_ok(lac_compressor_reserve(folded, vectors[i]));
+        assert_ok(lac_compressor_encode(
+            folded, &key, vectors[i], m, payload, CAP, &len));
+        assert_int_equal(len, expected_len);
+        assert_memory_equal(payload, expected, len);
+        z[N] = 7; // is not written
+        assert_ok(
+            lac_compressor_decode(folded, &key, vectors[i], payload, len, z));
+        assert_memory_equal(z, y, N * sizeof(*z));
+        assert_true(z[N] == 7);
+        memset(sum, 0, sizeof(sum));
+        sum[N] = 7;
+        assert_ok(lac_compressor_decode_add(
+            folded, &key, vectors[i], payload, len, 1, sum));
+        for (size_t k = 0; k < N; k++) {
+            assert_true(sum[k] == y[k]);
+        }
+        assert_true(sum[N] == 7);
+        lac_compressor_close(folded);
+    }
+    lac_compressor_close(plain);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -363,6 +408,7 @@ int main(void)
         cmocka_unit_test(payload_is_always_the_same),
         cmocka_unit_test(decoding_multiplies_the_factors),
         cmocka_unit_test(bad_payloads_are_refused),
+        cmocka_unit_test(a_folded_vector_is_the_padded_matrix),
     };
     return cmocka_run_group_tests_name("compress/low_rank", tests, NULL, NULL);
 }

@@ -210,6 +210,89 @@ static void an_older_table_with_a_sparsifier_works(void **state)
     free(ops);
 }
 
+// One that sends the lower half of its key besides: decode compares it with the
+// key that it gets.
+static size_t keyed_encode(
+    const void *state, const lac_call *call, const float *x, uint8_t *out)
+{
+    const float low = (float)call->key.low;
+    (void)state;
+    (void)x;
+    memcpy(out, &low, sizeof(low));
+    return sizeof(low);
+}
+
+static void keyed_decode(
+    const void *state, const lac_call *call, const uint8_t *in, size_t len,
+    float *x)
+{
+    (void)state;
+    memcpy(x, in, len);
+    x[1] = (float)call->key.low;
+    x[2] = (float)call->key.high;
+}
+
+static lac_compressor_ops keyed_ops(void)
+{
+    lac_compressor_ops ops = first_ops;
+    ops.encode = keyed_encode;
+    ops.decode = keyed_decode;
+    ops.traits = LAC_TRAIT_LINEAR;
+    ops.needs_key = true;
+    return ops;
+}
+
+// A receiver that has another key of that scope.
+static void a_key_that_decoding_needs_is_sent(void **state)
+{
+    (void)state;
+    const lac_compressor_ops ops = keyed_ops();
+    for (int scope = LAC_SCOPE_WORKER; scope <= LAC_SCOPE_SHARED; scope++) {
+        const bool sent = scope == LAC_SCOPE_WORKER;
+        const lac_key key = {5, 6, (lac_scope_kind)scope};
+        const lac_key other = {sent ? 7 : 5, sent ? 8 : 6, key.scope};
+        const float x[VALUES] = {1, 2, 3, 4};
+        float y[VALUES] = {0}, sum[VALUES] = {0};
+        uint8_t payload[20];
+        size_t len;
+        lac_compressor *c;
+        assert_ok(lac_compressor_open_with(&c, &ops, "", LAC_FORM_PLAIN));
+        assert_ok(lac_compressor_reserve(c, shape));
+        assert_int_equal(
+            lac_compressor_bound(c, shape, key.scope), sent ? 20 : 4);
+        assert_int_equal(
+            lac_compressor_traits(c, key.scope), sent ? 0 : LAC_TRAIT_LINEAR);
+        assert_ok(lac_compressor_encode(
+            c, &key, shape, x, payload, sizeof(payload), &len));
+        assert_int_equal(len, sent ? 20 : 4);
+        assert_ok(lac_compressor_decode(c, &other, shape, payload, len, y));
+        assert_ok(
+            lac_compressor_decode_add(c, &other, shape, payload, len, 2, sum));
+        assert_true(y[0] == 5 && y[1] == 5 && y[2] == 6);
+        assert_true(sum[0] == 10 && sum[1] == 10 && sum[2] == 12);
+        assert_status(
+            lac_compressor_check(c, &other, shape, payload, sent ? 15 : 3),
+            LAC_ERR_CORRUPT);
+        lac_compressor_close(c);
+    }
+}
+
+static void a_key_does_not_go_with_other_members(void **state)
+{
+    (void)state;
+    lac_compressor *c;
+    const lac_compressor_ops ops = {
+        .plugin.size = sizeof(ops),
+        .plugin.name = "head",
+        .guarantee = first_guarantee,
+        .sparsifier = &head_sparsifier,
+        .needs_key = true,
+    };
+    assert_fails(
+        lac_compressor_open_with(&c, &ops, "", LAC_FORM_PLAIN), LAC_ERR_INVALID,
+        "head: needs_key is set, expected no sparsifier and no encode_add");
+}
+
 // No released header had tables as small as these.
 static void smaller_tables_are_refused(void **state)
 {
@@ -272,6 +355,8 @@ int main(void)
         cmocka_unit_test(a_newer_table_works),
         cmocka_unit_test(a_newer_sparsifier_works),
         cmocka_unit_test(an_older_table_with_a_sparsifier_works),
+        cmocka_unit_test(a_key_that_decoding_needs_is_sent),
+        cmocka_unit_test(a_key_does_not_go_with_other_members),
         cmocka_unit_test(smaller_tables_are_refused),
         cmocka_unit_test(settings_of_other_sizes_are_read),
     };
