@@ -200,6 +200,14 @@ LAC_API bool lac_transport_failed(const lac_transport *t);
 /// user-defined ones): the others fail by the abort.
 LAC_API void lac_transport_kill_job(lac_transport *t, int code);
 
+/// lac_modules_path sets the folder of the modules of "mpi" and "tcp", for all
+/// threads of the process: they are looked for in `folder` and in laconic/
+/// below it, and nowhere else. NULL restores the default, the folder of the
+/// shared library. A program that links the static library calls it before it
+/// joins, because the default is then the folder of the program. The folder
+/// must begin with /. Fails with LAC_ERR_INVALID.
+LAC_FALLIBLE lac_status lac_modules_path(const char *folder);
+
 /// lac_transports returns the table of all transports and writes its length to
 /// `*count_out`.
 LAC_API const lac_plugin *const *lac_transports(size_t *count_out);

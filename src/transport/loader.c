@@ -4,6 +4,7 @@
 #include "transport/loader.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,8 +13,50 @@
 
 enum { PATH_SIZE = 4096 };
 
+// The only setting of a process: a transport spec that every worker passes on
+// would have to be changed in each program that links the static library. The
+// lock protects `folder`, which is empty or ends with a slash.
+static struct {
+    pthread_mutex_t lock;
+    char folder[PATH_SIZE];
+} modules = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+lac_status lac_modules_path(const char *folder)
+{
+    const char *const path = folder == NULL ? "" : folder;
+    const size_t len = strlen(path);
+    if (folder != NULL && path[0] != '/') {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "modules: the folder is \"%s\", expected a path "
+            "that begins with /",
+            path);
+    }
+    if (len > sizeof(modules.folder) - 2) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "modules: the folder has %zu characters, expected at most %zu", len,
+            sizeof(modules.folder) - 2);
+    }
+    (void)pthread_mutex_lock(&modules.lock);
+    (void)snprintf(
+        modules.folder, sizeof(modules.folder), "%s%s", path,
+        len == 0 || path[len - 1] == '/' ? "" : "/");
+    (void)pthread_mutex_unlock(&modules.lock);
+    return LAC_OK;
+}
+
+// Copies the folder that the program named; returns whether it did.
+static bool named_folder(char out[PATH_SIZE])
+{
+    (void)pthread_mutex_lock(&modules.lock);
+    memcpy(out, modules.folder, PATH_SIZE);
+    (void)pthread_mutex_unlock(&modules.lock);
+    return out[0] != '\0';
+}
+
 // Writes the folder that this code was loaded from, with a slash at the end.
-static bool find_folder(char *out, size_t cap)
+static bool own_folder(char out[PATH_SIZE])
 {
     static const char here = 0;
     Dl_info info;
@@ -34,8 +77,13 @@ static bool find_folder(char *out, size_t cap)
         return false;
     }
     const int length = (int)(slash + 1 - path);
-    const int written = snprintf(out, cap, "%.*s", length, path);
-    return written >= 0 && (size_t)written < cap;
+    const int written = snprintf(out, PATH_SIZE, "%.*s", length, path);
+    return written >= 0 && written < PATH_SIZE;
+}
+
+static bool find_folder(char out[PATH_SIZE])
+{
+    return named_folder(out) || own_folder(out);
 }
 
 // Writes the path of a module and returns whether it exists.
@@ -56,8 +104,7 @@ static bool find_module(
 bool laci_module_exists(const char *name)
 {
     char folder[PATH_SIZE], path[PATH_SIZE + 64];
-    return find_folder(folder, sizeof(folder)) &&
-           find_module(folder, name, path, sizeof(path));
+    return find_folder(folder) && find_module(folder, name, path, sizeof(path));
 }
 
 lac_status laci_module_load(
@@ -65,7 +112,7 @@ lac_status laci_module_load(
     const laci_transport_ops **out)
 {
     char folder[PATH_SIZE], path[PATH_SIZE + 64];
-    if (!find_folder(folder, sizeof(folder))) {
+    if (!find_folder(folder)) {
         return lac_fail(
             LAC_ERR_UNSUPPORTED,
             "%s: the folder of the library, where its modules are, is unknown",

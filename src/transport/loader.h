@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Loads the modules of transports that need a library which not everybody has.
 //
-// Modules are in the folder of the library or in laconic/ below it. They are
-// loaded privately (RTLD_LOCAL), because the symbols of two MPIs have the same
-// names. They are never unloaded, because no MPI survives that.
+// Modules are in the folder of the library, or the one that lac_modules_path
+// sets, or in laconic/ below it. They are loaded privately (RTLD_LOCAL),
+// because the symbols of two MPIs have the same names. They are never unloaded,
+// because no MPI survives that.
 #ifndef LACONIC_TRANSPORT_LOADER_H
 #define LACONIC_TRANSPORT_LOADER_H
 

@@ -2,6 +2,7 @@
 """Starts the processes of each MPI, also as root."""
 import os
 import shutil
+import subprocess
 import sys
 
 SKIPPED = 77
@@ -23,6 +24,17 @@ def launcher(library, workers, *options):
         print(f"skipped: {name} is not installed")
         sys.exit(SKIPPED)
     return [name, *fixed, *options, "-n", str(workers)]
+
+
+def output_of(library, workers, program):
+    """What a program prints as a job, which must succeed."""
+    done = subprocess.run(
+        [*launcher(library, workers), program], env=environment(), text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=HANG,
+        check=False)
+    print(done.stdout)
+    assert done.returncode == 0
+    return done.stdout
 
 
 def output_to(path):
