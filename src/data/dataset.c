@@ -20,6 +20,12 @@ static const lac_plugin *const sources[] = {
 #undef LAC_DATASET
 };
 
+const char *data_kind_name(data_kind kind)
+{
+    static const char *const names[] = {"images", "table", "text"};
+    return names[kind];
+}
+
 const lac_plugin *const *data_sources(size_t *count_out)
 {
     *count_out = sizeof(sources) / sizeof(sources[0]);
@@ -38,7 +44,8 @@ lac_status data_source_find(const char *name, const data_source **out)
     }
     return lac_fail(
         LAC_ERR_NOTFOUND,
-        "there is no data set \"%s\"; `laconic list` prints all of them", name);
+        "no data set is named \"%s\"; `laconic list` shows those there are",
+        name);
 }
 
 static lac_status locate_in(

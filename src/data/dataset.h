@@ -22,6 +22,9 @@ typedef enum data_kind {
     DATA_TEXT,   // a sequence of token numbers, and a vocabulary
 } data_kind;
 
+// data_kind_name returns "images", "table" or "text".
+const char *data_kind_name(data_kind kind);
+
 typedef enum data_part { DATA_TRAIN, DATA_VALID, DATA_TEST } data_part;
 
 enum { DATA_PARTS = 3, DATA_CHANNELS_MAX = 3, DATA_PATH_SIZE = 4096 };

@@ -94,20 +94,43 @@ static double log_gamma_variate(stream *s, double a)
     return log_gamma_at_least_one(s, a + 1) + boost;
 }
 
+// Writes the logarithms of the Gamma variates and returns the largest.
+static double log_gamma_variates(
+    const lac_key *key, double alpha, size_t n, double *logs_out)
+{
+    double max = -HUGE_VAL;
+    for (size_t i = 0; i < n; i++) {
+        stream s = {key, (uint32_t)(i * DRAWS_EACH)};
+        logs_out[i] = log_gamma_variate(&s, alpha);
+        max = logs_out[i] > max ? logs_out[i] : max;
+    }
+    return max;
+}
+
 void data_dirichlet(
     const lac_key *key, double alpha, size_t n, double *shares_out)
 {
-    double max = -HUGE_VAL, sum = 0;
-    for (size_t i = 0; i < n; i++) {
-        stream s = {key, (uint32_t)(i * DRAWS_EACH)};
-        shares_out[i] = log_gamma_variate(&s, alpha);
-        max = shares_out[i] > max ? shares_out[i] : max;
-    }
+    const double max = log_gamma_variates(key, alpha, n, shares_out);
+    double sum = 0;
     for (size_t i = 0; i < n; i++) {
         shares_out[i] = data_exp(shares_out[i] - max);
         sum += shares_out[i];
     }
     for (size_t i = 0; i < n; i++) {
         shares_out[i] /= sum;
+    }
+}
+
+void data_log_dirichlet(
+    const lac_key *key, double alpha, size_t n, double *logs_out)
+{
+    const double max = log_gamma_variates(key, alpha, n, logs_out);
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += data_exp(logs_out[i] - max);
+    }
+    const double log_sum = max + data_log(sum);
+    for (size_t i = 0; i < n; i++) {
+        logs_out[i] -= log_sum;
     }
 }

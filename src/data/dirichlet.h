@@ -19,4 +19,9 @@ double data_exp(double x);
 void data_dirichlet(
     const lac_key *key, double alpha, size_t n, double *shares_out);
 
+// data_log_dirichlet writes the natural logarithms of the same shares. A small
+// alpha gives shares below the smallest double; their logarithms are finite.
+void data_log_dirichlet(
+    const lac_key *key, double alpha, size_t n, double *logs_out);
+
 #endif

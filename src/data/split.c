@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/balance.h"
 #include "data/dirichlet.h"
 #include "data/file.h"
 
@@ -25,7 +26,7 @@ lac_status data_split_parse(const char *text, data_split_rule *out)
     static const char dirichlet[] = "dirichlet:";
     for (int i = 0; i < 3; i++) {
         if (strcmp(text, words[i]) == 0) {
-            *out = (data_split_rule){(data_split_kind)i, 0};
+            *out = (data_split_rule){.kind = (data_split_kind)i};
             return LAC_OK;
         }
     }
@@ -33,16 +34,18 @@ lac_status data_split_parse(const char *text, data_split_rule *out)
         const char *const number = text + strlen(dirichlet);
         char *end;
         const double alpha = strtod(number, &end);
-        if (end != number && *end == '\0' && alpha >= alpha_min &&
+        const bool balanced = strcmp(end, ",balanced") == 0;
+        if (end != number && (*end == '\0' || balanced) && alpha >= alpha_min &&
             alpha <= alpha_max) {
-            *out = (data_split_rule){DATA_SPLIT_DIRICHLET, alpha};
+            *out = (data_split_rule){DATA_SPLIT_DIRICHLET, alpha, balanced};
             return LAC_OK;
         }
     }
     return lac_fail(
         LAC_ERR_INVALID,
-        "split: \"%s\" was given, expected shuffle, fixed, sorted or "
-        "dirichlet:ALPHA with a number from 1e-6 to 1e9",
+        "split: \"%s\" was given, expected shuffle, fixed, sorted, "
+        "dirichlet:ALPHA or dirichlet:ALPHA,balanced with a number from 1e-6 "
+        "to 1e9",
         text);
 }
 
@@ -87,7 +90,7 @@ static size_t even_start(size_t count, uint32_t workers, uint32_t w)
 }
 
 // Stable counting sort by label. Writes the start of each label to `bounds`,
-// which has classes + 1 entries.
+// which has classes + 1 entries, all 0.
 static lac_status sort_by_label(
     const data_split_options *o, uint32_t classes, uint32_t *index,
     size_t *bounds)
@@ -96,7 +99,6 @@ static lac_status sort_by_label(
     if (sorted == NULL) {
         return data_no_memory("split", o->count * sizeof(*sorted));
     }
-    memset(bounds, 0, (classes + (size_t)1) * sizeof(*bounds));
     for (size_t i = 0; i < o->count; i++) {
         bounds[o->labels[i] + 1]++;
     }
@@ -134,6 +136,32 @@ static void draw_owners(
             }
         }
     }
+}
+
+// The same for equal numbers of examples.
+static lac_status balance_owners(
+    const data_split_options *o, uint32_t classes, const uint32_t *index,
+    const size_t *bounds, uint32_t *owner)
+{
+    double *const logs =
+        malloc(((size_t)classes * o->workers + 1) * sizeof(*logs));
+    if (logs == NULL) {
+        return data_no_memory("split", o->workers * sizeof(*logs));
+    }
+    for (uint32_t c = 0; c < classes; c++) {
+        double *const row = logs + (size_t)c * o->workers;
+        const size_t n = bounds[c + 1] - bounds[c];
+        const lac_key key = key_for(o->seed, c, "dirichlet");
+        data_log_dirichlet(&key, o->rule.alpha, o->workers, row);
+        for (uint32_t w = 0; n > 0 && w < o->workers; w++) {
+            row[w] += data_log((double)n);
+        }
+    }
+    const data_balance balance = {
+        o->workers, classes, index, bounds, logs, key_for(o->seed, 0, "turns")};
+    const lac_status status = data_balance_assign(&balance, owner);
+    free(logs);
+    return status;
 }
 
 // Gives each worker without examples one of the worker that has the most.
@@ -180,7 +208,7 @@ static void list_by_owner(data_split *s, uint32_t workers, uint32_t *owner)
 static lac_status assign_by_label(
     data_split *s, const data_split_options *o, uint32_t classes)
 {
-    size_t *const bounds = malloc((classes + (size_t)1) * sizeof(*bounds));
+    size_t *const bounds = calloc(classes + (size_t)1, sizeof(*bounds));
     double *const shares = malloc(o->workers * sizeof(*shares));
     uint32_t *const owner = calloc(o->count, sizeof(*owner));
     lac_status status = LAC_OK;
@@ -190,8 +218,13 @@ static lac_status assign_by_label(
     } else {
         status = sort_by_label(o, classes, s->index, bounds);
     }
-    if (status == LAC_OK && o->rule.kind == DATA_SPLIT_DIRICHLET) {
+    const bool drawn = o->rule.kind == DATA_SPLIT_DIRICHLET;
+    if (status == LAC_OK && o->rule.balanced) {
+        status = balance_owners(o, classes, s->index, bounds, owner);
+    } else if (status == LAC_OK && drawn) {
         draw_owners(o, classes, s->index, bounds, shares, owner);
+    }
+    if (status == LAC_OK && drawn) {
         list_by_owner(s, o->workers, owner);
     }
     free(bounds);

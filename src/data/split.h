@@ -5,16 +5,22 @@
 //     fixed            split once; a worker shuffles its own every epoch
 //     sorted           as fixed, but split in the order of their labels
 //     dirichlet:ALPHA  as fixed, but the workers' shares of each label are
-//     drawn
-//                      from Dirichlet(ALPHA)
+//                      drawn from Dirichlet(ALPHA)
+//     dirichlet:ALPHA,balanced
+//                      the same shares are preferences: the workers take turns,
+//                      one example each, of a label drawn in proportion to
+//                      share times size of the label, among those that have
+//                      examples left (data/balance.c)
 //
-// In every epoch each example belongs to exactly one worker. The first three
-// rules give all workers the same number, to within one; the last gives each at
-// least one. The split is a function of the seed, the epoch and the number of
-// workers, so that each worker derives its list alone, also after a resume.
+// In every epoch each example belongs to exactly one worker. All rules give the
+// workers the same number, to within one, except dirichlet:ALPHA, which gives
+// each at least one. The split is a function of the seed, the epoch and the
+// number of workers, so that each worker derives its list alone, also after a
+// resume.
 #ifndef LACONIC_DATA_SPLIT_H
 #define LACONIC_DATA_SPLIT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,7 +35,8 @@ typedef enum data_split_kind {
 
 typedef struct data_split_rule {
     data_split_kind kind;
-    double alpha; // of dirichlet
+    double alpha;  // of dirichlet
+    bool balanced; // likewise
 } data_split_rule;
 
 // data_split_parse parses a rule as the user writes it.

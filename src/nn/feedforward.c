@@ -85,11 +85,11 @@ static void run_loss(void *context)
     const nn_plan *const plan = f->builder.plan;
     float *const diffs = f->diffs == 0 ? NULL : nn_plan_data(plan, f->diffs);
     const float *const logits = nn_plan_data(plan, f->logits);
-    const size_t classes = f->graph->sample.classes;
+    const size_t outputs = f->graph->values[f->graph->value_count - 1].channels;
     nn_loss(
-        logits, f->batch->labels, f->batch->count, classes, diffs, &f->score);
+        logits, f->batch->labels, f->batch->count, outputs, diffs, &f->score);
     for (size_t i = 0; f->batch->guesses != NULL && i < f->batch->count; i++) {
-        f->batch->guesses[i] = nn_loss_guess(logits + i * classes, classes);
+        f->batch->guesses[i] = nn_loss_guess(logits + i * outputs, outputs);
     }
 }
 

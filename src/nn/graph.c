@@ -97,8 +97,10 @@ static void new_vector(
     new_tensor(g, list, tensor, name, part);
 }
 
-// Adds the weight and the bias of a layer, initialised as in PyTorch.
-static void new_pair(nn_graph *g, nn_tensor weight, const char *name)
+// Adds the weight of a layer and its bias if it has one, initialised as in
+// PyTorch.
+static void new_pair(
+    nn_graph *g, nn_tensor weight, const char *name, bool has_bias)
 {
     size_t fan_in = 1;
     for (size_t i = 1; i < weight.count; i++) {
@@ -109,7 +111,9 @@ static void new_pair(nn_graph *g, nn_tensor weight, const char *name)
     nn_tensor bias = weight;
     bias.count = 1;
     new_tensor(g, &g->parameters, weight, name, "weight");
-    new_tensor(g, &g->parameters, bias, name, "bias");
+    if (has_bias) {
+        new_tensor(g, &g->parameters, bias, name, "bias");
+    }
 }
 
 lac_status nn_graph_open(
@@ -224,21 +228,22 @@ void nn_conv(
         .scale = sqrt(2.0 / (double)(area * out))};
     l->bias = bias;
     if (bias) {
-        new_pair(g, weight, name);
+        new_pair(g, weight, name, true);
     } else {
         new_tensor(g, &g->parameters, weight, name, "weight");
     }
     new_window_value(g, l, out, window);
 }
 
-void nn_linear(nn_graph *g, const char *name, size_t out)
+void nn_linear(nn_graph *g, const char *name, size_t out, bool bias)
 {
     nn_layer *const l = new_layer(g, NN_LINEAR);
     if (l != NULL) {
         const nn_value in = g->values[l->in];
         const size_t size = in.channels * in.height * in.width;
-        l->bias = true;
-        new_pair(g, (nn_tensor){.dimensions = {out, size}, .count = 2}, name);
+        const nn_tensor weight = {.dimensions = {out, size}, .count = 2};
+        l->bias = bias;
+        new_pair(g, weight, name, bias);
         new_value(g, out, 1, 1);
     }
 }

@@ -5,7 +5,7 @@
 //     nn_conv(g, "conv1", 6, (nn_window){.kernel = 5, .stride = 1}, true);
 //     nn_relu(g);
 //     nn_max_pool(g, (nn_window){.kernel = 2, .stride = 2});
-//     nn_linear(g, "fc", g->sample.classes);
+//     nn_linear(g, "fc", g->sample.classes, true);
 //
 // Every layer reads the output of the one before. nn_here and nn_from make
 // branches, nn_residual adds them. The first failure is stored in `status`; the
@@ -109,7 +109,7 @@ void nn_from(nn_graph *g, size_t value);
 // out).
 void nn_conv(
     nn_graph *g, const char *name, size_t out, nn_window window, bool bias);
-void nn_linear(nn_graph *g, const char *name, size_t out);
+void nn_linear(nn_graph *g, const char *name, size_t out, bool bias);
 void nn_norm(nn_graph *g, const char *name);
 
 // nn_relu is fused into the layer before it, which must not be a mean pool.

@@ -91,7 +91,7 @@ static void describe_resnet(nn_graph *g, const void *shape)
     }
     nn_prefix(g, "%s", "");
     nn_mean_pool(g);
-    nn_linear(g, "fc", g->sample.classes);
+    nn_linear(g, "fc", g->sample.classes, true);
 }
 
 const nn_model nn_resnet8_model = {

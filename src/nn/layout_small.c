@@ -6,6 +6,8 @@
 typedef struct logistic {
     uint32_t features;
     uint32_t classes;
+    uint32_t outputs; // 0: as many as classes
+    bool bias;
 } logistic;
 
 static const lac_param logistic_params[] = {
@@ -22,22 +24,51 @@ static const lac_param logistic_params[] = {
      .default_value = "10",
      .min = 1,
      .max = UINT32_MAX,
-     .help = "classes of the examples; 1 for yes or no"},
+     .help = "classes of the examples"},
+    {.name = "outputs",
+     .type = LAC_PARAM_CHOICE,
+     .offset = offsetof(logistic, outputs),
+     .default_value = "classes",
+     .choices = "classes|1",
+     .help = "1: the loss log(1 + exp(-y x.w)) of two classes"},
+    {.name = "bias",
+     .type = LAC_PARAM_BOOL,
+     .offset = offsetof(logistic, bias),
+     .default_value = "yes",
+     .help = "add a constant to every output"},
     {0},
 };
 
 static void describe_logistic(nn_graph *g, const void *shape)
 {
-    (void)shape;
-    nn_linear(g, "fc", g->sample.classes);
+    const logistic *const l = shape;
+    if (l->outputs == 1 && g->sample.classes != 2) {
+        g->status = lac_fail(
+            LAC_ERR_INVALID,
+            "%s: examples have %u classes, expected 2 for one output", g->model,
+            g->sample.classes);
+        return;
+    }
+    nn_linear(g, "fc", l->outputs == 1 ? 1 : g->sample.classes, l->bias);
+}
+
+static lac_status logistic_open(
+    nn_network **out, const nn_model *model, const void *settings,
+    const nn_options *options)
+{
+    nn_model shaped = *model;
+    shaped.shape = settings;
+    return nn_feedforward_open(out, &shaped, settings, options);
 }
 
 static void logistic_list(
     const nn_model *model, const void *settings, nn_tensors *tensors)
 {
     const logistic *const l = settings;
+    const uint32_t classes = l->outputs == 1 ? 2 : l->classes;
     nn_model sized = *model;
-    sized.default_sample = (nn_sample){1, 1, l->features, l->classes};
+    sized.shape = settings;
+    sized.default_sample = (nn_sample){1, 1, l->features, classes};
     nn_graph_list(&sized, settings, tensors);
 }
 
@@ -49,16 +80,16 @@ const nn_model nn_logistic_model = {
     .plugin.param_size = sizeof(lac_param),
     .plugin.state_size = sizeof(logistic),
     .list = logistic_list,
-    .open = nn_feedforward_open,
+    .open = logistic_open,
     .describe = describe_logistic,
 };
 
 static void describe_mlp(nn_graph *g, const void *shape)
 {
     (void)shape;
-    nn_linear(g, "fc1", 512);
+    nn_linear(g, "fc1", 512, true);
     nn_relu(g);
-    nn_linear(g, "fc2", g->sample.classes);
+    nn_linear(g, "fc2", g->sample.classes, true);
 }
 
 const nn_model nn_mlp_model = {
@@ -92,11 +123,11 @@ static void describe_lenet(nn_graph *g, const void *shape)
     nn_conv(g, "conv2", 16, five, true);
     nn_relu(g);
     nn_max_pool(g, half);
-    nn_linear(g, "fc1", 120);
+    nn_linear(g, "fc1", 120, true);
     nn_relu(g);
-    nn_linear(g, "fc2", 84);
+    nn_linear(g, "fc2", 84, true);
     nn_relu(g);
-    nn_linear(g, "fc3", g->sample.classes);
+    nn_linear(g, "fc3", g->sample.classes, true);
 }
 
 const nn_model nn_lenet_model = {

@@ -5,7 +5,8 @@
 // parameter, and its momentum is in the algorithm. Adam divides by the size of
 // the gradient and is similar. Error feedback delays gradients, and what is
 // sent at last adds up: it needs a smaller step than the exact method, the more
-// so the less is sent at a time.
+// so the less is sent at a time. unbiased-rank is far noisier than the
+// gradient: with the usual rate LeNet diverges.
 #include "train/defaults.h"
 
 #include <stdbool.h>
@@ -13,14 +14,20 @@
 
 static const train_default rows[] = {
     {"signum", NULL, TRAIN_SGD, TRAIN_IMAGES, 0.0007, 0, 0},
+    {"signum", NULL, TRAIN_SGD, TRAIN_RESNET, 0.002, 0, 0},
     {"signum", NULL, TRAIN_SGD, TRAIN_TEXT, 0.002, 0, 0},
     {"signum", NULL, TRAIN_SGD, TRAIN_LINEAR, 0.001, 0, 0},
     {"compressed", "terngrad", TRAIN_SGD, TRAIN_IMAGES, 0.005, 0.9, 0},
+    {"compressed", "terngrad", TRAIN_SGD, TRAIN_RESNET, 0.005, 0.9, 0},
     {"error-feedback", "sign", TRAIN_SGD, TRAIN_IMAGES, 0.03, 0.9, 0},
+    {"error-feedback", "unbiased-rank", TRAIN_SGD, TRAIN_IMAGES, 0.003, 0.9, 0},
+    {"powersgd", NULL, TRAIN_SGD, TRAIN_RESNET, 0.2, 0.9, 0},
     {NULL, NULL, TRAIN_SGD, TRAIN_IMAGES, 0.05, 0.9, 0},
+    {NULL, NULL, TRAIN_SGD, TRAIN_RESNET, 0.1, 0.9, 0},
     {NULL, NULL, TRAIN_SGD, TRAIN_TEXT, 3, 0, 0},
     {NULL, NULL, TRAIN_SGD, TRAIN_LINEAR, 0.01, 0.9, 0},
     {NULL, NULL, TRAIN_ADAM, TRAIN_IMAGES, 0.001, 0, 0},
+    {NULL, NULL, TRAIN_ADAM, TRAIN_RESNET, 0.001, 0, 0},
     {NULL, NULL, TRAIN_ADAM, TRAIN_TEXT, 0.002, 0, 0},
     {NULL, NULL, TRAIN_ADAM, TRAIN_LINEAR, 0.001, 0, 0},
 };
@@ -50,12 +57,17 @@ train_kind train_kind_of(const char *model, data_kind data)
     if (data == DATA_TEXT) {
         return TRAIN_TEXT;
     }
-    return fits("logistic", model) ? TRAIN_LINEAR : TRAIN_IMAGES;
+    if (fits("logistic", model)) {
+        return TRAIN_LINEAR;
+    }
+    static const char resnet[] = "resnet";
+    return strncmp(model, resnet, sizeof(resnet) - 1) == 0 ? TRAIN_RESNET
+                                                           : TRAIN_IMAGES;
 }
 
 const char *train_kind_name(train_kind kind)
 {
-    static const char *const names[] = {"images", "text", "linear"};
+    static const char *const names[] = {"images", "resnet", "text", "linear"};
     return names[kind];
 }
 

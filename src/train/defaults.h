@@ -17,6 +17,7 @@
 // Kinds of models that need different rates.
 typedef enum train_kind {
     TRAIN_IMAGES, // networks of layers, on images or tables
+    TRAIN_RESNET, // the same with batch norms, which allow larger steps
     TRAIN_TEXT,   // language models
     TRAIN_LINEAR, // convex: one layer
 } train_kind;

@@ -57,9 +57,10 @@ void train_feed_batch(
 
 // A part of the test set; all zero: the whole set.
 typedef struct train_feed_part {
-    size_t limit; // the first examples of a fixed shuffle; of a text, words in
-                  // whole batches; 0: all
-    bool shared;  // each worker has its share: examples, or rows of a text
+    size_t limit;  // the first examples of a fixed shuffle; of a text, words in
+                   // whole batches; 0: all
+    bool shared;   // each worker has its share: examples, or rows of a text
+    bool training; // of the training set instead, in its order; not of a text
 } train_feed_part;
 
 // train_feed_tests returns the number of test batches of a part, the same for

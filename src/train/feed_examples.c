@@ -28,13 +28,15 @@ static lac_status examples_allocate(train_feed *feed)
     const train_feed_options *const o = &feed->options;
     const data_info *const info = feed->info;
     const size_t tests = info->count[feed->test_part];
-    size_t max = o->test_batch < tests ? o->test_batch : tests;
+    const size_t train = info->count[DATA_TRAIN];
+    const size_t largest = tests > train ? tests : train;
+    size_t max = o->test_batch < largest ? o->test_batch : largest;
     max = o->batch > max ? o->batch : max;
     feed->pixels = (size_t)info->channels * info->height * info->width;
     const size_t example = feed->pixels * sizeof(float);
     feed->labels = calloc(max, sizeof(*feed->labels));
     feed->x = calloc(max, example);
-    feed->index = calloc(info->count[DATA_TRAIN], sizeof(*feed->index));
+    feed->index = calloc(train, sizeof(*feed->index));
     feed->test_order = calloc(tests + 1, sizeof(*feed->test_order));
     feed->image = o->augment ? calloc(1, example) : NULL;
     if (feed->labels == NULL || feed->x == NULL || feed->index == NULL ||
@@ -89,9 +91,14 @@ void train_examples_batch(
     *out = (nn_batch){.count = o->batch, .x = feed->x, .labels = feed->labels};
 }
 
+static data_part source_of(const train_feed *feed, train_feed_part part)
+{
+    return part.training ? DATA_TRAIN : feed->test_part;
+}
+
 static size_t limited(const train_feed *feed, train_feed_part part)
 {
-    const size_t tests = feed->info->count[feed->test_part];
+    const size_t tests = feed->info->count[source_of(feed, part)];
     return part.limit != 0 && part.limit < tests ? part.limit : tests;
 }
 
@@ -107,7 +114,8 @@ void train_examples_test(
     train_feed *feed, train_feed_part part, uint64_t index, nn_batch *out)
 {
     const train_feed_options *const o = &feed->options;
-    const uint32_t *const labels = data_set_labels(o->set, feed->test_part);
+    const data_part source = source_of(feed, part);
+    const uint32_t *const labels = data_set_labels(o->set, source);
     const uint32_t rank = part.shared ? o->rank : 0;
     const size_t n = limited(feed, part);
     const size_t end = train_share_start(feed, part, n, rank + 1);
@@ -117,9 +125,10 @@ void train_examples_test(
     const uint32_t count =
         left < o->test_batch ? (uint32_t)left : o->test_batch;
     for (uint32_t i = 0; i < count; i++) {
-        const uint32_t example = feed->test_order[start + i];
+        const uint32_t example =
+            part.training ? (uint32_t)(start + i) : feed->test_order[start + i];
         float *const x = feed->x + i * feed->pixels;
-        data_set_copy(o->set, feed->test_part, example, x);
+        data_set_copy(o->set, source, example, x);
         feed->labels[i] = labels[example];
     }
     *out = (nn_batch){.count = count, .x = feed->x, .labels = feed->labels};

@@ -184,6 +184,9 @@ static lac_status test_models(train_worker *w, bool append)
     if (w->rank == 0) {
         LAC_TRY(record_metrics(w, &metrics, append));
     }
+    if (append && w->run->plan.tests.spectra) {
+        LAC_TRY(train_worker_differences(w));
+    }
     w->last_time = loop_now(w);
     return w->decision.diverged == 0
                ? LAC_OK

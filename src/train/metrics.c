@@ -1,27 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Metrics, one line of JSON for each test. A full disk or a power failure may
-// cut the last line short; a resume removes such a line.
+// Metrics, one line of JSON for each test.
 #include "train/metrics.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "data/dataset.h"
-#include "data/file.h"
-#include "data/output.h"
+#include "train/lines.h"
 
 enum { SEED_SIZE = 24 };
 
-static lac_status metrics_path(const char *folder, char path[DATA_PATH_SIZE])
-{
-    return data_path_join(path, folder, "metrics.jsonl");
-}
+static const char metrics_file[] = "metrics.jsonl";
 
 static void add_text(cJSON *o, const char *key, const char *text)
 {
@@ -67,6 +56,7 @@ cJSON *train_metrics_json(const train_metrics *m)
         {"test_examples", (double)m->test_examples, true},
         {"averaged_loss", m->averaged_loss, true},
         {"averaged_accuracy", m->averaged_accuracy, true},
+        {"train_objective", m->train_objective, m->has_objective},
         {"test_perplexity", exp(m->test_loss), m->text},
         {"averaged_perplexity", exp(m->averaged_loss), m->text},
         {"payload_bytes", (double)m->usage.traffic.payload_bytes, true},
@@ -87,119 +77,12 @@ cJSON *train_metrics_json(const train_metrics *m)
     return o;
 }
 
-static lac_status write_line(const char *path, const char *line, size_t len)
-{
-    const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        return lac_fail(
-            LAC_ERR_INVALID, "%s: cannot be written: %s", path,
-            strerror(errno));
-    }
-    size_t done = 0;
-    int problem = 0;
-    while (done < len && problem == 0) {
-        const ssize_t written = write(fd, line + done, len - done);
-        if (written > 0) {
-            done += (size_t)written;
-        } else if (errno != EINTR) {
-            problem = errno;
-        }
-    }
-    if (problem == 0 && fsync(fd) != 0) {
-        problem = errno;
-    }
-    if (close(fd) != 0 && problem == 0) {
-        problem = errno;
-    }
-    return problem == 0 ? LAC_OK
-                        : lac_fail(
-                              LAC_ERR_INVALID, "%s: cannot be written: %s",
-                              path, strerror(problem));
-}
-
 lac_status train_metrics_append(const char *folder, const train_metrics *m)
 {
-    char path[DATA_PATH_SIZE];
-    LAC_TRY(metrics_path(folder, path));
-    cJSON *const object = train_metrics_json(m);
-    char *const text = cJSON_PrintUnformatted(object);
-    const size_t len = text == NULL ? 0 : strlen(text);
-    char *const line = malloc(len + 2);
-    lac_status status;
-    if (text == NULL || line == NULL) {
-        status = lac_fail(LAC_ERR_NOMEM, "%s: no memory for a line", path);
-    } else {
-        memcpy(line, text, len);
-        line[len] = '\n';
-        status = write_line(path, line, len + 1);
-    }
-    free(line);
-    cJSON_free(text);
-    cJSON_Delete(object);
-    return status;
-}
-
-// Returns the step of a line, or -1 if the line is not one object with a step.
-static double line_step(const char *line, size_t len)
-{
-    const char *end = NULL;
-    cJSON *const object = cJSON_ParseWithLengthOpts(line, len, &end, 0);
-    const cJSON *const step = cJSON_GetObjectItemCaseSensitive(object, "step");
-    const bool good = cJSON_IsNumber(step) && end == line + len;
-    const double found = good ? step->valuedouble : -1;
-    cJSON_Delete(object);
-    return found;
-}
-
-static lac_status line_is_damaged(const char *path, size_t line)
-{
-    return lac_fail(
-        LAC_ERR_CORRUPT,
-        "%s: line %zu is damaged, expected an object with a later step than "
-        "the line before; repair or remove the line to resume",
-        path, line);
-}
-
-// Writes the length of the lines up to `step` to `*len_out`. Steps ascend, so
-// that a line whose step is wrong does not hide those after it.
-static lac_status find_cut(
-    const data_bytes *bytes, uint64_t step, size_t *len_out)
-{
-    const char *const text = (const char *)bytes->data;
-    double before = -1;
-    size_t line = 1, cut = 0;
-    for (size_t at = 0; at < bytes->len; line++) {
-        const char *const end = memchr(text + at, '\n', bytes->len - at);
-        if (end == NULL) {
-            break; // the last line is torn
-        }
-        const size_t len = (size_t)(end - (text + at));
-        const double found = line_step(text + at, len);
-        if (found <= before) {
-            return line_is_damaged(bytes->name, line);
-        }
-        before = found;
-        at += len + 1;
-        cut = found <= (double)step ? at : cut;
-    }
-    *len_out = cut;
-    return LAC_OK;
+    return train_lines_append(folder, metrics_file, train_metrics_json(m));
 }
 
 lac_status train_metrics_cut(const char *folder, uint64_t step)
 {
-    char path[DATA_PATH_SIZE];
-    data_bytes bytes = {0};
-    size_t len = 0;
-    LAC_TRY(metrics_path(folder, path));
-    if (!data_is_file(path)) {
-        return LAC_OK;
-    }
-    LAC_TRY(data_file_read(path, &bytes));
-    lac_status status = find_cut(&bytes, step, &len);
-    if (status == LAC_OK && len < bytes.len) {
-        status = data_file_write(path, bytes.data, len);
-    }
-    data_bytes_free(&bytes);
-    return status;
+    return train_lines_cut(folder, metrics_file, step);
 }

@@ -41,6 +41,9 @@ typedef struct train_metrics {
     uint64_t test_examples;   // that each of them was evaluated on
     double averaged_loss;     // of the averaged model
     double averaged_accuracy; // likewise
+    bool has_objective;       // the next number was computed
+    double train_objective;   // of the averaged model: mean loss on the whole
+                              // training set, plus the penalty of weight decay
     double consensus;
     train_usage usage; // traffic of all workers, mean seconds of a worker
 } train_metrics;

@@ -14,8 +14,6 @@
 
 enum { SIZE_MOST = 1 << 24, VALUES_MOST = 1 << 24 };
 
-static const char *const kinds[] = {"images", "table", "text"};
-
 static void join_numbers(
     const double *values, size_t n, char out[TRAIN_MODEL_TEXT_SIZE])
 {
@@ -70,7 +68,7 @@ lac_status train_model_describe(
     }
     model_add_text(t, "model", model);
     model_add_text(t, "data", info->name);
-    model_add_text(t, "kind", kinds[info->kind]);
+    model_add_text(t, "kind", data_kind_name(info->kind));
     (void)snprintf(
         t->sample, sizeof(t->sample), "%" PRIu32 " %" PRIu32 " %" PRIu32,
         info->channels, info->height, info->width);
@@ -136,7 +134,7 @@ static bool take_values(const char *text, double *out, size_t count)
 static lac_status take_kind(train_model *m, const train_file *f)
 {
     for (int k = DATA_IMAGES; k <= DATA_TEXT; k++) {
-        if (strcmp(text_of(f, "kind"), kinds[k]) == 0) {
+        if (strcmp(text_of(f, "kind"), data_kind_name((data_kind)k)) == 0) {
             m->kind = (data_kind)k;
             return LAC_OK;
         }
@@ -267,6 +265,13 @@ lac_status train_model_open(
     if (data_is_folder(path)) {
         LAC_TRY(data_path_join(inside, path, "model.safetensors"));
         path = inside;
+        if (!data_is_file(path)) {
+            return lac_fail(
+                LAC_ERR_INVALID,
+                "%s: is missing or no file, expected the folder of a finished "
+                "run of `laconic train`",
+                path);
+        }
     }
     LAC_TRY(data_file_read(path, &bytes));
     LAC_TRY(train_file_open(&f, bytes));

@@ -199,6 +199,22 @@ train_optimiser_state train_optimiser_get_state(train_optimiser *o)
 
 enum { LANES = 8 };
 
+double train_optimiser_penalty(const train_optimiser *o, const float *x)
+{
+    double penalty = 0;
+    for (size_t t = 0; t < lac_layout_count(o->options.layout); t++) {
+        const lac_tensor *const tensor =
+            lac_layout_tensor(o->options.layout, t);
+        const float *const values = x + tensor->offset;
+        double squares = 0;
+        for (size_t i = 0; i < lac_shape_values(tensor->shape); i++) {
+            squares += (double)values[i] * (double)values[i];
+        }
+        penalty += (double)o->decay[t] * squares / 2;
+    }
+    return penalty;
+}
+
 // The sums of squares are in lanes, which vectorise and have a fixed order, and
 // in double, where the square of a float does not overflow. So the norm is
 // finite if all values are; a non-finite gradient stays unchanged, and the

@@ -60,6 +60,10 @@ typedef struct train_optimiser_state {
 // train_optimiser_get_state returns pointers to the state itself.
 train_optimiser_state train_optimiser_get_state(train_optimiser *o);
 
+// train_optimiser_penalty returns the function of x whose gradient the weight
+// decay adds: half the decay times the sum of squares.
+double train_optimiser_penalty(const train_optimiser *o, const float *x);
+
 // train_clip scales a gradient with a norm above `limit` to that norm, and
 // returns the norm before. 0 means no limit.
 double train_clip(float *gradient, size_t n, double limit);

@@ -36,6 +36,8 @@ typedef struct train_tests {
     bool epochs;     // `every` counts epochs
     size_t own;      // examples for the workers' own models; 0: all
     size_t averaged; // examples for the averaged model; 0: all
+    bool objective;  // compute the training objective of the averaged model
+    bool spectra;    // record singular values (train/differences.c)
 } train_tests;
 
 // The settings of a run. Strings and pointers must outlive the run.

@@ -78,8 +78,10 @@ static lac_status check_sum(const data_bytes *b)
     (void)XXH3_freeState(state);
     if (memcmp(b->data + TRAIN_DIGITS_AT, digits, TRAIN_DIGITS) != 0) {
         return lac_fail(
-            LAC_ERR_CORRUPT, "%s: the checksum does not match, expected %s",
-            b->name, digits);
+            LAC_ERR_CORRUPT,
+            "%s: the checksum of its %zu bytes is %s, expected the one in its "
+            "header: it is damaged or cut short",
+            b->name, b->len, digits);
     }
     return LAC_OK;
 }

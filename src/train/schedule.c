@@ -3,13 +3,16 @@
 //
 // During warm-up step s of the W steps in `warmup` epochs has (s + 1) / W of
 // the rate, so that the first step is not 0 and the last has the full rate. A
-// cosine past its last epoch stays at 0.
+// cosine past its last epoch stays at 0. The inverse schedule is that of
+// strongly convex problems (CHOCO, ICML 2019): step t, counted from 0, has the
+// rate a / (lambda (t + b)), where lambda is the weight decay.
 //
 // The cosine is that of the C library, whose last bit may differ between
 // machines. The workers of a job and a resumed run use the same library and
 // have the same rates.
 #include "train/schedule.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -67,7 +70,52 @@ lac_status train_milestones_parse(const char *text, train_schedule *out)
     return LAC_OK;
 }
 
-static double rate_at(const train_schedule *s, double epoch)
+// Digits, a point and an exponent only; finite and above 0.
+static bool parse_positive(const char *text, const char **end_out, double *out)
+{
+    char *end;
+    const double value = strtod(text, &end);
+    const size_t len = (size_t)(end - text);
+    *end_out = end;
+    *out = value;
+    return len > 0 && strspn(text, "0123456789.eE+-") >= len && value > 0 &&
+           value <= DBL_MAX;
+}
+
+lac_status train_course_parse(const char *text, train_schedule *out)
+{
+    static const char *const words[] = {"constant", "step", "cosine"};
+    static const char inverse[] = "inverse:";
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            out->course = (train_course)i;
+            return LAC_OK;
+        }
+    }
+    if (strncmp(text, inverse, strlen(inverse)) == 0) {
+        const char *end;
+        double a, b;
+        if (parse_positive(text + strlen(inverse), &end, &a) && *end == ',' &&
+            parse_positive(end + 1, &end, &b) && *end == '\0') {
+            out->course = TRAIN_INVERSE;
+            out->a = a;
+            out->b = b;
+            return LAC_OK;
+        }
+    }
+    return lac_fail(
+        LAC_ERR_INVALID,
+        "--schedule is \"%.100s\", expected constant, step, cosine or "
+        "inverse:A,B with numbers above 0",
+        text);
+}
+
+double train_inverse_rate(const train_schedule *schedule, double lambda)
+{
+    return schedule->a / (lambda * schedule->b);
+}
+
+static double rate_at(const train_schedule *s, uint64_t step, double epoch)
 {
     double rate = s->rate;
     switch (s->course) {
@@ -79,6 +127,8 @@ static double rate_at(const train_schedule *s, double epoch)
     case TRAIN_COSINE:
         return epoch < s->epochs ? rate * (1 + cos(pi * epoch / s->epochs)) / 2
                                  : 0;
+    case TRAIN_INVERSE:
+        return rate * s->b / (s->b + (double)step);
     case TRAIN_CONSTANT:
     default:
         return rate;
@@ -91,5 +141,5 @@ double train_rate(
     const double warm_steps = schedule->warmup * (double)epoch_steps;
     const double done = (double)step + 1;
     const double factor = done < warm_steps ? done / warm_steps : 1;
-    return factor * rate_at(schedule, (double)step / (double)epoch_steps);
+    return factor * rate_at(schedule, step, (double)step / (double)epoch_steps);
 }

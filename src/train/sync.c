@@ -276,3 +276,21 @@ lac_status train_sync_mean(
     *distance_out = n == 0 ? 0 : s->distance;
     return LAC_OK;
 }
+
+lac_status train_sync_difference(
+    train_sync *s, uint32_t peer, const float *x, size_t n, float *out)
+{
+    for (size_t at = 0; at < n; at += PIECE) {
+        const size_t count = n - at < PIECE ? n - at : PIECE;
+        const void *reports = NULL;
+        const float *const *rows = NULL;
+        LAC_TRY(
+            train_sync_gather(s, s->report, x + at, count, &reports, &rows));
+        for (size_t i = 0; reports != NULL && i < count; i++) {
+            out[at + i] = rows[0][i] - rows[peer][i];
+        }
+        // The others wait: worker 0 reads their values until here.
+        LAC_TRY(broadcast(s, &s->distance, sizeof(s->distance), NULL, 0));
+    }
+    return LAC_OK;
+}

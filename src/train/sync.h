@@ -66,4 +66,10 @@ lac_status train_sync_mean(
     train_sync *s, const float *x, size_t n, float *mean_out,
     double *distance_out);
 
+// train_sync_difference writes x[0..n) of worker 0 minus that of worker `peer`
+// to `out` on worker 0; on the others `out` is not used. It works in pieces
+// too. Fails with LAC_ERR_PEER or LAC_ERR_CORRUPT.
+lac_status train_sync_difference(
+    train_sync *s, uint32_t peer, const float *x, size_t n, float *out);
+
 #endif

@@ -6,7 +6,9 @@
 // examples, or of the rows of a text. Where all models have the same bits, as
 // with gradient algorithms, and no worker has its own statistics, the result
 // for the averaged model holds for all. The workers synchronise every few
-// batches, so that a slow one does not exceed the timeout of the others.
+// batches, so that a slow one does not exceed the timeout of the others. If
+// the objective is asked for, they also evaluate the averaged model on the
+// training set in shares.
 #include <math.h>
 #include <string.h>
 
@@ -28,6 +30,13 @@ typedef struct test_progress {
     uint64_t done, total;
 } test_progress;
 
+static void add_score(nn_score *sum, const nn_score *score)
+{
+    sum->loss += score->loss;
+    sum->correct += score->correct;
+    sum->count += score->count;
+}
+
 // Evaluates one model on a part of the test set.
 static lac_status test_model(
     train_worker *w, const nn_state *state, train_feed_part part,
@@ -45,9 +54,7 @@ static lac_status test_model(
         if (job.batch.count > 0) {
             train_compute_start(w->compute, &job);
             LAC_TRY(train_compute_finish(w->compute, &score));
-            out->loss += score.loss;
-            out->correct += score.correct;
-            out->count += score.count;
+            add_score(out, &score);
         }
         if (i % BARRIER_EVERY == BARRIER_EVERY - 1) {
             LAC_TRY(barrier(w));
@@ -72,16 +79,15 @@ static void combine_scores(
     train_worker *w, const train_report *reports, train_metrics *out)
 {
     const double world = w->world;
-    nn_score averaged = {0};
+    nn_score averaged = {0}, training = {0};
     double loss = 0, train_loss = 0, accuracy = 0, worst = 1;
     uint64_t labels = 0;
     for (uint32_t k = 0; k < w->world; k++) {
         const train_report *const r = &reports[k];
         train_loss += r->loss;
         labels += r->labels;
-        averaged.loss += r->averaged.loss;
-        averaged.correct += r->averaged.correct;
-        averaged.count += r->averaged.count;
+        add_score(&averaged, &r->averaged);
+        add_score(&training, &r->training);
         loss += r->own.loss / (double)r->own.count;
         const double one = (double)r->own.correct / (double)r->own.count;
         accuracy += one;
@@ -92,6 +98,9 @@ static void combine_scores(
     out->train_loss = train_loss / (double)labels;
     out->averaged_loss = averaged.loss / (double)averaged.count;
     out->averaged_accuracy = (double)averaged.correct / (double)averaged.count;
+    out->has_objective = training.count > 0;
+    out->train_objective = training.loss / (double)training.count +
+                           train_optimiser_penalty(w->optimiser, w->gradient);
     out->test_loss = own ? loss / world : out->averaged_loss;
     out->test_accuracy = own ? accuracy / world : out->averaged_accuracy;
     out->worst_accuracy = own ? worst : out->averaged_accuracy;
@@ -109,9 +118,15 @@ static lac_status test_all(train_worker *w, bool same, train_report *report)
     const train_feed_part share = {.limit = tests->averaged, .shared = true};
     const nn_state own = {w->x, w->running, w->test_carry};
     const nn_state averaged = {w->gradient, w->mean_running, w->test_carry};
+    const train_feed_part training = {.training = true, .shared = true};
     test_progress progress = {.total = train_feed_tests(w->feed, share)};
+    progress.total += same ? 0 : train_feed_tests(w->feed, part);
+    if (tests->objective) {
+        progress.total += train_feed_tests(w->feed, training);
+        LAC_TRY(
+            test_model(w, &averaged, training, &progress, &report->training));
+    }
     if (!same) {
-        progress.total += train_feed_tests(w->feed, part);
         LAC_TRY(test_model(w, &own, part, &progress, &report->own));
     }
     return test_model(w, &averaged, share, &progress, &report->averaged);

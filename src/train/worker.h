@@ -17,6 +17,7 @@ typedef struct train_report {
     uint64_t labels;
     nn_score own;      // of its own model on the test set
     nn_score averaged; // of the averaged model on its share of the test set
+    nn_score training; // likewise on its share of the training set
     train_usage usage;
     uint32_t stop;   // the signal that asked it to end, or 0
     uint32_t failed; // it could not write its checkpoint
@@ -159,6 +160,11 @@ void train_worker_testing(train_worker *w, uint64_t done, uint64_t total);
 // train_worker_test evaluates all models and the averaged one, which it leaves
 // in w->gradient. On worker 0 it fills `out` except for epoch and step.
 lac_status train_worker_test(train_worker *w, train_metrics *out);
+
+// train_worker_differences adds a line to differences.jsonl (differences.c).
+// train_differences_cut removes its lines after `step`.
+lac_status train_worker_differences(train_worker *w);
+lac_status train_differences_cut(const char *folder, uint64_t step);
 
 // train_worker_save writes a checkpoint of all workers. train_worker_load loads
 // that of step w->origin.step.

@@ -187,7 +187,8 @@ static void missing_files_are_reported(void **state)
     data_set *set = NULL;
     assert_fails(
         open_set("emnist", 0, &set), LAC_ERR_NOTFOUND,
-        "there is no data set \"emnist\"; `laconic list` prints all of them");
+        "no data set is named \"emnist\"; `laconic list` shows those there "
+        "are");
     assert_fails(
         open_set("cifar-10", 0, &set), LAC_ERR_INVALID,
         "cifar-10: not found in ., expected a folder with "

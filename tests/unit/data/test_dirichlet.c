@@ -72,12 +72,34 @@ static void tiny_alphas_give_all_to_one(void **state)
     }
 }
 
+// To a few roundings of logarithms up to 1e3, where a share is a number at
+// all.
+static void logarithms_are_those_of_the_shares(void **state)
+{
+    static const double alphas[] = {1e-6, 0.01, 1, 100};
+    (void)state;
+    for (size_t a = 0; a < 4; a++) {
+        double shares[SHARES], logs[SHARES];
+        const lac_key key =
+            lac_key_make(1, LAC_PURPOSE_SPLIT, 3, lac_scope_shared(), a);
+        data_dirichlet(&key, alphas[a], SHARES, shares);
+        data_log_dirichlet(&key, alphas[a], SHARES, logs);
+        for (int i = 0; i < SHARES; i++) {
+            assert_true(isfinite(logs[i]) && logs[i] < 1e-15);
+            if (shares[i] > 0) {
+                assert_true(fabs(logs[i] - log(shares[i])) < 1e-12);
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(logarithm_and_exponential_are_those_of_libm),
         cmocka_unit_test(shares_have_the_moments_of_the_law),
         cmocka_unit_test(tiny_alphas_give_all_to_one),
+        cmocka_unit_test(logarithms_are_those_of_the_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

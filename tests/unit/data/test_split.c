@@ -11,10 +11,18 @@
 enum { COUNT = 10007, CLASSES = 10, WORKERS = 8 };
 
 static uint32_t labels[COUNT];
-static const char *const rules[] = {"shuffle",        "fixed",
-                                    "sorted",         "dirichlet:0.1",
-                                    "dirichlet:1e-6", "dirichlet:1e9"};
-enum { RULES = sizeof(rules) / sizeof(rules[0]) };
+// The first five give lists of many examples, the first four of equal size.
+static const char *const rules[] = {
+    "shuffle",
+    "fixed",
+    "sorted",
+    "dirichlet:0.01,balanced",
+    "dirichlet:0.1",
+    "dirichlet:1e-6",
+    "dirichlet:1e9",
+    "dirichlet:1e-6,balanced",
+    "dirichlet:100,balanced"};
+enum { RULES = sizeof(rules) / sizeof(rules[0]), EQUAL = 4, MANY = 5 };
 
 static int make_labels(void **state)
 {
@@ -62,12 +70,12 @@ static void every_example_has_one_worker(void **state)
 static void sizes_differ_by_one_at_most(void **state)
 {
     (void)state;
-    for (size_t r = 0; r < 3; r++) {
+    for (size_t r = 0; r < EQUAL; r++) {
         data_split *const split = open_split(rules[r], WORKERS, 1);
         for (uint32_t w = 0; w < WORKERS; w++) {
-            assert_in_range(
-                data_split_size(split, w), COUNT / WORKERS,
-                COUNT / WORKERS + 1);
+            assert_int_equal(
+                data_split_size(split, w),
+                COUNT / WORKERS + (w < COUNT % WORKERS));
         }
         data_split_close(split);
     }
@@ -94,7 +102,7 @@ static bool same(
 static void seed_and_epoch_decide(void **state)
 {
     (void)state;
-    for (size_t r = 0; r < 4; r++) {
+    for (size_t r = 0; r < MANY; r++) {
         assert_true(same(rules[r], 1, 4, 1, 4));
         assert_false(same(rules[r], 1, 4, 1, 5));
         assert_false(same(rules[r], 1, 4, 2, 4));
@@ -205,6 +213,125 @@ static void alpha_decides_how_unequal(void **state)
     assert_true(concentration("dirichlet:10") < 0.35);
 }
 
+// Counts the labels of a worker.
+static void count_labels(
+    const data_split *split, uint32_t worker, size_t has[CLASSES])
+{
+    static uint32_t index[COUNT];
+    memset(has, 0, CLASSES * sizeof(*has));
+    data_split_epoch(split, 0, worker, index);
+    for (size_t i = 0; i < data_split_size(split, worker); i++) {
+        has[labels[index[i]]]++;
+    }
+}
+
+// The mean over workers of the part of their examples that has the label they
+// have the most of.
+static double dominance(const char *rule)
+{
+    double sum = 0;
+    data_split *const split = open_split(rule, WORKERS, 1);
+    for (uint32_t w = 0; w < WORKERS; w++) {
+        size_t has[CLASSES], most = 0;
+        count_labels(split, w, has);
+        for (int c = 0; c < CLASSES; c++) {
+            most = has[c] > most ? has[c] : most;
+        }
+        sum += (double)most / (double)data_split_size(split, w);
+    }
+    data_split_close(split);
+    return sum / WORKERS;
+}
+
+// A worker has 1251 examples, a label 1000: a part is at most 0.8. For
+// alpha = 100 a preference deviates by about a tenth of itself and a count of
+// 125 by sqrt(125) = 11, together by 17: the largest of ten rarely reaches
+// 125 + 3 * 17, a part of 0.14.
+static void balanced_workers_have_their_own_labels(void **state)
+{
+    (void)state;
+    assert_true(dominance("dirichlet:1e-6,balanced") > 0.5);
+    assert_true(dominance("dirichlet:0.01,balanced") > 0.5);
+    assert_true(dominance("dirichlet:1,balanced") < 0.5);
+    assert_true(dominance("dirichlet:100,balanced") < 0.14);
+}
+
+// Replaces the labels: one of `every` examples has label 1, the others 0. The
+// next test has those of make_labels again.
+static void use_rare_label(size_t every)
+{
+    for (size_t i = 0; i < COUNT; i++) {
+        labels[i] = i % every == 0;
+    }
+}
+
+// Of the 1251 examples of a worker a third has label 1, as in the whole set,
+// with a deviation of 17; five are allowed.
+static void balanced_equal_shares_follow_the_sizes_of_labels(void **state)
+{
+    use_rare_label(3);
+    data_split *const split = open_split("dirichlet:1e9,balanced", WORKERS, 1);
+    for (uint32_t w = 0; w < WORKERS; w++) {
+        size_t has[CLASSES];
+        count_labels(split, w, has);
+        assert_in_range(has[1], 417 - 85, 417 + 85);
+    }
+    data_split_close(split);
+    (void)make_labels(state);
+}
+
+// Of a label that a tenth of the examples has, a worker has the part that
+// dirichlet:10 gives it: the slope between both is 1. The parts deviate by
+// about 0.045 between workers and by sqrt(0.09 / 1251) = 0.0085 by chance, so
+// that the slope of 8 workers deviates by 0.07. A preference without the size
+// of the label would give 0.5.
+static void balanced_workers_have_the_parts_of_a_rare_label(void **state)
+{
+    use_rare_label(10);
+    data_split *const plain = open_split("dirichlet:10", WORKERS, 1);
+    data_split *const equal = open_split("dirichlet:10,balanced", WORKERS, 1);
+    double product = 0, square = 0;
+    for (uint32_t w = 0; w < WORKERS; w++) {
+        size_t p[CLASSES], e[CLASSES];
+        count_labels(plain, w, p);
+        count_labels(equal, w, e);
+        const double a = (double)p[1] / (double)data_split_size(plain, w) - 0.1;
+        const double b = (double)e[1] * WORKERS / COUNT - 0.1;
+        product += a * b;
+        square += a * a;
+    }
+    const double slope = product / square;
+    assert_true(slope > 0.75 && slope < 1.25);
+    data_split_close(plain);
+    data_split_close(equal);
+    (void)make_labels(state);
+}
+
+// The proportions of labels under both rules are clearly correlated.
+static void balanced_workers_prefer_what_dirichlet_gives_them(void **state)
+{
+    (void)state;
+    data_split *const plain = open_split("dirichlet:0.1", WORKERS, 1);
+    data_split *const equal = open_split("dirichlet:0.1,balanced", WORKERS, 1);
+    double product = 0, plain_square = 0, equal_square = 0;
+    for (uint32_t w = 0; w < WORKERS; w++) {
+        size_t p[CLASSES], e[CLASSES];
+        count_labels(plain, w, p);
+        count_labels(equal, w, e);
+        const double size = (double)data_split_size(plain, w);
+        for (int c = 0; c < CLASSES; c++) {
+            const double a = (double)p[c] / size - 1.0 / CLASSES;
+            const double b = (double)e[c] * WORKERS / COUNT - 1.0 / CLASSES;
+            product += a * b;
+            plain_square += a * a;
+            equal_square += b * b;
+        }
+    }
+    assert_true(product > 0.5 * sqrt(plain_square * equal_square));
+    data_split_close(plain);
+    data_split_close(equal);
+}
+
 static void wrong_rules_are_refused(void **state)
 {
     static const char *const wrong[] = {
@@ -216,7 +343,12 @@ static void wrong_rules_are_refused(void **state)
         "dirichlet:-1",
         "dirichlet:nan",
         "dirichlet:1x",
-        "dirichlet:inf"};
+        "dirichlet:inf",
+        "dirichlet:balanced",
+        "dirichlet:,balanced",
+        "dirichlet:1,",
+        "dirichlet:1,balance",
+        "dirichlet:1,balanced,"};
     (void)state;
     data_split_rule rule;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -224,8 +356,9 @@ static void wrong_rules_are_refused(void **state)
     }
     assert_fails(
         data_split_parse("random", &rule), LAC_ERR_INVALID,
-        "split: \"random\" was given, expected shuffle, fixed, sorted or "
-        "dirichlet:ALPHA with a number from 1e-6 to 1e9");
+        "split: \"random\" was given, expected shuffle, fixed, sorted, "
+        "dirichlet:ALPHA or dirichlet:ALPHA,balanced with a number from 1e-6 "
+        "to 1e9");
 }
 
 static void what_cannot_be_split_is_refused(void **state)
@@ -254,6 +387,10 @@ int main(void)
         cmocka_unit_test(some_examples_stay_in_place),
         cmocka_unit_test(sorted_gives_few_labels),
         cmocka_unit_test(alpha_decides_how_unequal),
+        cmocka_unit_test(balanced_workers_have_their_own_labels),
+        cmocka_unit_test(balanced_equal_shares_follow_the_sizes_of_labels),
+        cmocka_unit_test(balanced_workers_have_the_parts_of_a_rare_label),
+        cmocka_unit_test(balanced_workers_prefer_what_dirichlet_gives_them),
         cmocka_unit_test(wrong_rules_are_refused),
         cmocka_unit_test(what_cannot_be_split_is_refused),
     };

@@ -258,7 +258,7 @@ static void describe_norm_only(nn_graph *g, const void *shape)
 {
     (void)shape;
     nn_norm(g, "n");
-    nn_linear(g, "fc", g->sample.classes);
+    nn_linear(g, "fc", g->sample.classes, true);
 }
 
 // As in PyTorch: 0.9 of the old value and 0.1 of the mean and of the unbiased

@@ -98,9 +98,9 @@ static const nn_window half = {.kernel = 2, .stride = 2};
 static void describe_linear(nn_graph *g, const void *shape)
 {
     (void)shape;
-    nn_linear(g, "a", 7);
+    nn_linear(g, "a", 7, true);
     nn_relu(g);
-    nn_linear(g, "b", g->sample.classes);
+    nn_linear(g, "b", g->sample.classes, true);
 }
 
 static void fully_connected_layers_and_relu(void **state)
@@ -121,7 +121,7 @@ static void describe_convs(nn_graph *g, const void *shape)
     nn_conv(g, "b", 20, strided, true);
     nn_relu(g);
     nn_conv(g, "c", 3, (nn_window){.kernel = 1, .stride = 1}, false);
-    nn_linear(g, "d", g->sample.classes);
+    nn_linear(g, "d", g->sample.classes, true);
 }
 
 static void convolutions_of_all_windows(void **state)
@@ -141,7 +141,7 @@ static void describe_max(nn_graph *g, const void *shape)
     nn_conv(g, "a", 4, (nn_window){.kernel = 1, .stride = 1}, true);
     nn_relu(g);
     nn_max_pool(g, half);
-    nn_linear(g, "b", g->sample.classes);
+    nn_linear(g, "b", g->sample.classes, true);
 }
 
 static void maxima(void **state)
@@ -169,7 +169,7 @@ static void describe_norm(nn_graph *g, const void *shape)
     nn_conv(g, "c", 5, half, false);
     nn_norm(g, "d");
     nn_mean_pool(g);
-    nn_linear(g, "e", g->sample.classes);
+    nn_linear(g, "e", g->sample.classes, true);
 }
 
 static void batch_norms_and_means(void **state)
@@ -197,7 +197,7 @@ static void describe_joins(nn_graph *g, const void *shape)
     nn_from(g, second);
     nn_conv(g, "d", 6, strided, true);
     nn_residual(g, body);
-    nn_linear(g, "e", g->sample.classes);
+    nn_linear(g, "e", g->sample.classes, true);
 }
 
 static void branches_and_their_sums(void **state)

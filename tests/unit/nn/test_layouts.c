@@ -57,6 +57,26 @@ static void every_model_has_as_many_parameters_as_published(void **state)
     }
 }
 
+static void logistic_regression_has_the_outputs_that_are_asked_for(void **state)
+{
+    static const struct {
+        const char *spec;
+        size_t values, tensors;
+    } models[] = {
+        {"logistic:features=123,classes=3", 372, 2},
+        {"logistic:features=123,outputs=1", 124, 2},
+        {"logistic:features=123,outputs=1,bias=no", 123, 1},
+        {"logistic:features=123,classes=3,bias=no", 369, 1},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
+        lac_layout *const layout = open_model(models[i].spec);
+        assert_int_equal(lac_layout_values(layout), models[i].values);
+        assert_int_equal(lac_layout_count(layout), models[i].tensors);
+        lac_layout_close(layout);
+    }
+}
+
 static void rows_columns_and_vectors_add_up_as_in_the_papers(void **state)
 {
     (void)state;
@@ -165,6 +185,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_model_has_as_many_parameters_as_published),
+        cmocka_unit_test(
+            logistic_regression_has_the_outputs_that_are_asked_for),
         cmocka_unit_test(rows_columns_and_vectors_add_up_as_in_the_papers),
         cmocka_unit_test(names_and_shapes_are_those_of_torchvision),
         cmocka_unit_test(tensors_come_in_the_order_they_are_used),

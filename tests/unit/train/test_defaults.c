@@ -52,11 +52,11 @@ static void every_run_has_a_row(void **state)
     (void)state;
     size_t count = 0;
     const lac_plugin *const *const plugins = lac_algorithms(&count);
-    for (size_t i = 0; i < 2 * 3 * count; i++) {
+    for (size_t i = 0; i < 2 * 4 * count; i++) {
         const train_rule rule = i % 2 == 0 ? TRAIN_SGD : TRAIN_ADAM;
-        const train_kind kind = (train_kind)(i / 2 % 3);
+        const train_kind kind = (train_kind)(i / 2 % 4);
         const train_default *const d =
-            of(plugins[i / 6]->name, "sign", rule, kind);
+            of(plugins[i / 8]->name, "sign", rule, kind);
         assert_int_equal(d->rule, rule);
         assert_int_equal(d->kind, kind);
         assert_true(d->rate > 0 && d->momentum >= 0 && d->momentum < 1);
@@ -95,6 +95,7 @@ static void the_data_and_the_model_decide_about_the_kind(void **state)
     (void)state;
     assert_int_equal(train_kind_of("lenet", DATA_IMAGES), TRAIN_IMAGES);
     assert_int_equal(train_kind_of("mlp", DATA_TABLE), TRAIN_IMAGES);
+    assert_int_equal(train_kind_of("resnet20", DATA_IMAGES), TRAIN_RESNET);
     assert_int_equal(train_kind_of("logistic", DATA_TABLE), TRAIN_LINEAR);
     assert_int_equal(
         train_kind_of("logistic:classes=10", DATA_IMAGES), TRAIN_LINEAR);

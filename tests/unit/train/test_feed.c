@@ -37,7 +37,7 @@ static void every_example_is_taken_once_an_epoch(void **state)
                 uint32_t list[TRAIN];
                 const train_feed_options o = {
                     .set = set,
-                    .rule = {(data_split_kind)rule, 0},
+                    .rule = {.kind = (data_split_kind)rule},
                     .rank = rank,
                     .world = 3,
                     .batch = 4,
@@ -64,7 +64,7 @@ static void another_epoch_has_another_order(void **state)
         uint32_t one[TRAIN], two[TRAIN];
         const train_feed_options o = {
             .set = set,
-            .rule = {(data_split_kind)rule, 0},
+            .rule = {.kind = (data_split_kind)rule},
             .rank = 1,
             .world = 2,
             .batch = 4,
@@ -143,7 +143,7 @@ static void who_has_fewer_examples_takes_them_again(void **state)
         uint32_t list[TRAIN] = {0}, index[TRAIN] = {0};
         const train_feed_options o = {
             .set = set,
-            .rule = {DATA_SPLIT_DIRICHLET, 0.1},
+            .rule = {.kind = DATA_SPLIT_DIRICHLET, .alpha = 0.1},
             .rank = rank,
             .world = 2,
             .batch = 3,
@@ -270,7 +270,7 @@ static void shares_make_up_the_tests(void **state)
     data_set *const set = open_images();
     for (uint32_t world = 1; world <= 9; world++) {
         for (size_t limit = 0; limit < TEST; limit++) {
-            const train_feed_part part = {limit, true};
+            const train_feed_part part = {.limit = limit, .shared = true};
             uint32_t all[TEST] = {0}, list[TEST] = {0};
             size_t count = 0, batches = 0;
             for (uint32_t rank = 0; rank < world; rank++) {
@@ -296,6 +296,37 @@ static void shares_make_up_the_tests(void **state)
     data_set_close(set);
 }
 
+// In the order of the set, whatever the split and the test set are.
+static void shares_make_up_the_training_set(void **state)
+{
+    const train_feed_part part = {.shared = true, .training = true};
+    (void)state;
+    data_set *const set = open_images();
+    for (uint32_t world = 1; world <= 5; world++) {
+        uint32_t next = 0;
+        for (uint32_t rank = 0; rank < world; rank++) {
+            train_feed *const feed = open_feed((train_feed_options){
+                .set = set,
+                .rule.kind = DATA_SPLIT_SORTED,
+                .rank = rank,
+                .world = world,
+                .batch = 1,
+                .test_batch = 9});
+            for (uint64_t b = 0; b < train_feed_tests(feed, part); b++) {
+                nn_batch batch;
+                train_feed_test(feed, part, b, &batch);
+                for (uint32_t i = 0; i < batch.count; i++, next++) {
+                    assert_int_equal(find(set, batch.x + i * PIXELS), next);
+                    assert_int_equal(batch.labels[i], next * 7 % 10);
+                }
+            }
+            train_feed_close(feed);
+        }
+        assert_int_equal(next, TRAIN);
+    }
+    data_set_close(set);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +338,7 @@ int main(void)
         IN_FOLDER(only_what_is_trained_on_is_augmented),
         IN_FOLDER(tests_are_the_first_of_one_shuffle),
         IN_FOLDER(shares_make_up_the_tests),
+        IN_FOLDER(shares_make_up_the_training_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

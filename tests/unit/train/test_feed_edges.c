@@ -50,7 +50,7 @@ static void memory_is_taken_at_open_only(void **state)
     data_set *const set = open_images();
     check_allocations((train_feed_options){
         .set = set,
-        .rule = {DATA_SPLIT_SORTED, 0},
+        .rule = {.kind = DATA_SPLIT_SORTED},
         .world = 2,
         .batch = 4,
         .test_batch = 4,

@@ -51,7 +51,7 @@ static train_feed_options options_of(const data_set *set, data_split_kind rule)
 {
     return (train_feed_options){
         .set = set,
-        .rule = {rule, 0},
+        .rule = {.kind = rule},
         .world = 2,
         .batch = ROWS,
         .steps = STEPS,
@@ -185,7 +185,7 @@ static void sorted_reads_by_label(void **state)
     assert_int_equal(data_set_info(set)->count[DATA_TRAIN], 8 * DOCUMENT);
     train_feed_options o = {
         .set = set,
-        .rule = {DATA_SPLIT_SORTED, 0},
+        .rule = {.kind = DATA_SPLIT_SORTED},
         .world = 2,
         .batch = 1,
         .steps = 1,
@@ -208,7 +208,7 @@ static void sorted_keeps_to_a_limit(void **state)
     data_set *const set = open_set("sotu", 4 * DOCUMENT + 6);
     const train_feed_options o = {
         .set = set,
-        .rule = {DATA_SPLIT_SORTED, 0},
+        .rule = {.kind = DATA_SPLIT_SORTED},
         .world = 1,
         .batch = 1,
         .steps = 1,

@@ -226,6 +226,28 @@ static void batch_norms_do_not_decay(void **state)
     lac_layout_close(names);
 }
 
+// Of {1, -2} with a decay of 0.25 and {3} of a batch norm, which has none:
+// 0.25 / 2 * 5. Its derivative by x is what a step adds to the gradient.
+static void the_penalty_is_that_of_the_decay(void **state)
+{
+    (void)state;
+    const lac_tensor tensors[] = {
+        {.name = "fc.weight", .shape = {2, 1}},
+        {.name = "bn1.weight", .shape = {1, 1}},
+    };
+    lac_layout *names = NULL;
+    assert_ok(lac_layout_open(&names, tensors, 2));
+    train_optimiser *const o = open_with(
+        (train_optimiser_options){.weight_decay = 0.25, .layout = names});
+    const float x[] = {1, -2, 3};
+    assert_true(train_optimiser_penalty(o, x) == 0.625);
+    float g[] = {0, 0, 0};
+    train_optimiser_step(o, 1, x, g);
+    assert_true(g[0] == -0.25F && g[1] == 0.5F && g[2] == 0);
+    train_optimiser_close(o);
+    lac_layout_close(names);
+}
+
 static void take_steps(train_optimiser *o, uint64_t from, uint64_t to, float *x)
 {
     float g[VALUES];
@@ -345,6 +367,7 @@ int main(void)
         cmocka_unit_test(the_three_forms_differ),
         cmocka_unit_test(five_steps_are_those_of_pytorch),
         cmocka_unit_test(batch_norms_do_not_decay),
+        cmocka_unit_test(the_penalty_is_that_of_the_decay),
         cmocka_unit_test(what_is_remembered_is_enough_to_go_on),
         cmocka_unit_test(steps_allocate_nothing_and_open_fails_whole),
         cmocka_unit_test(a_gradient_is_cut_to_the_limit),

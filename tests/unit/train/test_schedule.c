@@ -64,6 +64,79 @@ static void a_cosine_falls_to_nothing_and_stays_there(void **state)
     assert_true(train_rate(&s, 90, STEPS) == 0);
 }
 
+// a / (lambda (t + b)) for a = 0.1, b = 2000 and lambda = 1/32561, as in the
+// experiments of CHOCO (ICML 2019), step by step.
+static void an_inverse_rate_falls_with_the_steps(void **state)
+{
+    (void)state;
+    const double lambda = 1.0 / 32561;
+    train_schedule s = {.epochs = 3};
+    assert_ok(train_course_parse("inverse:0.1,2000", &s));
+    assert_int_equal(s.course, TRAIN_INVERSE);
+    s.rate = train_inverse_rate(&s, lambda);
+    static const uint64_t steps[] = {0, 1, 15, 2000, 1000000};
+    for (size_t i = 0; i < 5; i++) {
+        assert_rate(&s, steps[i], 0.1 / (lambda * ((double)steps[i] + 2000)));
+    }
+}
+
+static void courses_are_read(void **state)
+{
+    static const struct {
+        const char *text;
+        train_course course;
+        double a, b;
+    } cases[] = {
+        {"constant", TRAIN_CONSTANT, 7, 8},
+        {"step", TRAIN_STEP, 7, 8},
+        {"cosine", TRAIN_COSINE, 7, 8},
+        {"inverse:1e-15,.5", TRAIN_INVERSE, 1e-15, 0.5},
+        {"inverse:3,2E3", TRAIN_INVERSE, 3, 2000},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        train_schedule s = {.rate = 1, .a = 7, .b = 8};
+        assert_ok(train_course_parse(cases[i].text, &s));
+        assert_int_equal(s.course, cases[i].course);
+        assert_true(s.a == cases[i].a && s.b == cases[i].b && s.rate == 1);
+    }
+}
+
+static void other_courses_are_refused(void **state)
+{
+    static const char *const wrong[] = {
+        "",
+        "linear",
+        "cosines",
+        "inverse",
+        "inverse:",
+        "inverse:1",
+        "inverse:1,",
+        "inverse:,1",
+        "inverse:1,2,3",
+        "inverse:1 ,2",
+        "inverse: 1,2",
+        "inverse:0,1",
+        "inverse:1,0",
+        "inverse:-1,1",
+        "inverse:1,-1",
+        "inverse:nan,1",
+        "inverse:1,inf",
+        "inverse:1e999,1",
+        "inverse:0x1,1"};
+    (void)state;
+    train_schedule s = {.course = TRAIN_STEP, .a = 7, .b = 8};
+    const train_schedule before = s;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        assert_status(train_course_parse(wrong[i], &s), LAC_ERR_INVALID);
+        assert_memory_equal(&s, &before, sizeof(s));
+    }
+    assert_fails(
+        train_course_parse("linear", &s), LAC_ERR_INVALID,
+        "--schedule is \"linear\", expected constant, step, cosine or "
+        "inverse:A,B with numbers above 0");
+}
+
 static void it_warms_up_step_by_step(void **state)
 {
     (void)state;
@@ -157,6 +230,9 @@ int main(void)
         cmocka_unit_test(every_milestone_divides_by_ten),
         cmocka_unit_test(milestones_are_those_of_step_alone),
         cmocka_unit_test(a_cosine_falls_to_nothing_and_stays_there),
+        cmocka_unit_test(an_inverse_rate_falls_with_the_steps),
+        cmocka_unit_test(courses_are_read),
+        cmocka_unit_test(other_courses_are_refused),
         cmocka_unit_test(it_warms_up_step_by_step),
         cmocka_unit_test(a_part_of_an_epoch_warms_up_too),
         cmocka_unit_test(warming_up_multiplies_the_course),

@@ -27,6 +27,15 @@ static lac_status open_sync(
              });
 }
 
+// Ends a worker's part with its status.
+static lac_status leave_sync(test_worker *w, train_sync *m, lac_status status)
+{
+    lac_transport_leave(w->transport);
+    w->transport = NULL;
+    train_sync_close(m);
+    return status;
+}
+
 static void run(lac_status (*body)(test_worker *w), scene *s)
 {
     test_worker workers[WORKERS];
@@ -57,10 +66,7 @@ static lac_status gather_ranks(test_worker *w)
         }
     }
     s->received[w->rank] = sum;
-    lac_transport_leave(w->transport);
-    w->transport = NULL;
-    train_sync_close(m);
-    return status;
+    return leave_sync(w, m, status);
 }
 
 static void all_receive_the_decision_of_worker_0(void **state)
@@ -83,10 +89,7 @@ static lac_status average(test_worker *w)
             m, s->x + (size_t)w->rank * VALUES, VALUES, s->mean[w->rank],
             &s->distance[w->rank]);
     }
-    lac_transport_leave(w->transport);
-    w->transport = NULL;
-    train_sync_close(m);
-    return status;
+    return leave_sync(w, m, status);
 }
 
 static void run_mean(scene *s)
@@ -103,6 +106,37 @@ static void clear(scene *s)
         test_free(s->mean[k]);
     }
     test_free(s->x);
+}
+
+static lac_status subtract(test_worker *w)
+{
+    scene *const s = w->context;
+    train_sync *m = NULL;
+    lac_status status = open_sync(w, 8, 8, &m);
+    if (status == LAC_OK) {
+        status = train_sync_difference(
+            m, 3, s->x + (size_t)w->rank * VALUES, VALUES,
+            w->rank == 0 ? s->mean[0] : NULL);
+    }
+    return leave_sync(w, m, status);
+}
+
+static void worker_0_gets_the_difference_to_a_peer(void **state)
+{
+    (void)state;
+    scene s = {
+        .x = test_calloc((size_t)WORKERS * VALUES, sizeof(float)),
+        .mean[0] = test_calloc(VALUES, sizeof(float)),
+    };
+    for (size_t i = 0; i < (size_t)WORKERS * VALUES; i++) {
+        s.x[i] = (float)((i * 2654435761u) % 1000);
+    }
+    run(subtract, &s);
+    for (size_t i = 0; i < VALUES; i++) {
+        assert_true(s.mean[0][i] == s.x[i] - s.x[3 * (size_t)VALUES + i]);
+    }
+    test_free(s.mean[0]);
+    test_free(s.x);
 }
 
 static void the_mean_and_the_distance_are_those_of_all_rows(void **state)
@@ -158,6 +192,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_receive_the_decision_of_worker_0),
+        cmocka_unit_test(worker_0_gets_the_difference_to_a_peer),
         cmocka_unit_test(the_mean_and_the_distance_are_those_of_all_rows),
         cmocka_unit_test(equal_models_have_distance_0_and_are_their_mean),
     };
