@@ -20,6 +20,27 @@ if(NOT LAC_SMPI)
     list(REMOVE_ITEM cli_parts
          ${PROJECT_SOURCE_DIR}/src/cli/launch/simulated.c)
 endif()
+# lac_text(OUT NAME FILE): appends the content of FILE to the C code in OUT, as
+# the string NAME.
+function(lac_text out name file)
+    set(path ${PROJECT_SOURCE_DIR}/src/cli/${file})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
+    file(READ ${path} bytes HEX)
+    string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
+    set(${out} "${${out}}const char ${name}[] = {${bytes}0};\n" PARENT_SCOPE)
+endfunction()
+
+# The style and the script of reports, and the scripts of completion, are files
+# of their own, and strings in the command.
+set(texts "#include \"cli/complete/scripts.h\"
+#include \"cli/page/document.h\"\n")
+lac_text(texts page_style page/style.css)
+lac_text(texts page_script page/script.js)
+foreach(shell bash zsh fish)
+    lac_text(texts cli_script_${shell} complete/laconic.${shell})
+endforeach()
+file(CONFIGURE OUTPUT texts.c CONTENT "${texts}" @ONLY)
+list(APPEND cli_parts ${CMAKE_CURRENT_BINARY_DIR}/texts.c)
 # The command runs networks on oneDNN, which uses libgomp. find_package(dnnl)
 # would also need the headers of OpenCL.
 find_library(LAC_DNNL dnnl REQUIRED)

@@ -32,7 +32,8 @@ foreach(target laconic laconic_static)
 endforeach()
 
 install(DIRECTORY include/laconic ${CMAKE_CURRENT_BINARY_DIR}/include/laconic
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h)
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN *.h PATTERN *.hpp PATTERN *.f90)
 
 # Two export sets: the static library needs xxhash and LAPACK where it is
 # linked, the shared one has them already, and its users must not have to
@@ -66,4 +67,5 @@ if(TARGET laconic_cli)
     set_target_properties(laconic_cli PROPERTIES
         INSTALL_RPATH "$ORIGIN/${rpath}")
     install(TARGETS laconic_cli)
+    include(cmake/manual.cmake)
 endif()

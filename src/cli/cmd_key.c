@@ -139,6 +139,9 @@ const cli_command cmd_key = {
         "--token writes the secret of a job for --transport tcp:token=FILE,\n"
         "where torchrun or a batch system sets MASTER_ADDR, MASTER_PORT, RANK\n"
         "and WORLD_SIZE.",
+    .example = "Make the key of this machine, or show the one it has:\n"
+               "\n"
+               "    laconic key",
     .options = options,
     .settings_size = sizeof(settings),
     .run = key_run,

@@ -93,7 +93,9 @@ static int run_agent(void)
     if (cli_task_receive(&task, STDIN_FILENO) != LAC_OK) {
         return cli_failed();
     }
-    const int code = cli_guard_run(&task, STDIN_FILENO);
+    // sshd passes on an exit code, but no signal.
+    int number;
+    const int code = cli_guard_run(&task, STDIN_FILENO, &number);
     cli_task_release(&task);
     return code;
 }
@@ -233,6 +235,7 @@ const cli_command cmd_launch = {
     .arguments = "-- COMMAND...",
     .arguments_max = SIZE_MAX,
     .command_line = true,
+    .completes = "@command",
     .details =
         "Starts COMMAND, a command of laconic or a program, as N workers:\n"
         "\n"
@@ -249,6 +252,9 @@ const cli_command cmd_launch = {
         "exit code is 1. Ctrl-C is passed on, for a checkpoint; a second one\n"
         "ends all. With --hosts, laconic must be installed on each of them,\n"
         "and the token and the command go there through the input of ssh.",
+    .example = "Try tcp with four processes on this machine:\n"
+               "\n"
+               "    laconic launch -n 4 -- average --algorithm powergossip",
     .options = options,
     .settings_size = sizeof(settings),
     .run = launch_run,

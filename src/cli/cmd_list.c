@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// laconic list: all names that specs can use, and their settings.
+// laconic list: the names that specs can use, and their settings.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,10 @@
 #include "cli/options/catalog.h"
 #include "cli/options/command.h"
 #include "cli/report/table.h"
+#include "cli/report/wrap.h"
 #include "cli/train/defaults.h"
+
+enum { NAMES_MAX = 64 };
 
 typedef struct settings {
     bool json;
@@ -18,6 +21,101 @@ static const cli_option options[] = {
     CLI_OPTION_JSON(settings),
     {0},
 };
+
+// What is listed: everything if the user gave no words.
+typedef struct selection {
+    size_t count;
+    char *const *words;
+} selection;
+
+// The word for the defaults of train, which are no kind.
+static const char defaults[] = "defaults";
+
+static bool names_kind(const char *word, const cli_kind *kind)
+{
+    return strcmp(word, kind->name) == 0 || strcmp(word, kind->option) == 0;
+}
+
+static bool is_kind(const char *word)
+{
+    size_t count = 0;
+    const cli_kind *const kinds = cli_kinds(&count);
+    bool found = strcmp(word, defaults) == 0;
+    for (size_t k = 0; k < count; k++) {
+        found = found || names_kind(word, &kinds[k]);
+    }
+    return found;
+}
+
+// Whether an item of any kind has this name, or one that contains it.
+static bool is_name(const char *word, bool contains)
+{
+    size_t count = 0;
+    cli_item item;
+    const cli_kind *const kinds = cli_kinds(&count);
+    for (size_t k = 0; k < count; k++) {
+        for (size_t i = 0; cli_kind_item(&kinds[k], i, &item); i++) {
+            if (contains ? strstr(item.name, word) != NULL
+                         : strcmp(word, item.name) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// A word is a kind, else a name, else a part of names: sign is not signum.
+static bool selects(
+    const char *word, const cli_kind *kind, const cli_item *item)
+{
+    if (is_kind(word)) {
+        return names_kind(word, kind);
+    }
+    return is_name(word, false) ? strcmp(word, item->name) == 0
+                                : strstr(item->name, word) != NULL;
+}
+
+static bool is_selected(
+    const selection *s, const cli_kind *kind, const cli_item *item)
+{
+    bool selected = s->count == 0;
+    for (size_t i = 0; i < s->count; i++) {
+        selected = selected || selects(s->words[i], kind, item);
+    }
+    return selected;
+}
+
+static bool has_word(const selection *s, const char *word)
+{
+    bool found = s->count == 0;
+    for (size_t i = 0; i < s->count; i++) {
+        found = found || strcmp(s->words[i], word) == 0;
+    }
+    return found;
+}
+
+// Rejects a word that selects nothing.
+static lac_status check_word(const char *word)
+{
+    if (is_kind(word) || is_name(word, true)) {
+        return LAC_OK;
+    }
+    size_t count = 0, distance = CLI_CLOSE + 1;
+    const cli_kind *const kinds = cli_kinds(&count);
+    const char *closest =
+        cli_closer(word, defaults, &distance) ? defaults : NULL;
+    for (size_t k = 0; k < count; k++) {
+        const char *const name = cli_closest(&kinds[k], word, &distance);
+        closest = name == NULL ? closest : name;
+        if (cli_closer(word, kinds[k].name, &distance)) {
+            closest = kinds[k].name;
+        }
+    }
+    return lac_fail(
+        LAC_ERR_NOTFOUND, "list: nothing is named \"%s\"%s%s%s", word,
+        closest == NULL ? "" : "; did you mean ",
+        closest == NULL ? "" : closest, closest == NULL ? "" : "?");
+}
 
 static const char *type_name(lac_param_type type)
 {
@@ -127,7 +225,7 @@ static cJSON *item_json(const cli_item *item)
     return o;
 }
 
-static cJSON *list_json(void)
+static cJSON *list_json(const selection *s)
 {
     size_t count = 0;
     const cli_kind *const kinds = cli_kinds(&count);
@@ -136,10 +234,14 @@ static cJSON *list_json(void)
         cli_item item;
         cJSON *const items = cJSON_AddArrayToObject(o, kinds[k].name);
         for (size_t i = 0; cli_kind_item(&kinds[k], i, &item); i++) {
-            cJSON_AddItemToArray(items, item_json(&item));
+            if (is_selected(s, &kinds[k], &item)) {
+                cJSON_AddItemToArray(items, item_json(&item));
+            }
         }
     }
-    cJSON_AddItemToObject(o, "defaults", cli_train_defaults_json());
+    if (has_word(s, defaults)) {
+        cJSON_AddItemToObject(o, defaults, cli_train_defaults_json());
+    }
     return o;
 }
 
@@ -178,22 +280,11 @@ static void write_range(const lac_param *param, char *text, size_t size)
     }
 }
 
-// An alias has the settings of its plug-in, which are listed above it.
-static void add_item(cli_table *table, const cli_item *item)
+static void add_params(cli_table *table, const cli_item *item)
 {
-    char text[CLI_CELL_SIZE], range[CLI_CELL_SIZE];
-    char default_value[CLI_DEFAULT_SIZE];
+    char range[CLI_CELL_SIZE], default_value[CLI_DEFAULT_SIZE];
     const lac_param *param;
-    write_summary(item, text, sizeof(text));
-    cli_table_add(table, "%s", item->name);
-    cli_table_add(table, "%s", text);
-    if (item->plugin->example != NULL) {
-        cli_table_add(table, "    example");
-        cli_table_add(table, "  %s", item->plugin->example);
-    }
-    for (size_t i = 0;
-         item->preset == NULL && (param = cli_item_param(item, i)) != NULL;
-         i++) {
+    for (size_t i = 0; (param = cli_item_param(item, i)) != NULL; i++) {
         write_range(param, range, sizeof(range));
         cli_table_add(
             table, "    %s=%s", param->name,
@@ -202,59 +293,107 @@ static void add_item(cli_table *table, const cli_item *item)
     }
 }
 
-static void print_kind(const cli_kind *kind)
+static void add_item(cli_table *table, const cli_item *item, bool params)
+{
+    char text[CLI_CELL_SIZE];
+    write_summary(item, text, sizeof(text));
+    cli_table_add(table, "%s", item->name);
+    cli_table_add(table, "%s", text);
+    if (item->plugin->example != NULL) {
+        cli_table_add(table, "    example");
+        cli_table_add(table, "  %s", item->plugin->example);
+    }
+    if (params) {
+        add_params(table, item);
+    }
+}
+
+// An alias has the settings of its plug-in, which may be listed above it.
+static void print_kind(const selection *s, const cli_kind *kind)
 {
     cli_item item;
     cli_table table = cli_table_make("ll", "  ");
     for (size_t i = 0; cli_kind_item(kind, i, &item); i++) {
-        add_item(&table, &item);
-    }
-    if (table.rows > 0) {
-        printf("%s\n\n", kind->name);
-        cli_table_print(&table, stdout);
-        printf("\n");
-        if (kind->note != NULL) {
-            printf("  %s\n\n", kind->note);
+        const cli_item plugin = {item.plugin->name, item.plugin, NULL};
+        if (is_selected(s, kind, &item)) {
+            const bool listed =
+                item.preset != NULL && is_selected(s, kind, &plugin);
+            add_item(&table, &item, !listed);
         }
     }
+    if (table.rows == 0) {
+        return;
+    }
+    printf("%s\n\n", kind->name);
+    cli_table_print(&table, stdout);
+    printf("\n");
+    if (kind->note != NULL &&
+        (has_word(s, kind->name) || has_word(s, kind->option))) {
+        printf("  ");
+        cli_wrap(kind->note, 2, stdout);
+        printf("\n");
+    }
+}
+
+static void print_list(const selection *s)
+{
+    size_t count = 0;
+    const cli_kind *const kinds = cli_kinds(&count);
+    for (size_t k = 0; k < count; k++) {
+        print_kind(s, &kinds[k]);
+    }
+    if (has_word(s, defaults)) {
+        printf("defaults of train\n\n");
+        cli_train_print_defaults(stdout);
+        printf("\n");
+    }
+    cli_wrap(
+        "A spec is name:key=value,key=value; the first key may be omitted, as "
+        "in top-k:0.01.",
+        0, stdout);
 }
 
 static int list_run(const void *given, size_t count, char *const *arguments)
 {
-    (void)count;
-    (void)arguments;
     const settings *const s = given;
+    const selection chosen = {count, arguments};
+    for (size_t i = 0; i < count; i++) {
+        const lac_status status = check_word(arguments[i]);
+        if (status != LAC_OK) {
+            return cli_rejected("list", status);
+        }
+    }
     if (s->json) {
-        return cli_json_print(list_json(), stdout);
+        return cli_json_print(list_json(&chosen), stdout);
     }
-    size_t kind_count = 0;
-    const cli_kind *const kinds = cli_kinds(&kind_count);
-    for (size_t k = 0; k < kind_count; k++) {
-        print_kind(&kinds[k]);
-    }
-    printf("defaults of train\n\n");
-    cli_train_print_defaults(stdout);
-    printf(
-        "\nA spec is name:key=value,key=value; the first key may be omitted, "
-        "as in top-k:0.01.\n");
+    print_list(&chosen);
     return CLI_GOOD;
 }
 
 const cli_command cmd_list = {
     .name = "list",
     .summary = "list compressors, algorithms, models and their settings",
-    .arguments = "",
+    .arguments = "[NAME]...",
+    .arguments_max = NAMES_MAX,
+    .completes = "@kinds|defaults|@compressors|@topologies|@transports|"
+                 "@algorithms|@models|@datasets",
     .details =
         "Print all names that specs can use, with their settings, defaults,\n"
         "ranges and meaning, an example of every algorithm, and those "
         "defaults of\n"
-        "`laconic train` that depend on the run. In JSON a default has the "
-        "type\n"
-        "of the setting (true, 127, \"inf\"); `min`, `max` and `choices` are "
-        "null\n"
-        "where there are none; `above_min` is true if the minimum itself is "
-        "rejected.",
+        "`laconic train` that depend on the run. NAME selects a kind "
+        "(compressors,\n"
+        "topologies, transports, algorithms, models, datasets, defaults), the\n"
+        "entry of that name, or else all entries whose names contain it.\n"
+        "In JSON a default has the type of the setting (true, 127, \"inf\");\n"
+        "`min`, `max` and `choices` are null where there are none; `above_min` "
+        "is\n"
+        "true if the minimum itself is rejected.",
     .options = options,
+    .example = "Print the settings of an algorithm, and of all compressors:\n"
+               "\n"
+               "    laconic list choco\n"
+               "    laconic list compressors",
     .settings_size = sizeof(settings),
     .run = list_run,
 };

@@ -165,11 +165,16 @@ const cli_command cmd_peers = {
     .arguments = "check FILE",
     .arguments_min = 1,
     .arguments_max = 2,
+    .completes = "check @files",
     .details =
         "Run it on all machines at once. Each listens at its own line of the\n"
         "peers file (see `laconic key`), connects to all others that run the\n"
         "same check, and prints who answers, the round trip and the bandwidth\n"
         "to it. The exit code is 1 if a machine is missing.",
+    .example =
+        "Check the links to the machines of a file, on all of them at once:\n"
+        "\n"
+        "    laconic peers check peers.txt",
     .options = options,
     .settings_size = sizeof(settings),
     .run = peers_run,

@@ -495,6 +495,10 @@ static int plan_command(const void *given, size_t count, char *const *arguments)
     (void)count;
     (void)arguments;
     job j = {.s = given};
+    // Only a probe needs the other workers of a job.
+    if (!(j.s->probe && *j.s->run == '\0') && !cli_place_is_first()) {
+        return CLI_GOOD;
+    }
     const int code = *j.s->run != '\0' ? plan_finished(&j)
                      : j.s->probe      ? plan_probed(&j)
                                        : plan_given(&j);
@@ -528,6 +532,11 @@ const cli_command cmd_plan = {
         "have given, over the time that the run would take on this one.\n"
         "--step-time is then that of other machines; without it, the times of\n"
         "computation and compression are those that the run recorded.",
+    .example =
+        "Predict which algorithm is fastest for ResNet-18 on 16 machines:\n"
+        "\n"
+        "    laconic plan --model resnet18 --workers 16 --step-time 229ms \\\n"
+        "        --bandwidth 1Gbit --latency 1ms --map",
     .options = options,
     .settings_size = sizeof(settings),
     .run = plan_command,

@@ -5,6 +5,7 @@
 // Examples are in a .npy file, one or many. Pixels are numbers from 0 to 255,
 // as in the files of the data sets, and are normalised as the metadata of the
 // model describe it. The words of a text pass through the network one by one.
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include "data/file.h"
 #include "nn/headroom.h"
 #include "train/model.h"
+#include "train/safetensors_file.h"
 
 typedef struct settings {
     bool json;
@@ -60,33 +62,106 @@ static void normalise(const train_model *m, float *x)
     }
 }
 
+// The sizes of an example without those in front that are 1.
+static cli_dimensions example_dimensions(const nn_sample *s)
+{
+    const uint32_t sizes[] = {s->channels, s->height, s->width};
+    cli_dimensions d = {0};
+    for (size_t i = 0; i < 3; i++) {
+        if (sizes[i] != 1 || d.count > 0 || i == 2) {
+            d.size[d.count++] = sizes[i];
+        }
+    }
+    return d;
+}
+
+// Whether an array is of such examples, or one of them.
+static bool holds(const cli_dimensions *array, const cli_dimensions *example)
+{
+    const size_t count = example->count;
+    return (array->count == count || array->count == count + 1) &&
+           memcmp(
+               array->size + array->count - count, example->size,
+               count * sizeof(example->size[0])) == 0;
+}
+
+// Accepts 28 x 28, 1 x 28 x 28 or 784 values, and N of them.
+static lac_status predict_check_shape(const prediction *p, const cli_npy *npy)
+{
+    const nn_sample *const s = &p->model.sample;
+    const cli_dimensions usual = example_dimensions(s);
+    const cli_dimensions whole = {3, {s->channels, s->height, s->width}};
+    const cli_dimensions flat = {
+        1, {(uint64_t)s->channels * s->height * s->width}};
+    const cli_dimensions *const d = &npy->dimensions;
+    char found[CLI_DIMENSIONS_SIZE], expected[CLI_DIMENSIONS_SIZE];
+    if (npy->shape.rows * npy->shape.cols == 0) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: has no values, expected an example or more",
+            p->input);
+    }
+    return holds(d, &usual) || holds(d, &whole) || holds(d, &flat)
+               ? LAC_OK
+               : lac_fail(
+                     LAC_ERR_INVALID,
+                     "%s: has the shape %s, expected an example of %s, or N x "
+                     "%s",
+                     p->input,
+                     d->count == 0 ? "()" : cli_dimensions_text(d, found),
+                     cli_dimensions_text(&usual, expected), expected);
+}
+
+static lac_status predict_check_values(
+    const prediction *p, const float *x, size_t n)
+{
+    const bool pixels = p->model.kind == DATA_IMAGES;
+    float highest = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!isfinite(x[i]) || (pixels && !(x[i] >= 0 && x[i] <= 255))) {
+            return lac_fail(
+                LAC_ERR_INVALID, "%s: value %zu is %g, expected %s", p->input,
+                i, (double)x[i],
+                pixels ? "a pixel from 0 to 255" : "a finite number");
+        }
+        highest = fmaxf(highest, x[i]);
+    }
+    if (pixels && highest > 0 && highest <= 1) {
+        (void)fprintf(
+            stderr,
+            "laconic: %s: no pixel is above 1, expected pixels from 0 "
+            "to 255\n",
+            p->input);
+    }
+    return LAC_OK;
+}
+
+static lac_status guess_all(prediction *p, float *x, size_t n)
+{
+    const nn_sample *const s = &p->model.sample;
+    const size_t size = (size_t)s->channels * s->height * s->width;
+    LAC_TRY(predict_check_values(p, x, n));
+    p->count = n / size;
+    p->guesses = calloc(p->count, sizeof(*p->guesses));
+    if (p->guesses == NULL) {
+        return data_no_memory(p->input, p->count);
+    }
+    for (size_t i = 0; i < p->count; i++, x += size) {
+        if (p->model.kind == DATA_IMAGES) {
+            normalise(&p->model, x);
+        }
+        LAC_TRY(guess_one(p, x, NULL, &p->guesses[i]));
+    }
+    return LAC_OK;
+}
+
 static lac_status guess_examples(prediction *p)
 {
-    const train_model *const m = &p->model;
-    const nn_sample *const s = &m->sample;
-    const size_t size = (size_t)s->channels * s->height * s->width;
     cli_npy npy;
     float *x = NULL;
     LAC_TRY(cli_npy_read(p->input, &npy, &x));
-    const size_t n = npy.shape.rows * npy.shape.cols;
-    lac_status status = LAC_OK;
-    p->count = size == 0 ? 0 : n / size;
-    p->guesses = calloc(p->count + 1, sizeof(*p->guesses));
-    if (p->guesses == NULL) {
-        status = data_no_memory(p->input, p->count);
-    } else if (n == 0 || p->count * size != n) {
-        status = lac_fail(
-            LAC_ERR_INVALID,
-            "%s: has %zu values, expected a multiple of the %u x %u x %u of an "
-            "example",
-            p->input, n, s->channels, s->height, s->width);
-    }
-    for (size_t i = 0; status == LAC_OK && i < p->count; i++) {
-        float *const example = x + i * size;
-        if (m->kind == DATA_IMAGES) {
-            normalise(m, example);
-        }
-        status = guess_one(p, example, NULL, &p->guesses[i]);
+    lac_status status = predict_check_shape(p, &npy);
+    if (status == LAC_OK) {
+        status = guess_all(p, x, npy.shape.rows * npy.shape.cols);
     }
     free(x);
     return status;
@@ -103,40 +178,70 @@ static uint32_t find_word(const train_model *m, const char *word, size_t len)
 }
 
 // A word that is not in the vocabulary is <unk>, as in training.
-static lac_status guess_next_word(prediction *p)
+static lac_status guess_after(
+    prediction *p, const char *word, size_t len, size_t *unknown)
 {
-    data_bytes text = {0};
-    lac_status status = data_file_read(p->input, &text);
-    if (status != LAC_OK) {
-        return status;
+    char shown[TRAIN_SHOWN_SIZE];
+    uint32_t token = find_word(&p->model, word, len);
+    if (token == UINT32_MAX) {
+        token = find_word(&p->model, "<unk>", 5);
+        (*unknown)++;
     }
-    const uint32_t unknown = find_word(&p->model, "<unk>", 5);
-    p->guesses = calloc(1, sizeof(*p->guesses));
-    for (size_t at = 0; p->guesses != NULL && at < text.len;) {
-        const char *const word = (const char *)text.data + at;
-        size_t len = 0;
-        while (at + len < text.len && text.data[at + len] > ' ') {
-            len++;
-        }
-        at += len + 1;
-        uint32_t token = find_word(&p->model, word, len);
-        token = token == UINT32_MAX ? unknown : token;
-        if (len == 0 || token == UINT32_MAX) {
-            continue;
-        }
-        status = guess_one(p, NULL, &token, p->guesses);
-        p->count = 1;
-        if (status != LAC_OK) {
-            break;
-        }
+    if (token == UINT32_MAX) {
+        char copy[TRAIN_SHOWN_SIZE];
+        (void)snprintf(copy, sizeof(copy), "%.*s", (int)len, word);
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: the word \"%s\" is not in the vocabulary of %s, which has no "
+            "<unk>",
+            p->input, train_shown(copy, shown), p->path);
     }
-    if (status == LAC_OK && p->count == 0) {
-        status = p->guesses == NULL
-                     ? data_no_memory(p->input, 1)
+    return guess_one(p, NULL, &token, p->guesses);
+}
+
+static lac_status guess_text(prediction *p, const data_bytes *text)
+{
+    const char *at = (const char *)text->data;
+    const char *const end = at + text->len;
+    const char *const zero = memchr(at, '\0', text->len);
+    size_t words = 0, unknown = 0;
+    if (zero != NULL) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: byte %zu is 0, expected a text", p->input,
+            (size_t)(zero - at));
+    }
+    while (at < end) {
+        const char *const word = at;
+        while (at < end && (uint8_t)*at > ' ') {
+            at++;
+        }
+        if (at > word) {
+            LAC_TRY(guess_after(p, word, (size_t)(at - word), &unknown));
+            words++;
+        }
+        at++;
+    }
+    if (unknown > 0) {
+        (void)fprintf(
+            stderr,
+            "laconic: %s: %zu of %zu words are not in the vocabulary and were "
+            "read as <unk>\n",
+            p->input, unknown, words);
+    }
+    return words > 0 ? LAC_OK
                      : lac_fail(
                            LAC_ERR_INVALID, "%s: has no words, expected a text",
                            p->input);
-    }
+}
+
+static lac_status guess_next_word(prediction *p)
+{
+    data_bytes text = {0};
+    LAC_TRY(data_file_read(p->input, &text));
+    p->count = 1;
+    p->guesses = calloc(1, sizeof(*p->guesses));
+    const lac_status status =
+        p->guesses == NULL ? data_no_memory(p->input, 1) : guess_text(p, &text);
     data_bytes_free(&text);
     return status;
 }
@@ -211,6 +316,9 @@ const cli_command cmd_predict = {
         "numbers from 0 to 255, or for a language model a text. Prints the\n"
         "most probable label of each example, or the next word of the text,\n"
         "and its probability.",
+    .example = "Classify the images of a file:\n"
+               "\n"
+               "    laconic predict runs/choco images.npy",
     .options = options,
     .settings_size = sizeof(settings),
     .run = predict_run,

@@ -179,6 +179,9 @@ const cli_command cmd_size = {
         "If the size depends on the data, it is the maximum; if it differs\n"
         "between rounds, it is the mean.\n"
         "A layout file has a line per tensor: its name, rows and columns.",
+    .example = "Compute the bytes of PowerSGD for ResNet-18:\n"
+               "\n"
+               "    laconic size --model resnet18 --algorithm powersgd:rank=2",
     .options = options,
     .settings_size = sizeof(settings),
     .run = size_run,

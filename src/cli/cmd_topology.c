@@ -99,14 +99,13 @@ static void topology_table(
     if (isfinite(s->gap)) {
         add_eigenvalue(
             &table, "lambda 2", s->lambda2,
-            varies ? "second largest eigenvalue of W, the product of a period"
+            varies ? "second largest eigenvalue of W, over one period"
                    : "second largest eigenvalue of W");
         add_eigenvalue(&table, "lambda n", s->lambdan, "smallest eigenvalue");
         add_eigenvalue(
             &table, "gap", s->gap,
-            varies
-                ? "relative reduction of the distance to the mean by a period"
-                : "relative reduction of the distance to the mean by a round");
+            varies ? "part of the distance to the mean lost in a period"
+                   : "part of the distance to the mean lost in a round");
         add_eigenvalue(&table, "beta", s->beta, "norm of I - W");
     }
     cli_table_print(&table, stream);
@@ -165,11 +164,15 @@ const cli_command cmd_topology = {
     .arguments = "SPEC",
     .arguments_min = 1,
     .arguments_max = 1,
+    .completes = "@topologies",
     .details =
         "Show the neighbours and weights of the network SPEC and the spectrum\n"
         "of its mixing matrix W. `laconic list` shows the available networks.\n"
         "For a network that varies from round to round, W is the product over\n"
         "one period.",
+    .example = "Show a torus of 16 workers, and write its mixing matrix:\n"
+               "\n"
+               "    laconic topology torus --workers 16 --matrix w.npy",
     .options = options,
     .settings_size = sizeof(settings),
     .run = topology_run,

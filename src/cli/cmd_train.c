@@ -11,9 +11,11 @@
 #include "cli/data/fetch.h"
 #include "cli/launch/launch.h"
 #include "cli/launch/place.h"
+#include "cli/options/catalog.h"
 #include "cli/options/command.h"
 #include "cli/report/progress.h"
 #include "cli/report/table.h"
+#include "cli/topology/network.h"
 #include "cli/train/config.h"
 #include "cli/train/defaults.h"
 #include "cli/train/dry_run.h"
@@ -116,7 +118,7 @@ static lac_status open_model_layout(job *j)
 static lac_status open_plan(job *j)
 {
     LAC_TRY(open_model_layout(j));
-    cli_train_apply_defaults(&j->s, j->set);
+    LAC_TRY(cli_train_apply_defaults(&j->s, j->set));
     return cli_train_plan(&j->s, j->set, j->topology, j->layout, &j->run.plan);
 }
 
@@ -140,18 +142,24 @@ static int train_prepare(void *context, uint32_t world)
     j->run.world = world;
     j->run.process = train_random_number();
     j->s.launch.workers = world;
-    lac_status status =
-        lac_topology_open(&j->topology, j->s.topology, world, j->s.seed);
-    if (status != LAC_OK) {
-        return cli_rejected("train", status);
+    const int code = cli_network_open(
+        "train", j->s.topology, world, j->s.seed, &j->topology);
+    if (code != CLI_GOOD) {
+        return code;
     }
-    status = open_data(j);
+    lac_status status = open_data(j);
     if (status != LAC_OK) {
-        return status == LAC_ERR_NOTFOUND ? cli_misused("train") : cli_failed();
+        return status == LAC_ERR_NOTFOUND
+                   ? cli_bad_spec("train", "datasets", j->s.data)
+                   : cli_failed();
     }
     status = open_plan(j);
+    if (status == LAC_ERR_NOTFOUND) {
+        cli_suggest("train", "models", j->s.model);
+    }
     if (status != LAC_OK) {
-        return cli_rejected("train", status);
+        return cli_bad_algorithm(
+            "train", status, j->s.algorithm, j->s.compressor);
     }
     if (prepare_folder(j) != LAC_OK) {
         return cli_failed();
@@ -466,6 +474,13 @@ const cli_command cmd_train = {
         "--test-limit auto: 1,000 examples for the model of a worker, all for\n"
         "the averaged one.\n"
         "Processes may share DIR or have a folder each, on different disks.",
+    .example = "Train LeNet with eight workers on a ring, compressed, and "
+               "continue the run\n"
+               "after a stop:\n"
+               "\n"
+               "    laconic train --algorithm choco --compressor sign --out "
+               "runs/choco\n"
+               "    laconic train --resume --out runs/choco",
     .notes = cli_train_print_defaults,
     .options = cli_train_options,
     .settings_size = sizeof(cli_train_settings),

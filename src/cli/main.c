@@ -20,7 +20,7 @@ static void usage(FILE *stream)
     const cli_command *const *const commands = cli_commands(&count);
     for (size_t i = 0; i < count; i++) {
         (void)fprintf(
-            stream, "  %-8s  %s\n", commands[i]->name, commands[i]->summary);
+            stream, "  %-10s  %s\n", commands[i]->name, commands[i]->summary);
     }
     (void)fprintf(
         stream, "\n`laconic COMMAND --help` describes a command; "
@@ -79,6 +79,13 @@ static int run_command(const cli_command *command, int argc, char **argv)
     return code;
 }
 
+// The library reads no environment variables.
+static lac_status set_modules(void)
+{
+    const char *const folder = getenv("LACONIC_MODULES");
+    return folder == NULL ? LAC_OK : lac_modules_path(folder);
+}
+
 static int run_program(int argc, char **argv)
 {
     if (argc < 2) {
@@ -102,6 +109,11 @@ static int run_program(int argc, char **argv)
     if (help) {
         cli_help(command);
         return CLI_GOOD;
+    }
+    if (set_modules() != LAC_OK) {
+        (void)fprintf(
+            stderr, "laconic: LACONIC_MODULES: %s\n", lac_error_message());
+        return CLI_USAGE;
     }
     return run_command(command, argc - 2, argv + 2);
 }

@@ -14,7 +14,10 @@ SETTINGS = {
     "choco": (["choco:gamma=0.1", "--compressor", "top-k:0.05"],
               ["choco:gamma=0.1", "--compressor", "random-k:0.05"]),
     "deepsqueeze": (["deepsqueeze:gamma=0.1", "--compressor", "sign"],),
-    "powergossip": (["powergossip"],),
+    "moniqua": (["moniqua"],),
+    "powergossip": (["powergossip"],
+                    ["powergossip", "--dimension", "30x20", "--low-rank",
+                     "2"]),
     "allreduce": (["allreduce"], ["allreduce", "--dimension", "70000"]),
     "compressed": (["compressed", "--compressor", "natural"],
                    ["compressed:server=(random-k:0.5)", "--compressor",
@@ -23,8 +26,26 @@ SETTINGS = {
                        ["error-feedback", "--compressor", "random-k:0.05"],
                        ["error-feedback", "--compressor", "sign"]),
     "signum": (["signum"],),
-    "powersgd": (["powersgd"],),
+    "powersgd": (["powersgd"], ["powersgd", "--dimension", "30x20"]),
 }
+
+# A sweep in which one value diverges.
+SWEEP = ("--json", "--algorithm", "choco", "--compressor", "top-k:0.01",
+         "--dimension", "30x20", "--rounds", "60", "--sweep",
+         "gamma=0.01,2,0.1")
+
+
+def sweep_results(text, trace):
+    """The results of SWEEP without times, and its traces."""
+    results = json.loads(text)["results"]
+    for result in results:
+        result.pop("seconds")
+    assert [result["diverged"] for result in results] == [False, True, False]
+    traces = []
+    for value in ("0.01", "2", "0.1"):
+        with open(trace.replace(".csv", f"-{value}.csv"), "rb") as file:
+            traces.append(file.read())
+    return results, traces
 
 
 def settings(laconic):

@@ -280,8 +280,8 @@ class Refusals(Average):
                  *self.DPSGD, "--compressor", "sign"),
                 ("choco: a compressor is needed, such as top-k",
                  "--algorithm", "choco:gamma=0.1"),
-                ('no algorithm is named "chocco"; `laconic list` shows those '
-                 "there are", "--algorithm", "chocco"),
+                ('no algorithm is named "chocco"; did you mean choco?',
+                 "--algorithm", "chocco"),
                 ("hypercube: 6 workers, expected a power of two", *self.DPSGD,
                  "--topology", "hypercube", "--workers", "6"),
                 ('--workers is "0", expected a whole number from 1 to 16384',

@@ -85,6 +85,26 @@ class Processes(unittest.TestCase):
         self.assertTrue(threads[0]["diverged"])
         self.assertEqual(self.average(mpirun(4), words), threads)
 
+    def test_a_plan_that_needs_no_other_worker_is_printed_once(self):
+        code, out, err = self.run_job(mpirun(
+            3, LACONIC, "plan", "--model", "mlp", "--step-time", "1ms",
+            "--bandwidth", "1Gbit", "--latency", "1ms"))
+        self.assertEqual((code, out.count("accuracy is not predicted")),
+                         (0, 1), err)
+
+    def sweep(self, prefix, *words):
+        trace = os.path.join(self.folder, "t.csv")
+        code, _, err = self.run_job(
+            [*prefix, *launch.output_to(self.result), LACONIC, "average",
+             *averaging.SWEEP, "--trace", trace, *words])
+        self.assertEqual(code, 0, err)
+        with open(self.result, "rb") as file:
+            return averaging.sweep_results(file.read(), trace)
+
+    def test_a_sweep_gives_the_results_of_threads(self):
+        threads = self.sweep([], "--workers", "4")
+        self.assertEqual(self.sweep(mpirun(4)), threads)
+
     def test_an_unknown_algorithm_ends_the_job(self):
         code, out, err = self.run_job(mpirun(
             2, LACONIC, "average", "--algorithm", "chocco"))

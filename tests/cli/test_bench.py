@@ -209,7 +209,10 @@ class Bench(Command):
                               "1").split("\n")
         self.assertIn("1,000 values, medians of 1 run", lines[1])
         end = lines.index("", 3)
-        self.assertEqual(len({len(line) for line in lines[3:end]}), 1)
+        figures = [line for line in lines[3:end] if " " in line]
+        self.assertEqual(len({len(line) for line in figures}), 1)
+        self.assertGreater(len(figures), 10)
+        self.assertIn("dithering:bucket=512,norm=inf", lines[3:end])
 
 
 if __name__ == "__main__":

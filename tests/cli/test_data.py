@@ -111,7 +111,7 @@ class Data(Command):
     def test_a_data_set_without_a_package_is_explained(self):
         self.fails(FAILED, "a9a: no package contains it; obtain it and pass "
                    "--data-dir with a folder with a9a and a9a.t in the format "
-                   "of LIBSVM", "data", "fetch", "a9a")
+                   "of LIBSVM", "data", "fetch", "a9a", "--cache", "cache")
 
     def test_a_cache_that_cannot_be_created_is_a_failure(self):
         self.fails(FAILED, "x.npy: is not a folder",
@@ -124,8 +124,12 @@ class Data(Command):
                    "fetch", "data", "fetch")
         self.fails(USAGE, 'data: "x" was given, expected nothing after list',
                    "data", "list", "x")
-        self.fails(USAGE, 'there is no data set "minst"; `laconic list` '
-                   "prints all of them", "data", "fetch", "minst")
+        self.fails(USAGE, 'no data set is named "minst"; did you mean mnist?',
+                   "data", "fetch", "minst")
+        self.fails(USAGE, 'no data set is named "lenet": it is a model',
+                   "data", "fetch", "lenet")
+        self.fails(USAGE, 'no data set is named "nothing"; `laconic list` '
+                   "shows those there are", "data", "fetch", "nothing")
 
 
 if __name__ == "__main__":

@@ -75,9 +75,9 @@ class Launch(Command):
             self.assertTrue(process.ends(), process.pid)
 
     def test_average_gives_what_threads_give(self):
-        for algorithm in ("powersgd", "choco:gamma=0.2", "allreduce"):
+        for algorithm in ("powersgd:fold=yes", "choco:gamma=0.2", "allreduce"):
             words = ["average", "--algorithm", algorithm, "--rounds", "12",
-                     "--json", "--output", "y.npy"]
+                     "--json", "--output", "y.npy", "--dimension", "40x25"]
             if algorithm.startswith("choco"):
                 words += ["--compressor", "top-k:0.1"]
             threads = json.loads(self.succeeds(*words, "--workers", "4"))
@@ -230,10 +230,19 @@ class Launch(Command):
         self.assertEqual((done.returncode, done.stderr), (
             FAILED, "laconic: launch: worker 1 ended with exit code 3\n"))
 
-    def test_an_exit_code_above_the_signals_is_one(self):
-        done = self.launch(1, "sh", "-c", "exit 200")
-        self.assertEqual((done.returncode, done.stderr), (
-            FAILED, "laconic: launch: worker 0 ended with exit code 200\n"))
+    def test_exit_codes_and_signals_are_not_confused(self):
+        for code in (137, 143, 200, 255):
+            done = self.launch(1, "sh", "-c", "exit %d" % code)
+            self.assertEqual((done.returncode, done.stderr), (
+                FAILED, "laconic: launch: worker 0 ended with exit code %d\n"
+                % code))
+        for name, number, text in (("TERM", 15, "Terminated"),
+                                   ("INT", 2, "Interrupt"),
+                                   ("SEGV", 11, "Segmentation fault")):
+            done = self.launch(1, "sh", "-c", "kill -s %s $$" % name)
+            self.assertEqual((done.returncode, done.stderr), (
+                FAILED, "laconic: launch: worker 0 was killed by signal %d "
+                "(%s)\n" % (number, text)))
 
     def test_a_command_that_fails_is_reported_once_by_each(self):
         done = self.launch(2, "average", "--algorithm", "dpsgd", "--workers",

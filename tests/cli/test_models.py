@@ -4,6 +4,7 @@
 usage: test_models.py LACONIC
 """
 import json
+import math
 import os
 import shutil
 import struct
@@ -100,19 +101,99 @@ class Images(Models):
                       "but those of cifar-10 are 3 x 32 x 32", "evaluate",
                       "out", "--data", "cifar-10", "--data-dir", "cifar")
         self.rejected(USAGE, "nosuch", "evaluate", "out", "--data", "nosuch")
-        self.rejected(FAILED, "missing", "evaluate", "missing", *self.DATA)
-        self.write("x.npy", npy((10,), [1.0] * 10))
-        self.rejected(FAILED, "x.npy: has 10 values, expected a multiple of "
-                      "the 1 x 28 x 28", "predict", "out", "x.npy")
-        self.write("x.npy", npy((0, 28, 28), []))
-        self.rejected(FAILED, "x.npy", "predict", "out", "x.npy")
+        self.rejected(FAILED, "nowhere: cannot open: No such file", "evaluate",
+                      "nowhere", *self.DATA)
+        os.mkdir(self.path("empty"))
+        self.rejected(FAILED, "empty/model.safetensors: is missing or no file, "
+                      "expected the folder of a finished run of `laconic "
+                      "train`", "evaluate", "empty", *self.DATA)
+        training.text(self.path("words"))
+        self.rejected(FAILED, "out: is a model of images, but wikitext-2 is "
+                      "text", "evaluate", "out", *Texts.DATA)
         # A checkpoint has other tensors and no description.
         self.rejected(FAILED, "expected a model.safetensors", "predict",
                       "out/step-32/worker-0.safetensors", "x.npy")
-        damaged = bytearray(self.read("out/model.safetensors"))
+        whole = self.read("out/model.safetensors")
+        damaged = bytearray(whole)
         damaged[-1] ^= 1
-        self.write("out/model.safetensors", bytes(damaged))
-        self.rejected(FAILED, "model.safetensors", "predict", "out", "x.npy")
+        for content in bytes(damaged), whole[:-1], whole[:9999]:
+            self.write("out/model.safetensors", content)
+            self.rejected(FAILED, "out/model.safetensors: the checksum of its "
+                          "%d bytes is " % len(content), "predict", "out",
+                          "x.npy")
+        for content, message in (
+                (b"", "has 0 bytes, expected at least 8"),
+                (whole[:100], "the header has "),
+                (npy((9, 9), [0.0] * 81), "the header has ")):
+            self.write("out/model.safetensors", content)
+            self.rejected(FAILED, "out/model.safetensors: " + message,
+                          "predict", "out", "x.npy")
+
+    def test_arrays_that_are_no_examples(self):
+        self.train(*self.DATA)
+        for shape in (10,), (28, 28, 2), (2, 28, 27), (1, 1, 1, 28, 28), \
+                (2 * 784,), (28, 28, 1):
+            count = math.prod(shape)
+            self.write("x.npy", npy(shape, [9.0] * count))
+            self.rejected(
+                FAILED, "x.npy: has the shape %s, expected an example of 28 x "
+                "28, or N x 28 x 28\n" % " x ".join(map(str, shape)),
+                "predict", "out", "x.npy")
+        self.write("x.npy", npy((0, 28, 28), []))
+        self.rejected(FAILED, "x.npy: has no values, expected an example or "
+                      "more", "predict", "out", "x.npy")
+        for value, found in ((math.nan, "nan"), (math.inf, "inf"),
+                             (-7.0, "-7"), (255.5, "255.5")):
+            self.write("x.npy", npy((2, 28, 28), [9.0] * 900 + [value]
+                                    + [9.0] * 667))
+            self.rejected(FAILED, "x.npy: value 900 is %s, expected a pixel "
+                          "from 0 to 255\n" % found, "predict", "out", "x.npy")
+        self.rejected(FAILED, "nowhere.npy: cannot open: No such file",
+                      "predict", "out", "nowhere.npy")
+        self.write("x.txt", b"w1 w4")
+        self.rejected(FAILED, "x.txt: is not a .npy file", "predict", "out",
+                      "x.txt")
+
+    def test_examples_may_have_their_channel_or_be_flat(self):
+        self.train(*self.DATA)
+        pixels = list(map(float, self.read(
+            "images/t10k-images-idx3-ubyte")[16:16 + 2 * 784]))
+        found = []
+        for shape in (2, 28, 28), (2, 1, 28, 28), (2, 784):
+            self.write("x.npy", npy(shape, pixels))
+            found.append(self.predict("out", "x.npy"))
+        self.assertEqual(found[1:], found[:1] * 2)
+        self.assertEqual(len(found[0]), 2)
+
+    def test_pixels_up_to_1_are_noted(self):
+        self.train(*self.DATA)
+        self.write("x.npy", npy((28, 28), [0.5] * 784))
+        done = self.run_laconic("predict", "out", "x.npy")
+        self.assertEqual((done.returncode, done.stderr), (
+            GOOD, "laconic: x.npy: no pixel is above 1, expected pixels from 0 "
+            "to 255\n"))
+
+
+class Tables(Models):
+    def test_rows_of_a_table(self):
+        rows = b"1 1:0.5 3:2\n-1 2:1\n1 1:1\n-1 2:3 3:1\n" * 10
+        self.write("rows", rows)
+        self.write("rows.t", rows)
+        data = "--data", "libsvm", "--data-dir", "rows"
+        self.train(*data, "--model", "logistic", "--lr", "1")
+        self.assertEqual(self.evaluate("out", *data)["test_accuracy"], 1)
+        self.write("x.npy", npy((2, 3), [1.0, 0, 0, 0, 1, 0]))
+        first, second = self.predict("out", "x.npy")
+        self.assertNotEqual(first["label"], second["label"])
+        self.write("x.npy", npy((3,), [1.0, 0, 0]))
+        self.assertEqual(self.predict("out", "x.npy"), [first])
+        self.write("x.npy", npy((2, 4), [1.0] * 8))
+        self.rejected(FAILED, "x.npy: has the shape 2 x 4, expected an example "
+                      "of 3, or N x 3\n", "predict", "out", "x.npy")
+        for value in math.nan, -math.inf:
+            self.write("x.npy", npy((3,), [1.0, value, 0]))
+            self.rejected(FAILED, "x.npy: value 1 is %s, expected a finite "
+                          "number\n" % value, "predict", "out", "x.npy")
 
 
 class Texts(Models):
@@ -140,7 +221,25 @@ class Texts(Models):
         self.assertIn("w13", self.succeeds("predict", "out", "x.txt"))
         self.write("x.txt", b" \n")
         self.rejected(FAILED, "x.txt: has no words", "predict", "out", "x.txt")
-        # The same words in another order of frequency.
+        self.write("x.txt", b"w1 nosuch w4\nneither")
+        done = self.run_laconic("predict", "out", "x.txt")
+        self.assertEqual((done.returncode, done.stderr), (
+            GOOD, "laconic: x.txt: 2 of 4 words are not in the vocabulary and "
+            "were read as <unk>\n"))
+        self.write("x.txt", b"w1 w4\0w13")
+        self.rejected(FAILED, "x.txt: byte 5 is 0, expected a text", "predict",
+                      "out", "x.txt")
+        training.images(self.path("images"))
+        self.rejected(FAILED, "out: is a model of text, but mnist is images",
+                      "evaluate", "out", *Images.DATA)
+        # Another vocabulary, and the same words in another order of frequency.
+        training.text(self.path("more"))
+        for name in ("train.txt", "valid.txt", "test.txt"):
+            self.write("more/" + name, self.read("words/" + name)
+                       + b" q" * 9)
+        self.rejected(FAILED, "out: has a vocabulary of 42 words, but that of "
+                      "wikitext-2 has 43", "evaluate", "out", "--data",
+                      "wikitext-2", "--data-dir", "more")
         os.makedirs(self.path("other"))
         for name in ("train.txt", "valid.txt", "test.txt"):
             text = self.read("words/" + name).replace(b"w13 ", b"q13 ")

@@ -62,10 +62,11 @@ class Predictions(Plan):
                  "network_seconds", "hidden_seconds", "compress_seconds",
                  "payload_bytes"}, set(candidate))
 
-    def test_every_algorithm_but_naive_is_compared(self):
+    def test_every_algorithm_but_the_controls_is_compared(self):
         names = {c["algorithm"].split(":")[0]
                  for c in self.planned()["candidates"]}
-        self.assertEqual(names, set(self.listed("algorithms")) - {"naive"})
+        self.assertEqual(names, set(self.listed("algorithms"))
+                         - {"naive", "moniqua"})
 
     def test_the_fastest_comes_first(self):
         found = self.planned()["candidates"]
@@ -270,6 +271,21 @@ class Reports(Plan):
                  "spectral gap of ring", "at most, top-k:0.01 "]
         places = [text.index(part) for part in order]
         self.assertEqual(places, sorted(places))
+
+    def test_only_worker_0_of_a_job_prints(self):
+        for job in ({"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": "%d"},
+                    {"PMI_SIZE": "2", "PMI_RANK": "%d"}, {"PMIX_RANK": "%d"},
+                    {"MASTER_ADDR": "x", "WORLD_SIZE": "2", "RANK": "%d"}):
+            printed = []
+            for rank in 0, 1:
+                own = {name: value.replace("%d", str(rank))
+                       for name, value in job.items()}
+                done = self.run_laconic(*self.words(), "--svg", f"{rank}.svg",
+                                        env={**os.environ, **own})
+                self.assertEqual((done.stderr, done.returncode), ("", GOOD))
+                printed.append(done.stdout != "")
+            self.assertEqual(printed, [True, False], job)
+        self.assertNotIn("1.svg", os.listdir(self.folder))
 
     def test_no_report_is_wider_than_80_columns(self):
         self.write("a_rather_long_name_of_a_file_with_shapes.txt",

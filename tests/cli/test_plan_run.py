@@ -259,15 +259,23 @@ class Rejected(Runs):
     def test_damaged_metrics(self):
         lines = self.copy()["metrics.jsonl"].split(b"\n")
         later = lines[1].replace(b'"step":', b'"step":9')
-        for damaged, line in (
-                ([lines[0], b"{", lines[2]], 2), ([b"\xff\0", lines[1]], 1),
-                ([lines[1], lines[0]], 2), ([lines[0], lines[0]], 2),
-                ([lines[0], b"", lines[1]], 2), ([lines[0] + b"}"], 1),
-                ([later, lines[2]], 2), ([b'{"epoch":1,"step":1}'], 1)):
+        for damaged, line, byte in (
+                ([lines[0], b"{", lines[2]], 2, 1),
+                ([b"\xff\0", lines[1]], 1, 1), ([b"[]"], 1, 1),
+                ([lines[0], b"", lines[1]], 2, 1),
+                ([lines[0] + b"}"], 1, len(lines[0]) + 1)):
             self.write("copy/metrics.jsonl", b"\n".join(damaged) + b"\n")
-            self.rejects(f"copy/metrics.jsonl: line {line} is damaged, "
-                         "expected an object with a later epoch and step than "
-                         "the line before")
+            self.rejects(f"copy/metrics.jsonl: line {line} is damaged at byte "
+                         f"{byte}, expected a JSON object")
+        later = lines[1].replace(b'"step":', b'"step":9')
+        for damaged, key in (
+                ([lines[1], lines[0]], "epoch"), ([lines[0]] * 2, "epoch"),
+                ([later, lines[2]], "step")):
+            self.write("copy/metrics.jsonl", b"\n".join(damaged) + b"\n")
+            before, found = (json.loads(line)[key] for line in damaged)
+            whole = "whole " if key == "step" else ""
+            self.rejects(f"copy/metrics.jsonl: line 2: {key} is {found}, "
+                         f"expected a {whole}number above {before}")
 
     def test_a_run_without_an_epoch(self):
         lines = self.copy()["metrics.jsonl"].split(b"\n")
@@ -276,8 +284,8 @@ class Rejected(Runs):
             self.rejects("copy/metrics.jsonl: has no epoch yet, expected a "
                          "line for each")
         os.remove(os.path.join(self.folder, "copy/metrics.jsonl"))
-        self.rejects("copy/metrics.jsonl: is missing or no file, expected the "
-                     "folder of a run of `laconic train`")
+        self.rejects("copy/metrics.jsonl: has no epoch yet, expected a line "
+                     "for each")
         os.mkfifo(os.path.join(self.folder, "copy/metrics.jsonl"))
         self.rejects("copy/metrics.jsonl: is missing or no file, expected the "
                      "folder of a run of `laconic train`")

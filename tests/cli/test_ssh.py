@@ -123,8 +123,8 @@ class Ssh(unittest.TestCase):
         return job, reader, [here[0] for here in workers]
 
     def test_average_over_the_cable_gives_what_threads_give(self):
-        words = ("average", "--algorithm", "powersgd", "--rounds", "10",
-                 "--json")
+        words = ("average", "--algorithm", "powersgd:fold=yes", "--rounds",
+                 "10", "--json")
         for workers, options in ((2, ()), (5, ("-n", "5"))):
             done = self.launch(*words, options=options)
             self.assertEqual((done.returncode, done.stderr), (GOOD, ""))
@@ -189,9 +189,10 @@ class Ssh(unittest.TestCase):
             workers[victim].kill()
             self.assertEqual(job.wait(HANG), FAILED)
             self.nothing_stays()
-            self.assertRegex(reader.text, "worker %d on %s was killed by "
-                             "signal 9|worker %d " % (
-                                 victim, ADDRESSES[victim], victim))
+            self.assertRegex(
+                reader.text, "worker %d on %s ended with exit code 137, as "
+                r"after signal 9 \(Killed\)|worker %d "
+                % (victim, ADDRESSES[victim], victim))
 
     def test_nothing_stays_when_the_launcher_is_killed(self):
         job, _, workers = self.start()

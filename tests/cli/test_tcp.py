@@ -20,6 +20,7 @@ class Tcp(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
+        self.folder = folder.name
         self.output = os.path.join(folder.name, "y.npy")
 
     def average(self, prefix, *words):
@@ -49,6 +50,20 @@ class Tcp(unittest.TestCase):
         for world in WORLDS:
             self.compare(world, "choco:gamma=0.1", "--compressor", "sign")
             self.compare(world, "powersgd:rank=2")
+
+    def sweep(self, *prefix):
+        trace = os.path.join(self.folder, "t.csv")
+        done = subprocess.run(
+            [LACONIC, *prefix, *averaging.SWEEP, "--trace", trace],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=HANG,
+            check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return averaging.sweep_results(done.stdout, trace)
+
+    def test_a_sweep_gives_the_results_of_threads(self):
+        threads = self.sweep("average", "--workers", "4")
+        self.assertEqual(self.sweep("launch", "-n", "4", "--", "average"),
+                         threads)
 
     def test_long_sums_are_streamed_to_the_bytes_of_threads(self):
         for world in (2, 3):

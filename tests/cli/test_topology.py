@@ -85,8 +85,8 @@ class Topology(Command):
     def test_a_wrong_spec_is_usage(self):
         self.fails(USAGE, "hypercube: 6 workers, expected a power of two",
                    "topology", "hypercube", "--workers", "6")
-        self.fails(USAGE, 'no topology is named "rng"; `laconic list` shows '
-                   "those there are", "topology", "rng", "--workers", "6")
+        self.fails(USAGE, 'no topology is named "rng"; did you mean ring?',
+                   "topology", "rng", "--workers", "6")
         self.fails(USAGE, "topology: --workers N is missing", "topology",
                    "ring")
 

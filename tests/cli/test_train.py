@@ -442,7 +442,13 @@ class Train(Command):
     def test_wrong_settings_are_rejected_before_anything_is_written(self):
         words = self.words("out")
         cases = (
-            (USAGE, "lenett", ("--model", "lenett")),
+            (USAGE, "did you mean lenet?", ("--model", "lenett")),
+            (USAGE, "did you mean choco?", ("--algorithm", "Choko")),
+            (USAGE, "try --algorithm error-feedback --compressor top-k:0.1",
+             ("--algorithm", "top-k:0.1")),
+            (USAGE, "did you mean sign?",
+             ("--algorithm", "choco", "--compressor", "sgn")),
+            (USAGE, "did you mean mnist?", ("--data", "mnits")),
             (USAGE, "resnet50", ("--model", "resnet50")),
             (USAGE, "expected a text", ("--model", "lstm")),
             (USAGE, "nosuch", ("--data", "nosuch")),
@@ -507,7 +513,9 @@ class Train(Command):
 
     def test_splits_and_optimisers_run(self):
         for more in (("--split", "fixed"), ("--split", "sorted"),
-                     ("--split", "dirichlet:0.5"), ("--nesterov", "no"),
+                     ("--split", "dirichlet:0.5"),
+                     ("--split", "dirichlet:0.01,balanced"),
+                     ("--nesterov", "no"),
                      ("--optimizer", "adam", "--algorithm", "powersgd",
                       "--lr", "0.001"),
                      ("--nesterov", "powersgd", "--algorithm", "powersgd"),

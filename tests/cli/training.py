@@ -22,6 +22,7 @@ ALGORITHMS = {
     "ecd": ["ecd", "--compressor", "natural"],
     "choco": ["choco:gamma=0.2", "--compressor", "sign"],
     "deepsqueeze": ["deepsqueeze:gamma=0.1", "--compressor", "sign"],
+    "moniqua": ["moniqua"],
     "powergossip": ["powergossip"],
 }
 

@@ -151,6 +151,19 @@ class Rounds(Command):
             self.assertEqual(found[key], threads[key], key)
         self.assertGreater(found["final_error"], 0)
 
+    def test_a_sweep_has_the_errors_of_threads(self):
+        if not os.path.exists(THREADS):
+            self.skipTest(f"there is no {THREADS}")
+        words = ("average", "--algorithm", "powergossip", "--workers", "4",
+                 "--rounds", "6", "--dimension", "30x20", "--low-rank", "2",
+                 "--sweep", "rate=0.5,1", "--json")
+        threads = json.loads(cluster.finish([THREADS, *words]).stdout)
+        found = self.succeeds(*words)
+        for one, expected in zip(found["results"], threads["results"],
+                                 strict=True):
+            for key in ("value", "final_error", "payload_bytes"):
+                self.assertEqual(one[key], expected[key], key)
+
 
 class Failures(Command):
     def test_a_rank_that_fails_ends_the_job(self):
@@ -164,8 +177,8 @@ class Failures(Command):
 
     def test_wrong_words_are_reported_once(self):
         for message, words in (
-                ('no algorithm is named "dpsd"; `laconic list` shows those '
-                 "there are", ["average", "--algorithm", "dpsd"]),
+                ('no algorithm is named "dpsd"; did you mean dpsgd?',
+                 ["average", "--algorithm", "dpsd"]),
                 ("average: unknown option --round; did you mean --rounds?",
                  ["average", "--round", "4"]),
                 ("average: --workers is 3, but the job has 4",

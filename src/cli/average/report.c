@@ -4,14 +4,40 @@
 
 #include <math.h>
 
-#include "cli/report/table.h"
 #include "train/uncompressed.h"
 
-static double uncompressed_bytes(const cli_average *a)
+enum { SPEC_COLUMNS = 48 };
+
+double cli_average_fewer(const cli_average *a)
 {
-    return train_uncompressed_bytes(
+    const double payload = (double)a->result.traffic.payload_bytes;
+    const double uncompressed = train_uncompressed_bytes(
         a->result.family, a->algorithm.topology,
         lac_layout_values(a->algorithm.layout), a->result.rounds);
+    return payload > 0 ? uncompressed / payload : (double)NAN;
+}
+
+// The shape of the values of a worker if they are one matrix.
+static bool is_matrix(const cli_average *a, lac_shape *out)
+{
+    const lac_layout *const layout = a->algorithm.layout;
+    if (lac_layout_count(layout) != 1) {
+        return false;
+    }
+    *out = lac_layout_tensor(layout, 0)->shape;
+    return out->rows > 1 && out->cols > 1;
+}
+
+static void add_shape(const cli_average *a, cJSON *o)
+{
+    lac_shape shape;
+    if (is_matrix(a, &shape)) {
+        cJSON_AddNumberToObject(o, "rows", (double)shape.rows);
+        cJSON_AddNumberToObject(o, "columns", (double)shape.cols);
+    }
+    if (a->low_rank > 0) {
+        cJSON_AddNumberToObject(o, "low_rank", (double)a->low_rank);
+    }
 }
 
 cJSON *cli_average_json(const cli_average *a)
@@ -25,6 +51,7 @@ cJSON *cli_average_json(const cli_average *a)
     cJSON_AddNumberToObject(o, "workers", a->world);
     cJSON_AddNumberToObject(
         o, "dimension", (double)lac_layout_values(a->algorithm.layout));
+    add_shape(a, o);
     cJSON_AddNumberToObject(o, "seed", (double)a->algorithm.seed);
     cJSON_AddNumberToObject(o, "rounds", (double)r->rounds);
     cJSON_AddNumberToObject(o, "initial_error", r->initial_error);
@@ -45,19 +72,43 @@ cJSON *cli_average_json(const cli_average *a)
     return o;
 }
 
-static void report_run(const cli_average *a, cli_table *t)
+// Writes what each worker has: "1,000 values" or "100 x 100 values of rank 5".
+static const char *values_text(const cli_average *a, char text[CLI_CELL_SIZE])
 {
-    char text[CLI_GROUPED_SIZE];
-    cli_table_row(t, "algorithm", a->algorithm.spec, "");
+    char number[CLI_GROUPED_SIZE];
+    lac_shape shape;
+    if (!is_matrix(a, &shape)) {
+        (void)snprintf(
+            text, CLI_CELL_SIZE, "%s values",
+            cli_grouped(lac_layout_values(a->algorithm.layout), number));
+    } else if (a->low_rank == 0) {
+        (void)snprintf(
+            text, CLI_CELL_SIZE, "%zu x %zu values", shape.rows, shape.cols);
+    } else {
+        (void)snprintf(
+            text, CLI_CELL_SIZE, "%zu x %zu values of rank %zu", shape.rows,
+            shape.cols, a->low_rank);
+    }
+    return text;
+}
+
+void cli_average_describe(const cli_average *a, cli_table *t)
+{
+    char text[CLI_CELL_SIZE];
+    // Specs are long: in the column of values they would push the notes out.
+    cli_table_row(
+        t, "algorithm", "", cli_fitted(a->algorithm.spec, SPEC_COLUMNS, text));
     if (a->algorithm.compressor != NULL) {
-        cli_table_row(t, "compressor", a->algorithm.compressor, "");
+        cli_table_row(
+            t, "compressor", "",
+            cli_fitted(a->algorithm.compressor, SPEC_COLUMNS, text));
     }
     cli_table_add(t, "workers");
     cli_table_add(t, "%u", a->world);
     cli_table_add(
-        t, "%s of %s values each",
+        t, "%s of %s each",
         a->result.family == LAC_FAMILY_MODEL ? a->topology : "all",
-        cli_grouped(lac_layout_values(a->algorithm.layout), text));
+        values_text(a, text));
     if (!isnan(a->result.gamma)) {
         cli_table_add(t, "gamma");
         cli_table_add(t, "%.4g", a->result.gamma);
@@ -109,7 +160,7 @@ static void report_bytes(const cli_average *a, cli_table *t)
     }
     if (payload > 0) {
         cli_table_add(t, "fewer bytes");
-        cli_table_add(t, "%.1f x", uncompressed_bytes(a) / payload);
+        cli_table_add(t, "%.1f x", cli_average_fewer(a));
         cli_table_add(
             t, "than uncompressed %s",
             r->family == LAC_FAMILY_MODEL ? "gossip" : "all-reduce");
@@ -126,7 +177,7 @@ static void report_bytes(const cli_average *a, cli_table *t)
 void cli_average_table(const cli_average *a, FILE *stream)
 {
     cli_table t = cli_table_make("lrl", NULL);
-    report_run(a, &t);
+    cli_average_describe(a, &t);
     report_errors(&a->result, &t);
     report_bytes(a, &t);
     cli_table_print(&t, stream);

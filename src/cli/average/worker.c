@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "cli/average/distance.h"
+#include "cli/average/initial.h"
 #include "cli/report/progress.h"
 #include "train/pause.h"
 #include "train/sync.h"
@@ -70,16 +71,6 @@ struct cli_average_worker {
     coordinator coordinator;
 };
 
-static void fill_normal(
-    const cli_average *run, uint32_t rank, float *x, size_t n)
-{
-    const lac_key key = lac_key_make(
-        run->algorithm.seed, LAC_PURPOSE_DATA, 0, lac_scope_worker(rank), 0);
-    for (size_t i = 0; i < n; i++) {
-        x[i] = lac_key_normal(&key, (uint32_t)i);
-    }
-}
-
 static bool is_model(const cli_average_worker *w)
 {
     return lac_algorithm_family(w->algorithm) == LAC_FAMILY_MODEL;
@@ -119,22 +110,35 @@ static lac_status average_allocate(cli_average_worker *w)
                      w->n, w->rank);
 }
 
+static lac_status draw_initial(cli_average_worker *w)
+{
+    const lac_algorithm_options *const o = &w->run->algorithm;
+    if (w->run->low_rank > 0) {
+        return cli_initial_low_rank(
+            o->seed, w->rank, lac_layout_tensor(o->layout, 0)->shape,
+            w->run->low_rank, w->x);
+    }
+    cli_initial_normal(o->seed, w->rank, w->x, w->n);
+    return LAC_OK;
+}
+
 // Sets x to X_i. Gradient algorithms need X_i in every round, so they keep it.
 // In a run that is only timed x does not change.
-static void set_initial(cli_average_worker *w)
+static lac_status set_initial(cli_average_worker *w)
 {
     const cli_average *const run = w->run;
     if (run->input != NULL) {
         w->initial = run->input + w->rank * w->n;
         memcpy(w->x, w->initial, w->n * sizeof(float));
-        return;
+        return LAC_OK;
     }
-    fill_normal(run, w->rank, w->x, w->n);
+    LAC_TRY(draw_initial(w));
     w->initial = w->x;
     if (w->own != NULL) {
         memcpy(w->own, w->x, w->n * sizeof(float));
         w->initial = w->own;
     }
+    return LAC_OK;
 }
 
 // A model algorithm replaces x. A gradient algorithm reduces X_i.
@@ -162,7 +166,7 @@ static lac_status open_average_worker(cli_average_worker *w)
                       .decision_size = sizeof(decision),
                       .timeout = options.timeout,
                   }));
-    set_initial(w);
+    LAC_TRY(set_initial(w));
     set_slices(w);
     return is_model(w)
                ? lac_algorithm_start(w->algorithm, w->slices, w->tensors)
@@ -330,7 +334,7 @@ static lac_status average_rounds(cli_average_worker *w)
     LAC_TRY(synchronise(w, done, with_values, &decided));
     while (done < w->run->rounds && decided.stop == 0) {
         if (w->rank == 0) {
-            cli_progress_step(&w->coordinator.progress, done, "rounds");
+            cli_progress_step(&w->coordinator.progress, done, w->run->progress);
         }
         LAC_TRY(average_round(w, done++));
         if (done == decided.next) {

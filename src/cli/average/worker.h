@@ -36,8 +36,10 @@ typedef struct cli_average {
     uint64_t rounds;
     double step_time;   // seconds of computation before each round
     bool time_only;     // measure no errors, and let the rounds run freely
-    const float *input; // of all workers, or NULL for normal deviates
+    const float *input; // of all workers, or NULL to draw them
+    size_t low_rank;    // of the matrices to draw; 0 for normal deviates
     uint32_t world;
+    const char *progress;         // what the progress counts: "rounds"
     FILE *trace;                  // gets a line per round, or NULL
     float *values_out;            // final values of all workers, or NULL
     cli_average_worker **workers; // `world` pointers, NULL at first

@@ -6,6 +6,9 @@
 #include <stdio.h>
 
 #include "cli/report/table.h"
+#include "cli/report/wrap.h"
+
+enum { LINE_SIZE = 512 };
 
 // The break-even assumes that uncompressed communication costs nothing but the
 // transfer of its bytes.
@@ -135,7 +138,7 @@ cJSON *cli_bench_json(const cli_bench_report *r)
 static void add_speed(
     cli_table *t, const cli_bench_entry *e, const cli_bench_time *time)
 {
-    cli_table_add(t, "%6.1f  %7.2f", gbps(e, time), memcpys(time));
+    cli_table_add(t, "%4.1f %7.2f", gbps(e, time), memcpys(time));
 }
 
 static void add_break_even_gbit(cli_table *t, double mbit)
@@ -152,30 +155,33 @@ static void add_break_even_gbit(cli_table *t, double mbit)
 static void print_heading(
     size_t values, const char *model, size_t runs, double gbps)
 {
-    char number[CLI_GROUPED_SIZE];
-    printf(
+    char number[CLI_GROUPED_SIZE], line[LINE_SIZE];
+    (void)snprintf(
+        line, sizeof(line),
         "%s value%s%s%s, medians of %zu run%s; a memcpy takes %.2f ms, %.1f "
-        "GB/s\n\n",
+        "GB/s",
         cli_grouped(values, number), values == 1 ? "" : "s",
         model == NULL ? "" : " of ", model == NULL ? "" : model, runs,
         runs == 1 ? "" : "s", 1e-6 * sizeof(float) * (double)values / gbps,
         gbps);
+    cli_wrap(line, 0, stdout);
+    printf("\n");
 }
 
 static void report_compressors(const cli_bench_report *r)
 {
     static const char *const heads[] = {
         "",
-        "bits per",
-        "encode    ",
-        "decode-add  ",
-        "with memory ",
+        "bits a",
+        "encode   ",
+        "decode-add ",
+        "with memory",
         "break-even",
         "compressor",
         "value",
-        "GB/s  memcpys",
-        "GB/s  memcpys",
-        "GB/s  memcpys",
+        "GB/s memcpys",
+        "GB/s memcpys",
+        "GB/s memcpys",
         "Gbit/s"};
     double times[3 * CLI_BENCH_MAX];
     const size_t count = entry_memcpys(r, times);
@@ -194,12 +200,14 @@ static void report_compressors(const cli_bench_report *r)
         add_break_even_gbit(&t, entry_break_even(e));
     }
     cli_table_print(&t, stdout);
-    printf("\nGB/s counts 4 bytes per value. memcpys is the time divided by "
-           "that of a memcpy of\nthe same values: 1.00 is as fast, less is "
-           "faster. With "
-           "memory is encoding with\nerror memory and settling it. On a link "
-           "slower than the break-even, the bytes\nsaved outweigh encode and "
-           "decode-add.\n");
+    printf("\n");
+    cli_wrap(
+        "GB/s counts 4 bytes per value. memcpys is the time divided by that of "
+        "a memcpy of the same values: 1.00 is as fast, less is faster. With "
+        "memory is encoding with error memory and settling it. On a link "
+        "slower than the break-even, the bytes saved outweigh encode and "
+        "decode-add.",
+        0, stdout);
 }
 
 // "choco with sign"
@@ -212,17 +220,22 @@ static void add_step_name(cli_table *t, const cli_bench_step *s)
 
 static void print_step_note(uint32_t degree)
 {
-    printf(
-        "\nA step is the computation of one worker, without the time that it "
-        "waits.\n");
+    char line[LINE_SIZE];
+    char others[CLI_CELL_SIZE] =
+        "A worker that mixes models has one neighbour.";
     if (degree > 1) {
-        printf("It gets the messages of %u other workers.", degree);
-    } else {
-        printf("A worker that mixes models has one neighbour.");
+        (void)snprintf(
+            others, sizeof(others), "It gets the messages of %u other workers.",
+            degree);
     }
-    printf(
-        " On a link slower than the\nbreak-even, the bytes saved outweigh the "
-        "step.\n");
+    (void)snprintf(
+        line, sizeof(line),
+        "A step is the computation of one worker, without the time that it "
+        "waits. %s On a link slower than the break-even, the bytes saved "
+        "outweigh the step.",
+        others);
+    printf("\n");
+    cli_wrap(line, 0, stdout);
 }
 
 // All steps are on the tensors of the same model.
@@ -250,9 +263,12 @@ static void report_steps(const cli_bench_report *r)
 
 void cli_bench_table(const cli_bench_report *r)
 {
-    char processor[CLI_PROCESSOR_SIZE];
+    char processor[CLI_PROCESSOR_SIZE], line[LINE_SIZE];
     cli_processor(processor);
-    printf("%s, %s kernels, one thread\n", processor, r->kernels);
+    (void)snprintf(
+        line, sizeof(line), "%s, %s kernels, one thread", processor,
+        r->kernels);
+    cli_wrap(line, 0, stdout);
     if (r->count > 0) {
         report_compressors(r);
     }

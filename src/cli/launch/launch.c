@@ -11,8 +11,11 @@
 #endif
 #include "cli/launch/threads.h"
 #include "cli/launch/watchdog.h"
+#include "cli/options/catalog.h"
 #include "cli/options/command.h"
 #include "cli/options/spec.h"
+
+enum { NAME_SIZE = 64 };
 
 // Seconds beyond the timeout that joining may take: the transport applies the
 // timeout itself to everything after MPI_Init.
@@ -85,6 +88,13 @@ static bool is_sound(const char *spec)
 static int report_join(const char *command, const cli_place *p, lac_status why)
 {
     const bool word = why == LAC_ERR_NOTFOUND || why == LAC_ERR_INVALID;
+    // Only some builds have smpi, which is no misspelt mpi.
+    if (why == LAC_ERR_NOTFOUND && !cli_spec_names(p->spec, "smpi")) {
+        char name[NAME_SIZE]; // without the settings that were added
+        (void)snprintf(
+            name, sizeof(name), "%.*s", (int)strcspn(p->spec, ":"), p->spec);
+        cli_suggest(command, "transports", name);
+    }
     return word && !(cli_spec_names(p->spec, "tcp") && is_sound(p->spec))
                ? cli_misused(command)
                : cli_failed();

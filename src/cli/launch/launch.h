@@ -39,6 +39,7 @@ typedef struct cli_launch_options {
      .offset = offsetof(settings, launch.transport),                           \
      .value = "SPEC",                                                          \
      .default_value = "auto",                                                  \
+     .choices = "auto",                                                        \
      .help = "auto: LACONIC_TRANSPORT, MPI or threads"},                       \
     {.name = "timeout",                                                        \
      .type = CLI_OPTION_F64,                                                   \

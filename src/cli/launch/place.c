@@ -15,13 +15,15 @@
 typedef struct launcher {
     const char *variable;
     const char *size; // the variable with the number of processes, or NULL
+    const char *rank;
     const char *library;
 } launcher;
 
 static const launcher launchers[] = {
-    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "openmpi"},
-    {"PMI_SIZE", "PMI_SIZE", "mpich"},
-    {"PMIX_RANK", NULL, "openmpi"},
+    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK",
+     "openmpi"},
+    {"PMI_SIZE", "PMI_SIZE", "PMI_RANK", "mpich"},
+    {"PMIX_RANK", NULL, "PMIX_RANK", "openmpi"},
 };
 
 // smpirun sets it to the number of simulated ranks.
@@ -42,6 +44,16 @@ static bool has_master(void)
 {
     return getenv("MASTER_ADDR") != NULL && getenv("RANK") != NULL &&
            getenv("WORLD_SIZE") != NULL;
+}
+
+bool cli_place_is_first(void)
+{
+    const launcher *const l = find_launcher();
+    const char *const variable = l != NULL      ? l->rank
+                                 : has_master() ? "RANK"
+                                                : NULL;
+    const char *const rank = variable == NULL ? NULL : getenv(variable);
+    return rank == NULL || strtoul(rank, NULL, 10) == 0;
 }
 
 // Returns the spec that the user named, or "auto".

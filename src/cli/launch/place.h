@@ -26,6 +26,11 @@ typedef struct cli_place {
 lac_status cli_place_choose(
     const char *command, const cli_launch_options *options, cli_place *out);
 
+// cli_place_is_first returns whether this process is worker 0 of the job that
+// its environment describes, or in none. A command that needs no other worker
+// prints only there.
+bool cli_place_is_first(void);
+
 // cli_place_clear releases what cli_place_choose allocated.
 void cli_place_clear(cli_place *place);
 

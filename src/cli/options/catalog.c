@@ -5,25 +5,27 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/options/command.h"
+#include "cli/options/commands.h"
+#include "cli/options/spec.h"
 #include "data/source.h"
 #include "nn/layouts.h"
 
 static const cli_kind kinds[] = {
-    {"compressors",
+    {"compressors", "compressor", "compressor",
      "A+B compresses the values that the sparsifier A keeps with B: "
      "top-k:0.01+natural",
      lac_compressors, lac_compressor_aliases},
-    {"topologies", NULL, lac_topologies, NULL},
-    {"transports", NULL, lac_transports, NULL},
-    {"algorithms", NULL, lac_algorithms, NULL},
-    {"models", NULL, nn_models, NULL},
-    {"datasets", NULL, data_sources, NULL},
+    {"topologies", "topology", "topology", NULL, lac_topologies, NULL},
+    {"transports", "transport", "transport", NULL, lac_transports, NULL},
+    {"algorithms", "algorithm", "algorithm", NULL, lac_algorithms, NULL},
+    {"models", "model", "model", NULL, nn_models, NULL},
+    {"datasets", "data set", "data", NULL, data_sources, NULL},
 };
+enum { KIND_COUNT = sizeof(kinds) / sizeof(kinds[0]), WORD_SIZE = 64 };
 
 const cli_kind *cli_kinds(size_t *count_out)
 {
-    *count_out = sizeof(kinds) / sizeof(kinds[0]);
+    *count_out = KIND_COUNT;
     return kinds;
 }
 
@@ -97,42 +99,166 @@ const char *cli_item_default(
     return text;
 }
 
-// Returns the name that is closest to `word`, but not equal, or NULL.
-static const char *closest_name(const char *kind, const char *word)
+const char *cli_closest(
+    const cli_kind *kind, const char *word, size_t *distance_inout)
 {
-    const cli_kind *which = kinds;
-    while (strcmp(which->name, kind) != 0) {
-        which++;
-    }
     const char *closest = NULL;
-    size_t distance = CLI_CLOSE + 1;
     cli_item item;
-    for (size_t i = 0; cli_kind_item(which, i, &item); i++) {
-        if (cli_closer(word, item.name, &distance)) {
+    for (size_t i = 0; cli_kind_item(kind, i, &item); i++) {
+        if (cli_closer(word, item.name, distance_inout)) {
             closest = item.name;
         }
     }
-    return distance == 0 ? NULL : closest;
+    return closest;
+}
+
+static const cli_kind *find_kind(const char *name)
+{
+    const cli_kind *kind = kinds;
+    while (strcmp(kind->name, name) != 0) {
+        kind++;
+    }
+    return kind;
+}
+
+static bool find_item(const cli_kind *kind, const char *name, cli_item *out)
+{
+    for (size_t i = 0; cli_kind_item(kind, i, out); i++) {
+        if (strcmp(out->name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Copies the name that a spec begins with.
+static void copy_name(const char *spec, char word[WORD_SIZE])
+{
+    (void)snprintf(word, WORD_SIZE, "%.*s", (int)strcspn(spec, ":+"), spec);
+}
+
+bool cli_item_of(const char *kind, const char *spec, cli_item *out)
+{
+    char word[WORD_SIZE];
+    copy_name(spec, word);
+    return find_item(find_kind(kind), word, out);
+}
+
+static bool has_option(const char *command, const char *name)
+{
+    const cli_option *o = cli_command_find(command)->options;
+    while (o->name != NULL && strcmp(o->name, name) != 0) {
+        o++;
+    }
+    return o->name != NULL;
+}
+
+// Writes the options to give instead: an algorithm with the compressor that it
+// needs, a compressor with an algorithm that takes any, or another option.
+static void write_options(
+    const cli_kind *wanted, const cli_kind *found, const cli_item *item,
+    const char *spec, char out[CLI_OPTION_TEXT_SIZE])
+{
+    const char *const example = item->plugin->example;
+    if (example != NULL) {
+        const char *const space = strchr(example, ' ');
+        (void)snprintf(
+            out, CLI_OPTION_TEXT_SIZE, "--algorithm %.*s%s%s",
+            (int)strcspn(example, " "), example,
+            space == NULL ? "" : " --compressor", space == NULL ? "" : space);
+    } else {
+        const bool method = strcmp(wanted->option, "algorithm") == 0 &&
+                            strcmp(found->option, "compressor") == 0;
+        (void)snprintf(
+            out, CLI_OPTION_TEXT_SIZE, "%s--%s %s",
+            method ? "--algorithm error-feedback " : "", found->option, spec);
+    }
+}
+
+// Reports that `word`, the name in `spec`, is of another kind.
+static void suggest_kind(
+    const char *command, const cli_kind *wanted, const cli_kind *found,
+    const cli_item *item, const char *spec)
+{
+    char options[CLI_OPTION_TEXT_SIZE] = "";
+    const bool possible = has_option(command, found->option);
+    if (possible) {
+        write_options(wanted, found, item, spec, options);
+    }
+    (void)!lac_fail(
+        LAC_ERR_NOTFOUND, "no %s is named \"%s\": it is a%s %s%s%s",
+        wanted->one, item->name, strchr("aeiou", *found->one) ? "n" : "",
+        found->one, possible ? "; try " : "", options);
+}
+
+// Reports the name that is closest to `word`, of another kind if the wanted one
+// has none that is close.
+static void suggest_name(const cli_kind *wanted, const char *word)
+{
+    size_t distance = CLI_CLOSE + 1;
+    const cli_kind *found = wanted;
+    const char *closest = cli_closest(wanted, word, &distance);
+    for (size_t k = 0; closest == NULL && k < KIND_COUNT; k++) {
+        found = &kinds[k];
+        closest = cli_closest(found, word, &distance);
+    }
+    if (closest != NULL) {
+        (void)!lac_fail(
+            LAC_ERR_NOTFOUND, "no %s is named \"%s\"; did you mean %s%s%s%s?",
+            wanted->one, word, found == wanted ? "" : "the ",
+            found == wanted ? "" : found->one, found == wanted ? "" : " ",
+            closest);
+    }
+}
+
+// Looks up the name that `spec` begins with. Returns whether the wanted kind
+// has it.
+static bool suggest(
+    const char *command, const cli_kind *wanted, const char *spec)
+{
+    cli_item item;
+    char word[WORD_SIZE];
+    copy_name(spec, word);
+    if (find_item(wanted, word, &item)) {
+        return true;
+    }
+    for (size_t k = 0; k < KIND_COUNT; k++) {
+        if (find_item(&kinds[k], word, &item)) {
+            suggest_kind(command, wanted, &kinds[k], &item, spec);
+            return false;
+        }
+    }
+    suggest_name(wanted, word);
+    return false;
+}
+
+void cli_suggest(const char *command, const char *kind, const char *spec)
+{
+    const cli_kind *const wanted = find_kind(kind);
+    // Each part of "A:...+B:..." begins with a name.
+    while (*spec != '\0' && suggest(command, wanted, spec)) {
+        spec += cli_spec_part(spec, '+');
+        spec += *spec == '+';
+    }
 }
 
 int cli_bad_spec(const char *command, const char *kind, const char *spec)
 {
+    cli_suggest(command, kind, spec);
     (void)cli_failed();
-    // Each part of "A:...+B:..." begins with a name.
-    while (*spec != '\0') {
-        char word[64];
-        const size_t len = strcspn(spec, ":+");
-        (void)snprintf(
-            word, sizeof(word), "%.*s", (int)(len < 63 ? len : 63), spec);
-        const char *const closest = closest_name(kind, word);
-        if (closest != NULL) {
-            (void)fprintf(stderr, "did you mean %s?\n", closest);
-            break;
-        }
-        spec += strcspn(spec, "+");
-        spec += *spec == '+';
-    }
     (void)fprintf(
-        stderr, "try `laconic list` or `laconic %s --help`\n", command);
+        stderr, "try `laconic list %s` or `laconic %s --help`\n", kind,
+        command);
     return CLI_USAGE;
+}
+
+int cli_bad_algorithm(
+    const char *command, lac_status status, const char *algorithm,
+    const char *compressor)
+{
+    if (status == LAC_ERR_NOTFOUND) {
+        cli_suggest(command, "compressors", compressor);
+        cli_suggest(command, "algorithms", algorithm);
+    }
+    return cli_rejected(command, status);
 }

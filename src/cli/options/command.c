@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/report/wrap.h"
+
 enum {
-    OPTIONS_MAX = 64,  // one bit each in `given`
-    COLUMNS = 80,      // of a terminal
+    OPTIONS_MAX = 64, // one bit each in `given`
+    HELP_SIZE = 256,
     USAGE_INDENT = 14, // "usage: laconic"
 };
 
@@ -56,6 +58,15 @@ static const cli_option *find_brief(const cli_option *options, const char *word)
     return NULL;
 }
 
+const cli_option *cli_option_named(const cli_option *options, const char *word)
+{
+    const cli_option *const brief = find_brief(options, word);
+    if (brief != NULL || strncmp(word, "--", 2) != 0) {
+        return brief;
+    }
+    return find_option(options, word + 2, strcspn(word + 2, "="));
+}
+
 static bool is_option(const cli_command *command, const char *word)
 {
     return strncmp(word, "--", 2) == 0 ||
@@ -69,10 +80,8 @@ static lac_status read_option(
 {
     const char *const text = argv[*i_inout] + 2;
     const size_t len = strcspn(text, "=");
-    const cli_option *const brief =
-        find_brief(command->options, argv[*i_inout]);
     const cli_option *const o =
-        brief != NULL ? brief : find_option(command->options, text, len);
+        cli_option_named(command->options, argv[*i_inout]);
     if (o == NULL) {
         return unknown_option(command, text, len);
     }
@@ -184,42 +193,49 @@ lac_status cli_parse(
 }
 
 // Writes the left side of an option's help, "name VALUE, -n VALUE".
-static size_t write_left(const cli_option *o, char out[COLUMNS])
+static size_t write_left(const cli_option *o, char out[CLI_COLUMNS])
 {
     const char *const space = o->value == NULL ? "" : " ";
     const char *const value = o->value == NULL ? "" : o->value;
     int len = 0;
     if (o->brief == 0) {
-        len = snprintf(out, COLUMNS, "%s%s%s", o->name, space, value);
+        len = snprintf(out, CLI_COLUMNS, "%s%s%s", o->name, space, value);
     } else {
         len = snprintf(
-            out, COLUMNS, "%s%s%s, -%c%s%s", o->name, space, value, o->brief,
-            space, value);
+            out, CLI_COLUMNS, "%s%s%s, -%c%s%s", o->name, space, value,
+            o->brief, space, value);
     }
     return len < 0 ? 0 : (size_t)len;
 }
 
+// Writes the right side, "help: a|b (default)".
+static void write_right(const cli_option *o, char out[HELP_SIZE])
+{
+    const bool choice = o->type == CLI_OPTION_CHOICE;
+    const bool required =
+        o->default_value == NULL && o->type != CLI_OPTION_FLAG;
+    const char *const shown = required ? "required" : o->default_value;
+    const bool none = shown == NULL || *shown == '\0';
+    (void)snprintf(
+        out, HELP_SIZE, "%s%s%s%s%s%s", o->help, choice ? ": " : "",
+        choice ? o->choices : "", none ? "" : " (", none ? "" : shown,
+        none ? "" : ")");
+}
+
 static void print_option(const cli_option *o, size_t width)
 {
-    char left[COLUMNS];
+    char left[CLI_COLUMNS], right[HELP_SIZE];
     (void)write_left(o, left);
-    printf("  --%-*s  %s", (int)width, left, o->help);
-    if (o->type == CLI_OPTION_CHOICE) {
-        printf(": %s", o->choices);
-    }
-    if (o->default_value != NULL && *o->default_value != '\0') {
-        printf(" (%s)", o->default_value);
-    } else if (o->default_value == NULL && o->type != CLI_OPTION_FLAG) {
-        printf(" (required)");
-    }
-    printf("\n");
+    write_right(o, right);
+    printf("  --%-*s  ", (int)width, left);
+    cli_wrap(right, width + 6, stdout);
 }
 
 // Prints a word of the usage, on a new line if it does not fit.
 static void print_word(const char *word, size_t *column_inout)
 {
     const size_t len = 1 + strlen(word);
-    if (*column_inout + len > COLUMNS) {
+    if (*column_inout + len > CLI_COLUMNS) {
         printf("\n%*s", USAGE_INDENT, "");
         *column_inout = USAGE_INDENT;
     }
@@ -229,7 +245,7 @@ static void print_word(const char *word, size_t *column_inout)
 
 static void print_usage(const cli_command *command)
 {
-    char word[COLUMNS];
+    char word[CLI_COLUMNS];
     size_t column = strlen("usage: laconic ") + strlen(command->name);
     printf("usage: laconic %s", command->name);
     for (const cli_option *o = command->options; o->name != NULL; o++) {
@@ -251,7 +267,7 @@ static void print_usage(const cli_command *command)
 
 void cli_help(const cli_command *command)
 {
-    char left[COLUMNS];
+    char left[CLI_COLUMNS];
     size_t width = strlen("help");
     print_usage(command);
     printf("%s\n\n", command->details);

@@ -21,7 +21,14 @@ typedef struct cli_command {
     const char *arguments; // for the usage line: "IN.npy OUT.lac"
     size_t arguments_min;
     size_t arguments_max;
-    const char *details;         // paragraphs for --help, or NULL
+    const char *completes; // what shells complete the arguments with: for each
+                           // in turn words separated by '|', where @files,
+                           // @folders, @commands, @command, @kinds and the
+                           // kinds of the catalog are placeholders. The
+                           // last repeats.
+                           // NULL: @files
+    const char *details;   // paragraphs for --help, or NULL
+    const char *example;   // paragraphs for the manual page, or NULL
     void (*notes)(FILE *stream); // prints what --help has at its end, or NULL
     bool command_line; // the arguments are another command line: it begins
                        // with the first, and words of it may be empty
@@ -31,6 +38,10 @@ typedef struct cli_command {
                          // option i was given; 0: there is none
     int (*run)(const void *settings, size_t count, char *const *arguments);
 } cli_command;
+
+// cli_option_named returns the option that a word of a command line names as
+// --name, --name=value or -n, or NULL.
+const cli_option *cli_option_named(const cli_option *options, const char *word);
 
 // cli_parse fills `settings` with the defaults and then from argv. It moves the
 // arguments that are not options to the front of argv and writes their number

@@ -2,12 +2,17 @@
 // Values of options, parsed by type; and the edit distance of two words.
 #include "cli/options/option.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+// Characters of a word that may be the beginning of a name.
+enum { BEGINNING = 3 };
 
 static void *field(const cli_option *option, void *settings)
 {
@@ -176,36 +181,51 @@ lac_status cli_option_store(
     return lac_fail(LAC_ERR_INVALID, "--%s has no type", option->name);
 }
 
-// The Levenshtein distance, one row of its table at a time.
-static size_t edits(const char *a, const char *b, size_t b_len)
+static int lower(char c)
+{
+    return tolower((unsigned char)c);
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+// The Levenshtein distance, in which swapped neighbours count as one edit.
+static size_t edits(const char *a, const char *b)
 {
     enum { LONGEST = 63 };
-    size_t row[LONGEST + 1];
-    if (b_len > LONGEST) {
+    size_t table[LONGEST + 1][LONGEST + 1];
+    const size_t a_len = strlen(a), b_len = strlen(b);
+    if (a_len > LONGEST || b_len > LONGEST) {
         return SIZE_MAX;
     }
-    for (size_t j = 0; j <= b_len; j++) {
-        row[j] = j;
-    }
-    for (size_t i = 0; a[i] != '\0'; i++) {
-        size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (size_t j = 0; j < b_len; j++) {
-            size_t least = diagonal + (a[i] != b[j]);
-            least = row[j] + 1 < least ? row[j] + 1 : least;
-            least = row[j + 1] + 1 < least ? row[j + 1] + 1 : least;
-            diagonal = row[j + 1];
-            row[j + 1] = least;
+    for (size_t i = 0; i <= a_len; i++) {
+        for (size_t j = 0; j <= b_len; j++) {
+            if (i == 0 || j == 0) {
+                table[i][j] = i + j;
+                continue;
+            }
+            const bool same = lower(a[i - 1]) == lower(b[j - 1]);
+            table[i][j] = least(table[i - 1][j], table[i][j - 1]) + 1;
+            table[i][j] = least(table[i][j], table[i - 1][j - 1] + !same);
+            if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
+                lower(a[i - 2]) == lower(b[j - 1])) {
+                table[i][j] = least(table[i][j], table[i - 2][j - 2] + 1);
+            }
         }
     }
-    return row[b_len];
+    return table[a_len][b_len];
 }
 
 bool cli_closer(const char *word, const char *name, size_t *distance_inout)
 {
-    const size_t len = strlen(name);
-    const size_t distance = edits(word, name, len);
-    if (distance >= *distance_inout || distance >= len) {
+    const size_t len = strlen(name), word_len = strlen(word);
+    const bool begins =
+        word_len >= BEGINNING && strncasecmp(word, name, word_len) == 0;
+    size_t distance = edits(word, name);
+    distance = begins && distance > CLI_CLOSE ? CLI_CLOSE : distance;
+    if (distance >= *distance_inout || 2 * distance > len) {
         return false;
     }
     *distance_inout = distance;

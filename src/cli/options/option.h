@@ -31,7 +31,8 @@ typedef struct cli_option {
                                // it is given
     uint64_t min, max;         // of CLI_OPTION_U64
     double low, high;          // of CLI_OPTION_F64
-    const char *choices;       // words, separated by '|'
+    const char *choices;       // words, separated by '|'; of CLI_OPTION_TEXT
+                               // those that shells complete it with, or NULL
     const char *help;          // lower case, no full stop; NULL: not shown
     char brief;                // 'n' if "-n" is the option too; else 0
 } cli_option;
@@ -93,8 +94,9 @@ lac_status cli_option_store(
     const cli_option *option, const char *text, void *settings);
 
 // cli_closer returns whether `name` is fewer than `*distance_inout` edits of
-// one character away from `word`, and if so stores their number there. Start
-// with CLI_CLOSE + 1 to find only names that the user may have meant.
+// one character away from `word`, and if so stores their number there. Case is
+// no edit, and the beginning of a name is CLI_CLOSE edits away. Start with
+// CLI_CLOSE + 1 to find only names that the user may have meant.
 enum { CLI_CLOSE = 2 };
 bool cli_closer(const char *word, const char *name, size_t *distance_inout);
 

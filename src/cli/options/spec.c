@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads single settings of a spec. Commas and equals signs in parentheses
+// Reads single settings of a spec. Separators and equals signs in parentheses
 // belong to a value.
 #include "cli/options/spec.h"
 
@@ -12,11 +12,10 @@ bool cli_spec_names(const char *spec, const char *name)
            (spec[len] == '\0' || spec[len] == ':');
 }
 
-// Returns the length of the setting at `text`.
-static size_t item_len(const char *text)
+size_t cli_spec_part(const char *text, char separator)
 {
     size_t depth = 0, len = 0;
-    while (text[len] != '\0' && (depth > 0 || text[len] != ',')) {
+    while (text[len] != '\0' && (depth > 0 || text[len] != separator)) {
         depth += text[len] == '(';
         depth -= text[len] == ')' && depth > 0;
         len++;
@@ -32,7 +31,7 @@ bool cli_spec_next(const char *spec, size_t *at_inout, cli_spec_item *out)
         return false;
     }
     const char *const text = spec + begin + 1;
-    const size_t len = item_len(text);
+    const size_t len = cli_spec_part(text, ',');
     const size_t key_len = strcspn(text, "=,(");
     const bool named = key_len < len && text[key_len] == '=';
     const size_t skip = named ? key_len + 1 : 0;

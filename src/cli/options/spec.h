@@ -10,6 +10,10 @@
 // cli_spec_names returns whether `spec` is of the plug-in `name`.
 bool cli_spec_names(const char *spec, const char *name);
 
+// cli_spec_part returns the length of the first part of `text`, which ends
+// before `separator` outside parentheses.
+size_t cli_spec_part(const char *text, char separator);
+
 // cli_spec_next moves to the next setting of a spec and returns its key and
 // value, whose lengths it writes. Begin with `*at_inout` = 0. Returns false at
 // the end. A setting without a key has a key of length 0.

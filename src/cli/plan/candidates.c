@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The choices come from the registry of algorithms; the table below has the
-// settings and compressors that users combine them with. `naive` is left out:
-// it does not converge, so its time is of no use. qsgd is dithering with 127
-// levels, 8 bits a value.
+// settings and compressors that users combine them with. The controls are left
+// out: they do not converge, so their time is of no use. qsgd is dithering with
+// 127 levels, 8 bits a value.
 #include "cli/plan/candidates.h"
 
 #include <string.h>
@@ -32,7 +32,10 @@ static const plan_choice usual[] = {
     {"powergossip:iterations=2", NULL, false},
 };
 
-static const char left_out[] = "naive";
+static bool left_out(const char *name)
+{
+    return strcmp(name, "naive") == 0 || strcmp(name, "moniqua") == 0;
+}
 
 // Adds the usual choices of an algorithm. Returns their new number.
 static size_t add_usual(const char *name, size_t count, plan_choice *out)
@@ -54,8 +57,7 @@ size_t plan_choices(plan_choice out[PLAN_CHOICES_MAX])
         const char *const name = plugins[i]->name;
         const size_t before = count;
         count = add_usual(name, count, out);
-        if (count == before && strcmp(name, left_out) != 0 &&
-            count < PLAN_CHOICES_MAX) {
+        if (count == before && !left_out(name) && count < PLAN_CHOICES_MAX) {
             out[count++] = (plan_choice){name, "sign", true};
         }
     }

@@ -4,36 +4,15 @@
 
 #include <stdlib.h>
 
+#include "cli/report/markup.h"
 #include "data/output.h"
-
-// Names of files may have any characters.
-static void put_escaped(FILE *f, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        switch (*text) {
-        case '<':
-            (void)fputs("&lt;", f);
-            break;
-        case '>':
-            (void)fputs("&gt;", f);
-            break;
-        case '&':
-            (void)fputs("&amp;", f);
-            break;
-        default:
-            if ((unsigned char)*text >= ' ') {
-                (void)fputc(*text, f);
-            }
-        }
-    }
-}
 
 void plan_picture_text(
     FILE *f, double x, double y, const char *anchor, const char *text)
 {
     (void)fprintf(
         f, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
-    put_escaped(f, text);
+    cli_markup_text(f, text);
     (void)fputs("</text>\n", f);
 }
 

@@ -10,6 +10,7 @@
 
 #include "cli/plan/text.h"
 #include "cli/report/table.h"
+#include "cli/report/wrap.h"
 
 // The spectrum takes time workers^3; for more workers it is omitted.
 enum { SPECTRUM_WORKERS_MAX = 512 };
@@ -158,7 +159,7 @@ static void print_assumptions(const plan_report *r, FILE *stream)
         plan_bytes(4.0 * (double)n, bytes), task->workers,
         task->workers == 1 ? "" : "s", plan_seconds(task->compute, first),
         task->overlap ? ", overlapped" : "");
-    plan_print_wrapped(line, stream);
+    cli_wrap(line, 0, stream);
     (void)snprintf(
         line, sizeof(line),
         "network: %s, %s, %s one way%s%s; transport %s; gossip on %s",
@@ -168,10 +169,10 @@ static void print_assumptions(const plan_report *r, FILE *stream)
         r->network_source == NULL ? "" : ", ",
         r->network_source == NULL ? "" : r->network_source, task->transport,
         r->topology);
-    plan_print_wrapped(line, stream);
+    cli_wrap(line, 0, stream);
     (void)snprintf(
         line, sizeof(line), "compression: %s", r->compression_source);
-    plan_print_wrapped(line, stream);
+    cli_wrap(line, 0, stream);
 }
 
 // A plan for other machines is possible, a run on this one is not.
@@ -187,7 +188,7 @@ static void print_memory(const plan_report *r, FILE *stream)
             "memory: the model and its gradient take %s, and this machine has "
             "%s",
             plan_bytes(2 * model, needed), plan_bytes(memory, present));
-        plan_print_wrapped(line, stream);
+        cli_wrap(line, 0, stream);
     }
 }
 
@@ -200,7 +201,7 @@ static void print_baseline(const plan_report *r, FILE *stream)
         "an all-reduce takes %s, a step with it %s (check this against yours)",
         plan_seconds(c->network, network), plan_seconds(c->step, step));
     (void)fputc('\n', stream);
-    plan_print_wrapped(line, stream);
+    cli_wrap(line, 0, stream);
 }
 
 static void add_seconds(cli_table *t, double seconds)
@@ -221,7 +222,6 @@ static void add_gain(cli_table *t, double gain)
 
 static void print_candidates(const plan_report *r, FILE *stream)
 {
-    enum { NAME_WIDTH = 26 };
     const bool overlap = r->plan->task.overlap;
     const double all = plan_baseline(r->plan)->step;
     char name[PLAN_NAME_SIZE], bytes[PLAN_TEXT_SIZE];
@@ -237,7 +237,7 @@ static void print_candidates(const plan_report *r, FILE *stream)
     cli_table_add(&t, "sent");
     for (size_t i = 0; i < r->plan->count; i++) {
         const plan_candidate *const c = &r->plan->candidates[i];
-        cli_table_add(&t, "%.*s", NAME_WIDTH, plan_name(&c->choice, name));
+        cli_table_add(&t, "%s", plan_name(&c->choice, name));
         add_seconds(&t, c->step);
         add_gain(&t, all / c->step);
         add_seconds(&t, c->network);
@@ -271,7 +271,7 @@ static void print_refusals(const plan *p, FILE *stream)
         }
         (void)snprintf(
             line, sizeof(line), "not possible here: %s", p->refusals[i].why);
-        plan_print_wrapped(line, stream);
+        cli_wrap(line, 0, stream);
     }
 }
 
@@ -282,7 +282,7 @@ static void print_advice(const plan_report *r, FILE *stream)
     (void)snprintf(
         line, sizeof(line), "advice: %s", plan_advice(r->plan, advice));
     (void)fputc('\n', stream);
-    plan_print_wrapped(line, stream);
+    cli_wrap(line, 0, stream);
     if (isinf(r->break_even)) {
         (void)fprintf(
             stream, "with this latency one of them gains 5 %% on links of any "

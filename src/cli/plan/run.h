@@ -12,8 +12,7 @@
 #ifndef LACONIC_CLI_PLAN_RUN_H
 #define LACONIC_CLI_PLAN_RUN_H
 
-#include <cjson/cJSON.h>
-
+#include "cli/files/run.h"
 #include "cli/plan/plan.h"
 
 // What is asked for. All pointers are borrowed.
@@ -25,28 +24,10 @@ typedef struct plan_run_options {
     bool measure;          // the compression, if it is not the recorded one
 } plan_run_options;
 
-// The state of the run after an epoch. A number that is not known is NaN.
-typedef struct plan_run_epoch {
-    double epoch; // epochs done
-    uint64_t step;
-    double accuracy;   // a fraction
-    double perplexity; // of a text
-    double payload;    // bytes that all workers have sent
-    double seconds;    // on the network's clock
-} plan_run_epoch;
-
 // A run and its times.
 typedef struct plan_run {
     const plan_run_options *options;
-    cJSON *manifest; // owns the texts below
-    const char *model, *data, *algorithm, *compressor, *topology;
-    uint32_t workers;
-    uint64_t seed;
-    bool overlap;
-    bool text; // the epochs have a perplexity
-    plan_run_epoch *epochs;
-    size_t count;
-    uint64_t planned; // epochs that the run was to have
+    cli_run trained;
     // Seconds of a step, and the origin of the compression.
     double compute, compress, network, hidden, step;
     char source[PLAN_SOURCE_SIZE];
@@ -57,5 +38,13 @@ typedef struct plan_run {
 // LAC_ERR_NOMEM; the message names the file. Close it in either case.
 lac_status plan_run_open(plan_run *run, const plan_run_options *options);
 void plan_run_close(plan_run *run);
+
+// plan_run_seconds returns the time until the end of an epoch on the network's
+// clock.
+static inline double plan_run_seconds(
+    const plan_run *run, const cli_run_epoch *e)
+{
+    return (double)e->step * run->step;
+}
 
 #endif

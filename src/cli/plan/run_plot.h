@@ -14,7 +14,7 @@ typedef struct plan_run_axes {
 
 // plan_run_value returns the accuracy of an epoch in per cent, or its
 // perplexity; NaN if it was not tested or diverged.
-double plan_run_value(const plan_run *run, const plan_run_epoch *epoch);
+double plan_run_value(const plan_run *run, const cli_run_epoch *epoch);
 
 // plan_run_quantity returns what that is.
 const char *plan_run_quantity(const plan_run *run);

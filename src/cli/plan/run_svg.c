@@ -52,12 +52,13 @@ static void put_curve(FILE *f, const plan_run *run, const plan_run_axes *a)
     bool open = false;
     (void)fputs(
         "<path fill=\"none\" stroke=\"#0072b2\" stroke-width=\"2\" d=\"", f);
-    for (size_t i = 0; i < run->count; i++) {
-        const double value = plan_run_value(run, &run->epochs[i]);
+    for (size_t i = 0; i < run->trained.count; i++) {
+        const double value = plan_run_value(run, &run->trained.epochs[i]);
         if (isfinite(value)) {
             (void)fprintf(
                 f, "%c%.1f %.1f", open ? 'L' : 'M',
-                plot_x(a, run->epochs[i].seconds), plot_y(a, value));
+                plot_x(a, plan_run_seconds(run, &run->trained.epochs[i])),
+                plot_y(a, value));
         }
         open = isfinite(value);
     }
@@ -66,14 +67,15 @@ static void put_curve(FILE *f, const plan_run *run, const plan_run_axes *a)
 
 static void put_epochs(FILE *f, const plan_run *run, const plan_run_axes *a)
 {
-    for (size_t i = 0; i < run->count; i++) {
-        const double value = plan_run_value(run, &run->epochs[i]);
+    for (size_t i = 0; i < run->trained.count; i++) {
+        const double value = plan_run_value(run, &run->trained.epochs[i]);
         if (isfinite(value)) {
             (void)fprintf(
                 f,
                 "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" "
                 "fill=\"#0072b2\"/>\n",
-                plot_x(a, run->epochs[i].seconds), plot_y(a, value));
+                plot_x(a, plan_run_seconds(run, &run->trained.epochs[i])),
+                plot_y(a, value));
         }
     }
 }
@@ -81,13 +83,14 @@ static void put_epochs(FILE *f, const plan_run *run, const plan_run_axes *a)
 static void put_run(FILE *f, const void *context)
 {
     const plan_run *const run = context;
-    const plan_choice choice = {run->algorithm, run->compressor, false};
+    const cli_run *const t = &run->trained;
+    const plan_choice choice = {t->algorithm, t->compressor, false};
     char title[512], name[PLAN_NAME_SIZE], rate[PLAN_TEXT_SIZE],
         latency[PLAN_TEXT_SIZE];
     plan_run_axes axes;
     (void)snprintf(
-        title, sizeof(title), "%s on %s, %s, %u workers, %s, %s", run->model,
-        run->data, plan_name(&choice, name), run->workers,
+        title, sizeof(title), "%s on %s, %s, %u workers, %s, %s", t->model,
+        t->data, plan_name(&choice, name), t->workers,
         plan_bandwidth(run->options->network.bandwidth, rate),
         plan_seconds(run->options->network.latency, latency));
     plan_picture_text(f, LEFT, 26, "start", title);

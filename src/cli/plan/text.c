@@ -131,23 +131,3 @@ const char *plan_advice(const plan *p, char text[PLAN_ADVICE_SIZE])
     }
     return text;
 }
-
-void plan_print_wrapped(const char *text, FILE *stream)
-{
-    enum { COLUMNS = 80 };
-    size_t column = 0;
-    while (*text != '\0') {
-        const size_t len = strcspn(text, " ");
-        if (column > 0 && column + 1 + len > COLUMNS) {
-            (void)fputc('\n', stream);
-            column = 0;
-        } else if (column > 0) {
-            (void)fputc(' ', stream);
-            column++;
-        }
-        (void)fprintf(stream, "%.*s", (int)len, text);
-        column += len;
-        text += len + strspn(text + len, " ");
-    }
-    (void)fputc('\n', stream);
-}

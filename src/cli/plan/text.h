@@ -25,8 +25,4 @@ const char *plan_name(const plan_choice *choice, char text[PLAN_NAME_SIZE]);
 // plan_advice writes one statement of what to do, from a ranked plan.
 const char *plan_advice(const plan *p, char text[PLAN_ADVICE_SIZE]);
 
-// plan_print_wrapped prints a text and a line feed in lines of at most 80
-// columns.
-void plan_print_wrapped(const char *text, FILE *stream);
-
 #endif

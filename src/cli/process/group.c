@@ -16,7 +16,7 @@
 #include "cli/process/guard.h"
 #include "cli/process/signals.h"
 
-enum { NOT_FOUND = 127, SIGNAL_CODE = 128, SSH_FAILED = 255 };
+enum { NOT_FOUND = 127, SIGNAL_CODE = 128, SSH_FAILED = 255, TEXT_SIZE = 300 };
 
 // Seconds that guards get to end their processes before they are killed too.
 #define GUARD_SECONDS (2 * CLI_END_SECONDS)
@@ -76,46 +76,60 @@ static void handle_signal(group *g, int number)
                                : CLI_GUARD_HANG_UP);
 }
 
-static const char *explanation(const cli_slot *slot, int code)
+// What the exit code of ssh means. An agent on another machine returns 128 +
+// the number of a signal, but a process may return this code too.
+static const char *explanation(
+    const cli_slot *slot, int code, char text[TEXT_SIZE])
 {
-    if (slot->host != NULL && code == SSH_FAILED) {
+    const int number = code - SIGNAL_CODE;
+    if (slot->host == NULL) {
+        return "";
+    }
+    if (code == SSH_FAILED) {
         return ": ssh failed";
     }
-    if (slot->host != NULL && code == NOT_FOUND) {
+    if (code == NOT_FOUND) {
         return ": a program was not found there; --program PATH names laconic";
     }
-    return "";
+    if (number <= 0 || number > SIGRTMAX) {
+        return "";
+    }
+    (void)snprintf(
+        text, TEXT_SIZE, ", as after signal %d (%s)", number,
+        strsignal(number));
+    return text;
 }
 
-static void report_end(const cli_slot *slot, int code)
+static void report_end(const cli_slot *slot, int state)
 {
-    char who[300];
+    char who[TEXT_SIZE], more[TEXT_SIZE];
     (void)snprintf(
         who, sizeof(who), "worker %u%s%.200s", slot->rank,
         slot->host == NULL ? "" : " on ", slot->host == NULL ? "" : slot->host);
-    if (code > SIGNAL_CODE && code <= SIGNAL_CODE + SIGRTMAX) {
+    if (WIFSIGNALED(state)) {
         (void)fprintf(
             stderr, "laconic: launch: %s was killed by signal %d (%s)\n", who,
-            code - SIGNAL_CODE, strsignal(code - SIGNAL_CODE));
+            WTERMSIG(state), strsignal(WTERMSIG(state)));
     } else {
         (void)fprintf(
             stderr, "laconic: launch: %s ended with exit code %d%s\n", who,
-            code, explanation(slot, code));
+            WEXITSTATUS(state), explanation(slot, WEXITSTATUS(state), more));
     }
 }
 
-static int exit_code(int state)
+// A process that was killed explains more than one that failed at the same
+// time.
+static int severity(int state)
 {
-    return WIFEXITED(state) ? WEXITSTATUS(state)
-                            : SIGNAL_CODE + WTERMSIG(state);
+    return WIFSIGNALED(state) ? 2 * SIGNAL_CODE + WTERMSIG(state)
+                              : WEXITSTATUS(state);
 }
 
-// Takes the exit codes of all processes that have ended. A process that was
-// killed explains more than one that failed at the same time.
+// Takes the exit codes of all processes that have ended.
 static void reap(group *g)
 {
     const cli_slot *worst = NULL;
-    int worst_code = 0;
+    int worst_state = 0;
     for (uint32_t i = 0; i < g->job->world; i++) {
         cli_slot *const slot = &g->slots[i];
         int state = 0;
@@ -127,15 +141,14 @@ static void reap(group *g)
         (void)close(slot->lifeline);
         slot->lifeline = -1;
         g->running--;
-        const int code = exit_code(state);
-        if (code != 0 && (worst == NULL || code > worst_code)) {
+        if (severity(state) > severity(worst_state)) {
             worst = slot;
-            worst_code = code;
+            worst_state = state;
         }
     }
     if (worst != NULL && !g->failed && g->interrupted == 0) {
         cli_lines_pull(&g->slots[worst->rank].output); // its own message first
-        report_end(worst, worst_code);
+        report_end(worst, worst_state);
         end_all(g);
     }
     g->failed = g->failed || worst != NULL;

@@ -228,8 +228,9 @@ static lac_status guard_start(
     return LAC_OK;
 }
 
-int cli_guard_run(const cli_task *task, int lifeline)
+int cli_guard_run(const cli_task *task, int lifeline, int *signal_out)
 {
+    *signal_out = 0;
     char token[CLI_TOKEN_PATH_SIZE];
     guard g = {0};
     if (cli_token_write(task->token, token) != LAC_OK) {
@@ -240,8 +241,11 @@ int cli_guard_run(const cli_task *task, int lifeline)
     if (status != LAC_OK) {
         return cli_failed();
     }
-    return WIFEXITED(g.state) ? WEXITSTATUS(g.state)
-                              : SIGNAL_CODE + WTERMSIG(g.state);
+    if (WIFEXITED(g.state)) {
+        return WEXITSTATUS(g.state);
+    }
+    *signal_out = WTERMSIG(g.state);
+    return SIGNAL_CODE + *signal_out;
 }
 
 static bool can_start(const char *folder, size_t len, const char *word)

@@ -137,6 +137,18 @@ _Noreturn static void become_ssh(
     _exit(CLI_FAILED);
 }
 
+// Ends as the process did, but without a second core dump: an exit code alone
+// does not show whether 143 was returned or SIGTERM came.
+static void die_by(int number)
+{
+    const struct sigaction usual = {.sa_handler = SIG_DFL};
+#ifdef __linux__
+    (void)prctl(PR_SET_DUMPABLE, 0);
+#endif
+    (void)sigaction(number, &usual, NULL);
+    (void)raise(number);
+}
+
 // Runs in the new process.
 _Noreturn static void become_guard(
     const cli_job *job, const cli_task *task, const cli_slot *slot,
@@ -147,8 +159,12 @@ _Noreturn static void become_guard(
     if (slot->host != NULL) {
         become_ssh(job, slot->host, lifeline);
     }
-    const int code = cli_guard_run(task, lifeline);
+    int number;
+    const int code = cli_guard_run(task, lifeline, &number);
     (void)fflush(stderr);
+    if (number != 0) {
+        die_by(number);
+    }
     _exit(code);
 }
 

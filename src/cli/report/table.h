@@ -31,13 +31,28 @@ cli_table cli_table_make(const char *align, const char *indent);
 void cli_table_add(cli_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-// cli_table_row adds a row to a table of three columns: name, value and note.
+// cli_table_row adds a row to a table of three columns: name, value and note. A
+// long value, such as a spec with many settings, stands before the note.
 void cli_table_row(
     cli_table *table, const char *name, const char *value, const char *note);
 
 // cli_table_print prints the table with two spaces between columns and without
-// trailing spaces, and releases it.
+// trailing spaces, and releases it. If it is wider than CLI_COLUMNS, texts in a
+// last column that is left-aligned are wrapped, then long names in the first
+// column get lines of their own.
 void cli_table_print(cli_table *table, FILE *stream);
+
+// cli_fitted writes a text of any bytes in at most `columns` columns, at least
+// 4. A longer one has .. in place of its middle, since paths differ at either
+// end. Control characters become ?.
+const char *cli_fitted(
+    const char *text, size_t columns, char out[CLI_CELL_SIZE]);
+
+// cli_table_width returns the columns of the longest row without the indent.
+size_t cli_table_width(const cli_table *table);
+
+// cli_table_free releases a table that is not printed.
+void cli_table_free(cli_table *table);
 
 // cli_grouped writes `number` with a comma between groups of three digits.
 enum { CLI_GROUPED_SIZE = 32 };

@@ -12,8 +12,9 @@
 #include "cli/report/table.h"
 
 enum {
-    LISTED_MAX = 16, // workers whose neighbours fit beside the matrix
-    DRAWN_MAX = 56,  // workers whose matrix fits on a screen
+    LISTED_MAX = 16,  // workers whose neighbours fit beside the matrix
+    WEIGHED_MAX = 42, // workers whose weights fit beside the matrix
+    DRAWN_MAX = 56,   // workers whose matrix fits on a screen
     MATRIX_MAX = 16384,
 };
 
@@ -92,14 +93,20 @@ void cli_network_print(const lac_topology *t, FILE *stream)
     if (n > DRAWN_MAX) {
         return;
     }
-    const bool listed = n <= LISTED_MAX;
+    const bool listed = n <= LISTED_MAX, weighed = n <= WEIGHED_MAX;
     char row[DRAWN_MAX + 1];
-    cli_table table = cli_table_make(listed ? "rlrll" : "rlrl", NULL);
+    cli_table table = cli_table_make(
+        listed    ? "rlrll"
+        : weighed ? "rlrl"
+                  : "rl",
+        NULL);
     cli_table_add(&table, "worker");
     cli_table_add(
         &table, "%s", lac_topology_period(t) == 1 ? "neighbours" : "in round");
-    cli_table_add(&table, "own weight");
-    cli_table_add(&table, "neighbour's");
+    if (weighed) {
+        cli_table_add(&table, "own weight");
+        cli_table_add(&table, "neighbour's");
+    }
     if (listed) {
         cli_table_add(&table, "ranks");
     }
@@ -107,8 +114,10 @@ void cli_network_print(const lac_topology *t, FILE *stream)
         cli_table_add(&table, "%" PRIu32, i);
         draw_row(t, i, row);
         cli_table_add(&table, "%s", row);
-        cli_table_add(&table, "%.4f", lac_topology_self_weight(t, i, 0));
-        add_weights(t, i, &table);
+        if (weighed) {
+            cli_table_add(&table, "%.4f", lac_topology_self_weight(t, i, 0));
+            add_weights(t, i, &table);
+        }
         if (listed) {
             add_neighbours(t, i, &table);
         }
@@ -143,7 +152,7 @@ static lac_status multiply_round(
     return LAC_OK;
 }
 
-static lac_status fill_matrix(const lac_topology *t, double *w)
+lac_status cli_network_matrix(const lac_topology *t, double *w)
 {
     lac_topology_matrix(t, 0, w);
     for (uint32_t round = 1; round < lac_topology_period(t); round++) {
@@ -187,7 +196,7 @@ lac_status cli_network_write(const lac_topology *t, const char *path)
     }
     memcpy(data, header, head);
     double *const w = (void *)(data + head); // a multiple of 64 from the start
-    lac_status status = fill_matrix(t, w);
+    lac_status status = cli_network_matrix(t, w);
     if (status == LAC_OK) {
         put_values(w, n * n);
         status = data_file_write(path, data, len);

@@ -21,8 +21,12 @@ int cli_network_open(
 // nothing if the network is too large for a screen.
 void cli_network_print(const lac_topology *t, FILE *stream);
 
-// cli_network_write writes the mixing matrix, or the product of those of a
-// period, as a .npy file of float64.
+// cli_network_matrix writes the mixing matrix, or the product of those of a
+// period, to w[0..workers^2).
+// Fails with LAC_ERR_NOMEM.
+lac_status cli_network_matrix(const lac_topology *t, double *w);
+
+// cli_network_write writes that matrix as a .npy file of float64.
 // Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM, leaving nothing behind.
 lac_status cli_network_write(const lac_topology *t, const char *path);
 

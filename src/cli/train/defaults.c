@@ -8,6 +8,9 @@
 #include "cli/train/manifest.h"
 #include "train/defaults.h"
 
+// The largest --lr.
+#define RATE_MAX 1e6
+
 static void set_default(lac_number_or_word *field, double value)
 {
     if (field->word == CLI_TRAIN_DEFAULT) {
@@ -15,7 +18,37 @@ static void set_default(lac_number_or_word *field, double value)
     }
 }
 
-void cli_train_apply_defaults(cli_train_settings *s, const data_set *set)
+// Sets the rate of an inverse schedule. A manifest has it as --lr.
+static lac_status set_inverse_rate(
+    cli_train_settings *s, const train_schedule *schedule)
+{
+    if (s->weight_decay <= 0) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "--schedule is \"%.100s\", whose rate is A / (lambda (step + B)), "
+            "but --weight-decay, its lambda, is 0, expected one above 0",
+            s->schedule);
+    }
+    const double rate = train_inverse_rate(schedule, s->weight_decay);
+    if (rate > RATE_MAX) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "--schedule is \"%.100s\", whose first rate is %g for the weight "
+            "decay of %g, expected at most %g",
+            s->schedule, rate, s->weight_decay, RATE_MAX);
+    }
+    set_default(&s->lr, rate);
+    if (s->lr.word >= 0 || s->lr.value < rate || s->lr.value > rate) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "--schedule is \"%.100s\", whose first rate is %g, but --lr was "
+            "given too, expected it to be left out or \"default\"",
+            s->schedule, rate);
+    }
+    return LAC_OK;
+}
+
+lac_status cli_train_apply_defaults(cli_train_settings *s, const data_set *set)
 {
     const train_subject subject = {
         .algorithm = s->algorithm,
@@ -24,6 +57,11 @@ void cli_train_apply_defaults(cli_train_settings *s, const data_set *set)
         .kind = train_kind_of(s->model, data_set_info(set)->kind),
     };
     const train_default *const d = train_default_of(&subject);
+    train_schedule schedule = {0};
+    LAC_TRY(train_course_parse(s->schedule, &schedule));
+    if (schedule.course == TRAIN_INVERSE) {
+        LAC_TRY(set_inverse_rate(s, &schedule));
+    }
     s->usual_rate = d->rate;
     if (s->lr.word == CLI_TRAIN_AUTO) {
         s->lr.value = s->resume ? cli_manifest_fact(s->out, "lr") : (double)NAN;
@@ -31,6 +69,7 @@ void cli_train_apply_defaults(cli_train_settings *s, const data_set *set)
     set_default(&s->lr, d->rate);
     set_default(&s->momentum, d->momentum);
     set_default(&s->warmup, d->warmup);
+    return LAC_OK;
 }
 
 static const char *rule_name(train_rule rule)

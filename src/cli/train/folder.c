@@ -19,9 +19,10 @@
 // Settings that may differ when a run is resumed: its length, where it runs,
 // its tests and its output.
 static const char *const free_settings[] = {
-    "epochs",     "data-dir",   "transport", "timeout", "step-time",
-    "test-every", "test-limit", "out",       "resume",  "json",
-    "config",     "dry-run",    "quiet",     "seeds",   NULL,
+    "epochs",     "data-dir",   "transport",       "timeout",     "step-time",
+    "test-every", "test-limit", "train-objective", "differences", "out",
+    "resume",     "json",       "config",          "dry-run",     "quiet",
+    "seeds",      NULL,
 };
 
 // Rejects a folder without a manifest that has files which a run would
@@ -29,7 +30,7 @@ static const char *const free_settings[] = {
 static lac_status check_foreign_files(const char *folder)
 {
     static const char *const names[] = {
-        "latest", "metrics.jsonl", "model.safetensors"};
+        "latest", "metrics.jsonl", "differences.jsonl", "model.safetensors"};
     char path[DATA_PATH_SIZE];
     struct stat info;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -126,8 +126,24 @@ static void add_quality(const train_run *run, cli_table *t)
     }
     (void)snprintf(value, sizeof(value), "%.2f %%", 100 * m->test_accuracy);
     cli_table_row(t, "accuracy", value, note);
+    if (m->worst_accuracy < m->test_accuracy) {
+        (void)snprintf(
+            value, sizeof(value), "%.2f %%", 100 * m->worst_accuracy);
+        cli_table_row(t, "", value, "of the worst worker");
+    }
     (void)snprintf(value, sizeof(value), "%.2f %%", 100 * m->averaged_accuracy);
     cli_table_row(t, "", value, "of the averaged model");
+}
+
+static void add_objective(const train_run *run, cli_table *t)
+{
+    const train_metrics *const m = &run->result.metrics;
+    char value[CLI_CELL_SIZE];
+    if (m->has_objective) {
+        (void)snprintf(value, sizeof(value), "%.6g", m->train_objective);
+        cli_table_row(
+            t, "objective", value, "of the averaged model, training set");
+    }
 }
 
 static void add_traffic(const train_run *run, cli_table *t)
@@ -239,6 +255,7 @@ void cli_train_table(const train_run *run, const char *topology, FILE *stream)
         cli_grouped(run->result.metrics.step, number));
     cli_table_row(&t, "epochs", value, note);
     add_quality(run, &t);
+    add_objective(run, &t);
     add_traffic(run, &t);
     add_memory(run, &t);
     add_break_even(run, &t);

@@ -70,14 +70,18 @@ const cli_option cli_train_options[] = {
            "L2 penalty; batch norms have none"),
     NUMBER(clip, "clip", "0", 0, 1e30,
            "largest norm of a worker's gradient; 0: none"),
-    CHOICE(schedule, "schedule", "constant|step|cosine", "constant",
-           "of the learning rate"),
+    {.name = "schedule", .type = CLI_OPTION_TEXT,
+     .offset = offsetof(settings, schedule), .value = "RULE",
+     .default_value = "constant", .choices = "constant|step|cosine|inverse:",
+     .help = "constant, step, cosine or inverse:A,B"},
     OPEN(warmup, "warmup", "default", 1e6,
          "epochs of linear warm-up (see below)"),
     TEXT(milestones, "milestones", "E,E,...", "",
          "epochs after which `step` divides the rate by 10"),
-    TEXT(split, "split", "RULE", "shuffle",
-         "shuffle, fixed, sorted or dirichlet:ALPHA"),
+    {.name = "split", .type = CLI_OPTION_TEXT,
+     .offset = offsetof(settings, split), .value = "RULE",
+     .default_value = "shuffle", .choices = "shuffle|fixed|sorted|dirichlet:",
+     .help = "shuffle, fixed, sorted, dirichlet:A[,balanced]"},
     FLAG(augment, "augment", "crop and mirror the training images"),
     WHOLE(limit, "limit", "0", 0, UINT32_MAX,
           "train on the first N examples only; 0: all"),
@@ -85,6 +89,10 @@ const cli_option cli_train_options[] = {
          "steps, or epochs, between tests; 0: at the end"),
     TEXT(test_limit, "test-limit", "N", "auto",
          "examples of a test; 0: all; auto: see above"),
+    FLAG(train_objective, "train-objective",
+         "test the averaged model on the training set too"),
+    FLAG(differences, "differences",
+         "record the singular values of a model difference"),
     WHOLE(checkpoint_every, "checkpoint-every", "0", 0, UINT32_MAX,
           "steps between checkpoints; 0: one per epoch"),
     FLAG(overlap, "overlap", "gossip while gradients are computed"),
@@ -137,6 +145,26 @@ lac_status cli_train_shared(
     return LAC_OK;
 }
 
+static lac_status check_tests(
+    const cli_train_settings *s, const train_plan *p, bool gradient)
+{
+    const data_info *const info = data_set_info(p->set);
+    if (s->train_objective && info->kind == DATA_TEXT) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "--train-objective: %s is a text, expected images or a table",
+            info->name);
+    }
+    if (s->differences && (gradient || s->launch.workers == 1)) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "--differences: %s with %llu workers has no two models that "
+            "differ, expected a model algorithm with two workers or more",
+            s->algorithm, (unsigned long long)s->launch.workers);
+    }
+    return LAC_OK;
+}
+
 // Rejects settings that contradict each other.
 static lac_status check_plan(const cli_train_settings *s, const train_plan *p)
 {
@@ -165,6 +193,7 @@ static lac_status check_plan(const cli_train_settings *s, const train_plan *p)
             "such as allreduce or powersgd",
             s->algorithm);
     }
+    LAC_TRY(check_tests(s, p, gradient));
     return s->augment ? train_feed_can_augment(data_set_info(p->set)) : LAC_OK;
 }
 
@@ -188,7 +217,6 @@ lac_status cli_train_plan(
             },
         .schedule =
             {
-                .course = (train_course)s->schedule,
                 .rate = s->lr.value,
                 .warmup = s->warmup.value,
                 .epochs = (double)s->epochs,
@@ -216,7 +244,10 @@ lac_status cli_train_plan(
     }
     LAC_TRY(cli_train_tests(
         s->test_every, s->test_limit, data_set_info(set), s->bptt, &p->tests));
+    p->tests.objective = s->train_objective;
+    p->tests.spectra = s->differences;
     LAC_TRY(data_split_parse(s->split, &p->split));
+    LAC_TRY(train_course_parse(s->schedule, &p->schedule));
     LAC_TRY(train_milestones_parse(s->milestones, &p->schedule));
     return check_plan(s, p);
 }

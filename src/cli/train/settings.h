@@ -28,7 +28,7 @@ typedef struct cli_train_settings {
     uint32_t nesterov;
     double weight_decay;
     double clip;
-    uint32_t schedule;
+    const char *schedule;
     lac_number_or_word warmup;
     const char *milestones;
     const char *split;
@@ -36,6 +36,8 @@ typedef struct cli_train_settings {
     uint64_t limit;
     const char *test_every;
     const char *test_limit;
+    bool train_objective;
+    bool differences;
     uint64_t checkpoint_every;
     bool overlap;
     const char *step_time;

@@ -270,13 +270,52 @@ static void close_names_are_found(void **state)
     (void)state;
     size_t distance = CLI_CLOSE + 1;
     assert_false(cli_closer("encode", "bench", &distance));
-    assert_true(cli_closer("encdoe", "encode", &distance));
+    assert_true(cli_closer("ncdoe", "encode", &distance));
     assert_int_equal(distance, 2);
+    assert_true(cli_closer("encdoe", "encode", &distance));
+    assert_int_equal(distance, 1);
     assert_false(cli_closer("encdoe", "decode", &distance));
     assert_true(cli_closer("encode", "encode", &distance));
     assert_int_equal(distance, 0);
     distance = CLI_CLOSE + 1;
     assert_false(cli_closer("", "ab", &distance));
+    assert_false(cli_closer("ab", "ring", &distance));
+    assert_true(cli_closer("ENCODE", "encode", &distance));
+    assert_int_equal(distance, 0);
+}
+
+static void a_beginning_is_close_to_its_names(void **state)
+{
+    (void)state;
+    size_t distance = CLI_CLOSE + 1;
+    assert_false(cli_closer("al", "algorithm", &distance));
+    assert_true(cli_closer("alg", "algorithm", &distance));
+    assert_int_equal(distance, CLI_CLOSE);
+    assert_false(cli_closer("alg", "algebra", &distance));
+}
+
+// Of a name of three characters, one may be wrong.
+static void few_characters_allow_fewer_edits(void **state)
+{
+    (void)state;
+    size_t distance = CLI_CLOSE + 1;
+    assert_false(cli_closer("xyp", "mlp", &distance));
+    assert_true(cli_closer("mpl", "mlp", &distance));
+    distance = CLI_CLOSE + 1;
+    assert_true(cli_closer("kin", "ring", &distance));
+}
+
+static void words_of_any_length_are_compared(void **state)
+{
+    (void)state;
+    char word[200];
+    size_t distance = CLI_CLOSE + 1;
+    memset(word, 'a', sizeof(word));
+    for (size_t len = 199; len > 0; len--) {
+        word[len] = '\0';
+        assert_false(cli_closer(word, "b", &distance));
+        assert_false(cli_closer("b", word, &distance));
+    }
 }
 
 int main(void)
@@ -292,6 +331,9 @@ int main(void)
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(values_must_be_of_their_type),
         cmocka_unit_test(close_names_are_found),
+        cmocka_unit_test(a_beginning_is_close_to_its_names),
+        cmocka_unit_test(few_characters_allow_fewer_edits),
+        cmocka_unit_test(words_of_any_length_are_compared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,6 +60,16 @@ static void the_first_may_have_no_key(void **state)
     assert_false(cli_spec_next("tcp:file,port=1", &at, &item));
 }
 
+static void parts_end_outside_parentheses(void **state)
+{
+    (void)state;
+    assert_int_equal(cli_spec_part("a:1+b", '+'), 3);
+    assert_int_equal(cli_spec_part("a:(b+c)+d", '+'), 7);
+    assert_int_equal(cli_spec_part("a:1+b", '\0'), 5);
+    assert_int_equal(cli_spec_part("+b", '+'), 0);
+    assert_int_equal(cli_spec_part("a(+b", '+'), 4);
+}
+
 static void broken_specs_end(void **state)
 {
     (void)state;
@@ -82,6 +92,7 @@ int main(void)
         cmocka_unit_test(settings_are_found),
         cmocka_unit_test(parts_of_values_are_no_settings),
         cmocka_unit_test(the_first_may_have_no_key),
+        cmocka_unit_test(parts_end_outside_parentheses),
         cmocka_unit_test(broken_specs_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// Titles and notes of compared runs.
+#include "cli/compare/notes.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/compare/settings.h"
+#include "cli/report/table.h"
+
+enum { SHARED_WIDTH = 60, NOTE_SIZE = 256 };
+
+bool compare_has_quality(const compare_runs *c, bool text)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        if (c->runs[i].text == text) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *compare_title(const compare_runs *c, char text[COMPARE_TITLE_SIZE])
+{
+    static const struct {
+        const char *name, *before, *after;
+    } parts[] = {
+        {"model", ", ", ""},           {"data", " on ", ""},
+        {"workers", ", ", " workers"}, {"algorithm", ", ", ""},
+        {"compressor", ", ", ""},      {"topology", ", ", ""},
+        {"epochs", ", ", " epochs"},
+    };
+    size_t len = 0;
+    *text = '\0';
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        char value[COMPARE_SETTING_SIZE], cell[CLI_CELL_SIZE];
+        if (!compare_setting_differs(c, parts[i].name) &&
+            compare_setting(&c->runs[0], parts[i].name, value) != NULL &&
+            *value != '\0' && len < COMPARE_TITLE_SIZE) {
+            len += (size_t)snprintf(
+                text + len, COMPARE_TITLE_SIZE - len, "%s%s%s",
+                len == 0 ? "" : parts[i].before,
+                cli_fitted(value, SHARED_WIDTH, cell), parts[i].after);
+        }
+    }
+    return text;
+}
+
+static void note_unfinished(
+    const compare_runs *c, compare_put *put, void *context)
+{
+    char note[NOTE_SIZE], name[COMPARE_NAME_SIZE], cell[CLI_CELL_SIZE];
+    for (size_t i = 0; i < c->row_count; i++) {
+        const cli_run *const run = &c->runs[c->rows[i].first];
+        if (cli_run_done(run) < (double)run->planned) {
+            (void)compare_row_name(c, i, name);
+            (void)snprintf(
+                note, sizeof(note), "%s has %.6g of %" PRIu64 " epochs",
+                cli_fitted(name, SHARED_WIDTH, cell), cli_run_done(run),
+                run->planned);
+            put(context, note);
+        }
+    }
+}
+
+static bool has_spread(const compare_runs *c)
+{
+    return c->row_count < c->count;
+}
+
+// Tests with fewer examples are less accurate.
+static void note_tests(const compare_runs *c, compare_put *put, void *context)
+{
+    char note[NOTE_SIZE];
+    double least = (double)NAN, most = (double)NAN;
+    for (size_t i = 0; i < c->count; i++) {
+        const double n = cli_run_last(&c->runs[i], CLI_METRIC_TEST_EXAMPLES);
+        least = fmin(least, n);
+        most = fmax(most, n);
+    }
+    if (least < most) {
+        (void)snprintf(
+            note, sizeof(note),
+            "the workers' own models were tested with %.15g to %.15g examples",
+            least, most);
+        put(context, note);
+    }
+}
+
+void compare_notes(const compare_runs *c, compare_put *put, void *context)
+{
+    char note[NOTE_SIZE], name[COMPARE_NAME_SIZE], cell[CLI_CELL_SIZE];
+    if (c->row_count > 1) {
+        (void)compare_row_name(c, 0, name);
+        (void)snprintf(
+            note, sizeof(note), "fewer: times fewer bytes than %s",
+            cli_fitted(name, SHARED_WIDTH, cell));
+        put(context, note);
+    }
+    if (has_spread(c)) {
+        put(context, "spread: standard deviation over runs that differ only by "
+                     "their seed");
+    }
+    if (compare_setting_differs(c, "model") ||
+        compare_setting_differs(c, "data")) {
+        put(context, "the runs are of different models or data");
+    }
+    note_tests(c, put, context);
+    note_unfinished(c, put, context);
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// The output of `laconic compare`, as a table and as JSON.
+#ifndef LACONIC_CLI_COMPARE_REPORT_H
+#define LACONIC_CLI_COMPARE_REPORT_H
+
+#include <stdio.h>
+
+#include "cli/compare/runs.h"
+
+// compare_report_json returns the object.
+cJSON *compare_report_json(const compare_runs *c);
+
+// compare_report_print prints tables of at most 80 columns.
+void compare_report_print(const compare_runs *c, FILE *stream);
+
+#endif

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+// Reads the arguments of `laconic report`. A folder is a run; the first bytes
+// of a file show whether it is a trace or a plan.
+#include "cli/page/inputs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/file.h"
+
+static const char trace_header[] = "round,error,mean_drift,payload_bytes";
+enum { HEADER_LEN = sizeof(trace_header) - 1, TRACE_COLUMNS = 4 };
+
+// Reads the number at *text, and the comma or line feed behind it.
+static bool take_value(const char **text, bool last, double *out)
+{
+    char *end = NULL;
+    // strtod would skip the end of a line.
+    if (**text == '\n' || **text == ' ') {
+        return false;
+    }
+    *out = strtod(*text, &end);
+    if (end == *text || (*end != ',' && !(last && *end == '\n'))) {
+        return false;
+    }
+    *text = end + (*end == ',' && !last);
+    return true;
+}
+
+// Reads a line and moves to the next. Later versions may have more columns.
+static bool take_round(const char **text, page_trace *t)
+{
+    double v[TRACE_COLUMNS];
+    for (size_t i = 0; i < TRACE_COLUMNS; i++) {
+        if (!take_value(text, i + 1 == TRACE_COLUMNS, &v[i])) {
+            return false;
+        }
+    }
+    const double before = t->count == 0 ? -1 : t->rounds[t->count - 1].round;
+    if (!(v[0] > before) || v[0] != floor(v[0]) || !isfinite(v[0]) ||
+        !(v[3] >= 0)) {
+        return false;
+    }
+    t->rounds[t->count++] = (page_round){v[0], v[1], v[2], v[3]};
+    *text += strcspn(*text, "\n");
+    if (**text != '\n') {
+        return false;
+    }
+    (*text)++;
+    return true;
+}
+
+// The bytes end with a zero byte. A last line without a line feed is ignored.
+static lac_status read_trace(page_trace *t, const char *text, size_t len)
+{
+    size_t lines = 0;
+    for (size_t i = 0; i < len; i++) {
+        lines += text[i] == '\n';
+    }
+    t->rounds = calloc(lines + 1, sizeof(*t->rounds));
+    if (t->rounds == NULL) {
+        return data_no_memory(t->path, lines);
+    }
+    const char *at = text + strcspn(text, "\n");
+    at += *at == '\n';
+    for (size_t line = 2; line <= lines; line++) {
+        if (!take_round(&at, t)) {
+            return lac_fail(
+                LAC_ERR_CORRUPT,
+                "%s: line %zu is damaged, expected a later round than the line "
+                "before, its error, drift and bytes",
+                t->path, line);
+        }
+    }
+    return t->count > 0
+               ? LAC_OK
+               : lac_fail(
+                     LAC_ERR_INVALID,
+                     "%s: has no round, expected a line for each", t->path);
+}
+
+static bool is_candidate(const cJSON *item)
+{
+    return cJSON_IsString(
+               cJSON_GetObjectItemCaseSensitive(item, "algorithm")) &&
+           cJSON_IsNumber(
+               cJSON_GetObjectItemCaseSensitive(item, "step_seconds"));
+}
+
+static bool is_epoch(const cJSON *item)
+{
+    return cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(item, "seconds"));
+}
+
+static bool is_list_of(const cJSON *list, bool (*is_good)(const cJSON *))
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, list)
+    {
+        if (!is_good(item)) {
+            return false;
+        }
+    }
+    return cJSON_IsArray(list) && list->child != NULL;
+}
+
+// Whether it is a result of `average --json`, with --sweep or without.
+static bool is_average(const cJSON *object)
+{
+    return cJSON_HasObjectItem(object, "final_error") ||
+           (cJSON_HasObjectItem(object, "setting") &&
+            cJSON_HasObjectItem(object, "results"));
+}
+
+static lac_status read_plan(page_plan *p, const char *text, size_t len)
+{
+    p->object = cJSON_ParseWithLength(text, len);
+    if (is_average(p->object)) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: is a result of `laconic average --json`, expected a file of "
+            "its --trace",
+            p->path);
+    }
+    const cJSON *const epochs =
+        cJSON_GetObjectItemCaseSensitive(p->object, "epochs");
+    const cJSON *const candidates =
+        cJSON_GetObjectItemCaseSensitive(p->object, "candidates");
+    p->run = is_list_of(epochs, is_epoch);
+    return p->run || is_list_of(candidates, is_candidate)
+               ? LAC_OK
+               : lac_fail(
+                     LAC_ERR_CORRUPT,
+                     "%s: is no result of `laconic plan --json`, expected an "
+                     "object with candidates or epochs",
+                     p->path);
+}
+
+static lac_status add_trace(page_inputs *in, const data_bytes *bytes)
+{
+    page_trace *const grown =
+        realloc(in->traces, (in->trace_count + 1) * sizeof(*grown));
+    if (grown == NULL) {
+        return data_no_memory(bytes->name, sizeof(*grown));
+    }
+    in->traces = grown;
+    page_trace *const t = &grown[in->trace_count++];
+    *t = (page_trace){.path = bytes->name};
+    return read_trace(t, (const char *)bytes->data, bytes->len);
+}
+
+static lac_status add_plan(page_inputs *in, const data_bytes *bytes)
+{
+    page_plan *const grown =
+        realloc(in->plans, (in->plan_count + 1) * sizeof(*grown));
+    if (grown == NULL) {
+        return data_no_memory(bytes->name, sizeof(*grown));
+    }
+    in->plans = grown;
+    page_plan *const p = &grown[in->plan_count++];
+    *p = (page_plan){.path = bytes->name};
+    return read_plan(p, (const char *)bytes->data, bytes->len);
+}
+
+static lac_status sort_file(page_inputs *in, const data_bytes *bytes)
+{
+    const char *const text = (const char *)bytes->data;
+    if (bytes->len > HEADER_LEN &&
+        memcmp(text, trace_header, HEADER_LEN) == 0) {
+        return add_trace(in, bytes);
+    }
+    if (bytes->len > 0 && *text == '{') {
+        return add_plan(in, bytes);
+    }
+    return lac_fail(
+        LAC_ERR_INVALID,
+        "%s: is neither a trace of `laconic average` nor a result of `laconic "
+        "plan --json`",
+        bytes->name);
+}
+
+static lac_status add_file(page_inputs *in, const char *path)
+{
+    data_bytes bytes;
+    LAC_TRY(data_file_read(path, &bytes));
+    // A zero byte behind the text.
+    uint8_t *const grown = realloc(bytes.data, bytes.len + 1);
+    lac_status status = LAC_OK;
+    if (grown == NULL) {
+        status = data_no_memory(path, bytes.len);
+    } else {
+        bytes.data = grown;
+        bytes.data[bytes.len] = '\0';
+        status = sort_file(in, &bytes);
+    }
+    data_bytes_free(&bytes);
+    return status;
+}
+
+lac_status page_inputs_open(page_inputs *in, char *const *paths, size_t count)
+{
+    *in = (page_inputs){0};
+    for (size_t i = 0; i < count; i++) {
+        LAC_TRY(
+            data_is_file(paths[i]) ? add_file(in, paths[i])
+                                   : compare_runs_add(&in->runs, paths[i]));
+    }
+    return compare_runs_arrange(&in->runs);
+}
+
+void page_inputs_close(page_inputs *in)
+{
+    for (size_t i = 0; i < in->trace_count; i++) {
+        free(in->traces[i].rounds);
+    }
+    for (size_t i = 0; i < in->plan_count; i++) {
+        cJSON_Delete(in->plans[i].object);
+    }
+    free(in->traces);
+    free(in->plans);
+    compare_runs_close(&in->runs);
+    *in = (page_inputs){0};
+}
+
+size_t page_trace_style(const page_inputs *in, size_t trace)
+{
+    return in->runs.row_count + trace;
+}
+
+size_t page_plan_style(const page_inputs *in, size_t plan)
+{
+    size_t style = page_trace_style(in, in->trace_count);
+    for (size_t i = 0; i < plan; i++) {
+        style += in->plans[i].run;
+    }
+    return style;
+}
+
+size_t page_style_count(const page_inputs *in)
+{
+    return page_plan_style(in, in->plan_count);
+}

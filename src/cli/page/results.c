@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+// The results of runs: figures to remember, a table, and the split of time.
+#include <math.h>
+#include <stdlib.h>
+
+#include "cli/compare/notes.h"
+#include "cli/compare/settings.h"
+#include "cli/page/bars.h"
+#include "cli/page/sections.h"
+#include "cli/report/markup.h"
+#include "cli/report/table.h"
+
+// A run is as good as the baseline if its accuracy is at most one point lower,
+// or its perplexity at most 5 % higher.
+static const double POINT = 0.01, PART = 1.05;
+
+static double quality(const compare_runs *c, size_t row)
+{
+    const bool text = c->runs[c->rows[row].first].text;
+    return compare_row_value(
+               c, row,
+               text ? CLI_METRIC_TEST_PERPLEXITY : CLI_METRIC_TEST_ACCURACY)
+        .mean;
+}
+
+static page_kind quality_kind(const compare_runs *c, size_t row)
+{
+    return c->runs[c->rows[row].first].text ? PAGE_NUMBER : PAGE_PERCENT;
+}
+
+static bool is_as_good(const compare_runs *c, size_t row)
+{
+    return c->runs[c->rows[row].first].text
+               ? quality(c, row) <= PART * quality(c, 0)
+               : quality(c, row) >= quality(c, 0) - POINT;
+}
+
+static bool is_better(const compare_runs *c, size_t row, size_t than)
+{
+    return isnan(quality(c, than)) ||
+           (c->runs[0].text ? quality(c, row) < quality(c, than)
+                            : quality(c, row) > quality(c, than));
+}
+
+static void put_card(
+    FILE *f, const char *figure, const char *about, const char *name)
+{
+    (void)fprintf(
+        f, "<div class=\"card\"><b>%s</b><span>%s</span><i>", figure, about);
+    cli_markup_text(f, name);
+    (void)fputs("</i></div>\n", f);
+}
+
+static void put_best(FILE *f, const compare_runs *c)
+{
+    char text[PAGE_VALUE_SIZE], name[COMPARE_NAME_SIZE];
+    size_t best = 0;
+    for (size_t i = 1; i < c->row_count; i++) {
+        best = is_better(c, i, best) ? i : best;
+    }
+    if (isfinite(quality(c, best))) {
+        put_card(
+            f, page_value(quality_kind(c, best), quality(c, best), text),
+            c->runs[0].text ? "lowest perplexity" : "highest accuracy",
+            compare_row_name(c, best, name));
+    }
+}
+
+static void put_fewest(FILE *f, const compare_runs *c)
+{
+    char figure[PAGE_VALUE_SIZE], name[COMPARE_NAME_SIZE];
+    double most = 0;
+    size_t fewest = 0;
+    for (size_t i = 1; i < c->row_count; i++) {
+        const double times = compare_times_fewer(c, i);
+        if (is_as_good(c, i) && times > most) {
+            most = times;
+            fewest = i;
+        }
+    }
+    if (most > 1) {
+        (void)snprintf(figure, sizeof(figure), "%.1f \xc3\x97", most);
+        put_card(
+            f, figure,
+            c->runs[0].text
+                ? "fewer bytes than the baseline, perplexity within 5 %"
+                : "fewer bytes than the baseline, accuracy within one point",
+            compare_row_name(c, fewest, name));
+    }
+}
+
+static void put_cards(FILE *f, const compare_runs *c)
+{
+    char text[PAGE_VALUE_SIZE], name[COMPARE_NAME_SIZE];
+    // Figures of different tasks cannot be compared.
+    if (compare_setting_differs(c, "data")) {
+        return;
+    }
+    (void)fputs("<div class=\"cards\">\n", f);
+    put_best(f, c);
+    put_fewest(f, c);
+    const double bytes = compare_row_value(c, 0, CLI_METRIC_PAYLOAD_BYTES).mean;
+    if (c->row_count > 1 && isfinite(bytes)) {
+        put_card(
+            f, page_value(PAGE_BYTES, bytes, text), "sent by the baseline",
+            compare_row_name(c, 0, name));
+    }
+    (void)fputs("</div>\n", f);
+}
+
+// "89.28 +- 0.39 %". Bytes and times have no spread: it would measure the
+// machine.
+static void put_value(FILE *f, compare_value v, page_kind kind)
+{
+    char text[PAGE_VALUE_SIZE], cell[2 * PAGE_VALUE_SIZE];
+    if (!isfinite(v.mean) || !isfinite(v.spread)) {
+        page_cell(f, true, page_value(kind, v.mean, text));
+        return;
+    }
+    if (kind == PAGE_PERCENT) {
+        (void)snprintf(
+            cell, sizeof(cell), "%.2f \xc2\xb1 %.2f %%", 100 * v.mean,
+            100 * v.spread);
+    } else if (kind == PAGE_NUMBER) {
+        (void)snprintf(
+            cell, sizeof(cell), "%.4g \xc2\xb1 %.2g", v.mean, v.spread);
+    } else {
+        (void)page_value(kind, v.mean, cell);
+    }
+    page_cell(f, true, cell);
+}
+
+// The columns of numbers. A metric of CLI_METRICS is how many times fewer bytes
+// were sent.
+typedef struct column {
+    const char *heading;
+    cli_metric metric;
+    page_kind kind;
+    enum { OF_ALL, OF_IMAGES, OF_TEXTS } of;
+} column;
+
+static const column columns[] = {
+    {"accuracy", CLI_METRIC_TEST_ACCURACY, PAGE_PERCENT, OF_IMAGES},
+    {"averaged model", CLI_METRIC_AVERAGED_ACCURACY, PAGE_PERCENT, OF_IMAGES},
+    {"perplexity", CLI_METRIC_TEST_PERPLEXITY, PAGE_NUMBER, OF_TEXTS},
+    {"averaged model", CLI_METRIC_AVERAGED_PERPLEXITY, PAGE_NUMBER, OF_TEXTS},
+    {"test loss", CLI_METRIC_TEST_LOSS, PAGE_NUMBER, OF_ALL},
+    {"training loss", CLI_METRIC_TRAIN_LOSS, PAGE_NUMBER, OF_ALL},
+    {"bytes", CLI_METRIC_PAYLOAD_BYTES, PAGE_BYTES, OF_ALL},
+    {"times fewer", CLI_METRICS, PAGE_NUMBER, OF_ALL},
+    {"time", CLI_METRIC_SECONDS, PAGE_SECONDS, OF_ALL},
+};
+enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };
+
+static bool is_shown(const compare_runs *c, const column *of)
+{
+    return of->of == OF_ALL || compare_has_quality(c, of->of == OF_TEXTS);
+}
+
+static void put_times(FILE *f, double times)
+{
+    char text[PAGE_VALUE_SIZE];
+    (void)snprintf(
+        text, sizeof(text), times < 1e6 ? "%.1f \xc3\x97" : "%.1e \xc3\x97",
+        times);
+    page_cell(f, true, isfinite(times) ? text : "-");
+}
+
+static void results_row(FILE *f, const compare_runs *c, size_t row)
+{
+    char name[COMPARE_NAME_SIZE], text[PAGE_VALUE_SIZE];
+    const cli_run *const run = &c->runs[c->rows[row].first];
+    (void)fprintf(f, "<tr class=\"r%zu\">", row);
+    page_cell(f, false, compare_row_name(c, row, name));
+    page_cell(f, true, page_value(PAGE_COUNT, cli_run_done(run), text));
+    for (size_t i = 0; i < COLUMNS; i++) {
+        const column *const of = &columns[i];
+        if (!is_shown(c, of)) {
+            continue;
+        }
+        if (of->metric == CLI_METRICS) {
+            put_times(f, compare_times_fewer(c, row));
+        } else {
+            compare_value v = compare_row_value(c, row, of->metric);
+            // A text has an accuracy too; its column is the perplexity.
+            v.mean = of->of == OF_IMAGES && run->text ? (double)NAN : v.mean;
+            put_value(f, v, of->kind);
+        }
+    }
+    (void)fputs("</tr>\n", f);
+}
+
+static void put_note(void *f, const char *note)
+{
+    (void)fputs("<li>", f);
+    cli_markup_text(f, note);
+    (void)fputs("</li>\n", f);
+}
+
+lac_status page_results(FILE *f, const page_inputs *in)
+{
+    const compare_runs *const c = &in->runs;
+    if (c->count == 0) {
+        return LAC_OK;
+    }
+    page_heading(f, "results", "Results");
+    put_cards(f, c);
+    page_table(f);
+    page_column(f, false, "run");
+    page_column(f, true, "epoch");
+    for (size_t i = 0; i < COLUMNS; i++) {
+        if (is_shown(c, &columns[i])) {
+            page_column(f, true, columns[i].heading);
+        }
+    }
+    page_table_body(f);
+    for (size_t i = 0; i < c->row_count; i++) {
+        results_row(f, c, i);
+    }
+    page_table_end(f);
+    (void)fputs("<ul class=\"notes\">\n", f);
+    compare_notes(c, put_note, f);
+    (void)fputs("</ul>\n", f);
+    return LAC_OK;
+}
+
+static lac_status put_time_bars(FILE *f, const compare_runs *c)
+{
+    static const cli_metric parts[] = {
+        CLI_METRIC_COMPUTE_SECONDS, CLI_METRIC_COMPRESS_SECONDS,
+        CLI_METRIC_WAIT_SECONDS, CLI_METRIC_TEST_SECONDS};
+    static const char *const names[] = {
+        "computation", "compression", "waiting", "testing", NULL};
+    page_bar *const bars = calloc(c->row_count, sizeof(*bars));
+    char(*const labels)[COMPARE_NAME_SIZE] =
+        calloc(c->row_count, sizeof(*labels));
+    const bool good = bars != NULL && labels != NULL;
+    size_t count = 0;
+    for (size_t i = 0; good && i < c->row_count; i++) {
+        if (c->runs[c->rows[i].first].count == 0) {
+            continue;
+        }
+        page_bar *const bar = &bars[count++];
+        bar->name = compare_row_name(c, i, labels[i]);
+        for (size_t k = 0; k < PAGE_PARTS_MAX; k++) {
+            bar->parts[k] = compare_row_value(c, i, parts[k]).mean;
+        }
+    }
+    if (good) {
+        page_bars_put(f, "Split of time", names, bars, count);
+    }
+    free(bars);
+    free(labels);
+    return good ? LAC_OK : lac_fail(LAC_ERR_NOMEM, "no memory for bars");
+}
+
+lac_status page_time(FILE *f, const page_inputs *in)
+{
+    const compare_runs *const c = &in->runs;
+    bool any = false;
+    for (size_t i = 0; i < c->count; i++) {
+        any = any || cli_run_last(&c->runs[i], CLI_METRIC_SECONDS) > 0;
+    }
+    if (!any) {
+        return LAC_OK;
+    }
+    page_heading(f, "time", "Time");
+    (void)fputs(
+        "<p>Of a mean worker, on the machine and network of the run. "
+        "Computation that overlaps with the exchange is counted in "
+        "both.</p>\n",
+        f);
+    return put_time_bars(f, c);
+}
