@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Follow docs/adding-an-algorithm.md: add its file and its line to a copy of
-the tree, build the copy and run the tests that must pick the algorithm up: all
-conformance tests of algorithms, and the tests of the commands that list or run
-every algorithm.
+"""Follow the documents about new algorithms: add their files and lines to a
+copy of the tree, build the copy and run the tests that must pick the algorithms
+up: all conformance tests of algorithms, and the tests of the commands that list
+or run every algorithm.
 
 usage: add_algorithm.py ROOT WORK CC
 """
@@ -13,21 +13,23 @@ import sys
 
 from add_compressor import apply_document, copy_tree, run
 
-DOCUMENT = "adding-an-algorithm.md"
+DOCUMENTS = ["adding-an-algorithm.md", "adding-a-gradient-algorithm.md"]
 COMMANDS = ["average", "bench", "size", "train", "words"]
 LINTS = ["layers", "banned", "sizes", "words", "static_names"]
+SUITES = {"MODEL": "test_gossip*.c", "GRADIENT": "test_gradient*.c"}
+OPS = re.compile(r'\.plugin\.name = "([a-z0-9-]+)".*?LAC_FAMILY_(\w+)', re.S)
 
 
-def algorithm_of(root):
-    """The name of the algorithm that the document adds, and its family."""
-    text = (root / "docs" / DOCUMENT).read_text()
-    name = re.search(r'\.plugin\.name = "([a-z0-9-]+)"', text)[1]
-    return name, re.search(r"\.family = LAC_FAMILY_(\w+)", text)[1]
+def algorithms_of(root):
+    """The algorithms that the documents add, and their families."""
+    return [found for document in DOCUMENTS for found
+            in OPS.findall((root / "docs" / document).read_text())]
 
 
-def conformance_of(tree, pattern):
+def conformance_of(tree, family):
     folder = tree / "tests" / "conformance"
-    return sorted(path.stem[len("test_"):] for path in folder.glob(pattern))
+    return sorted(path.stem[len("test_"):]
+                  for path in folder.glob(SUITES[family]))
 
 
 def main():
@@ -35,25 +37,27 @@ def main():
     shutil.rmtree(work, ignore_errors=True)
     tree, build = work / "tree", work / "build"
     copy_tree(root, tree)
-    apply_document(root, tree, DOCUMENT)
-    name, family = algorithm_of(root)
+    for document in DOCUMENTS:
+        apply_document(root, tree, document)
+    algorithms = algorithms_of(root)
+    assert {family for _, family in algorithms} == set(SUITES), algorithms
     run("cmake", "-S", tree, "-B", build, "-G", "Ninja", "-DLAC_WERROR=ON",
         f"-DCMAKE_C_COMPILER={sys.argv[3]}", "-DCMAKE_BUILD_TYPE=Debug",
         "-DCMAKE_C_FLAGS=-O1", "-DLAC_MPI=OFF")
-    own, other = "test_gossip*.c", "test_gradient*.c"
-    if family != "MODEL":
-        own, other = other, own
-    suites = conformance_of(tree, own)
-    run("ninja", "-C", build, "laconic_cli",
-        *(f"test_conformance_{suite}"
-          for suite in suites + conformance_of(tree, other)))
-    for suite in suites:
-        if name not in run(build / "tests" / f"test_conformance_{suite}"):
-            sys.exit(f"conformance.{suite} has not picked the algorithm up")
-    for suite in conformance_of(tree, other):
-        run(build / "tests" / f"test_conformance_{suite}")
-    if name not in run(build / "laconic", "list"):
-        sys.exit("laconic list does not show the algorithm")
+    suites = [(suite, family) for family in SUITES
+              for suite in conformance_of(tree, family)]
+    run("ninja", "-C", build, "laconic_cli", "test_conformance_exchanges",
+        *(f"test_conformance_{suite}" for suite, _ in suites))
+    run(build / "tests" / "test_conformance_exchanges")
+    for suite, family in suites:
+        tested = run(build / "tests" / f"test_conformance_{suite}")
+        for name, of in algorithms:
+            if of == family and name not in tested:
+                sys.exit(f"conformance.{suite} has not picked {name} up")
+    listed = run(build / "laconic", "list")
+    for name, _ in algorithms:
+        if name not in listed:
+            sys.exit(f"laconic list does not show {name}")
     print(run("ctest", "--test-dir", build, "-R",
               rf"^command\.({'|'.join(COMMANDS)})$", "--output-on-failure"))
     for lint in LINTS:

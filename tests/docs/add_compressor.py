@@ -47,8 +47,9 @@ def copy_tree(root, tree):
 def apply_document(root, tree, document):
     text = (root / "docs" / document).read_text()
     blocks = BLOCK.findall(text)
-    if [kind for kind, _, _ in blocks] != ["file", "line"]:
-        sys.exit("expected one file and one line in the document")
+    kinds = [kind for kind, _, _ in blocks]
+    if kinds == [] or kinds != ["file", "line"] * (len(kinds) // 2):
+        sys.exit("expected files in the document, a line after each")
     for kind, name, block in blocks:
         path = tree / name
         if kind == "file":

@@ -116,12 +116,8 @@ def decode_sign(p, data, key, rows, cols):
     return [-scale if bits[i] else scale for i in range(rows * cols)]
 
 
-def decode_low_rank(p, data, key, rows, cols):
-    r = min(int(p["rank"]), rows, cols)
-    values = floats(data)
-    if r * (rows + cols) >= rows * cols:
-        return values
-    left, right = values[:r * rows], values[r * rows:]
+def product(left, right, r, rows, cols):
+    """Return P Q^T; the columns of P and of Q follow one another."""
     result = []
     for i in range(rows):
         for j in range(cols):
@@ -131,6 +127,34 @@ def decode_low_rank(p, data, key, rows, cols):
                 total = f32(total + term)
             result.append(total)
     return result
+
+
+def decode_low_rank(p, data, key, rows, cols):
+    n = rows * cols
+    if p["fold"] == "yes" and min(rows, cols) == 1:
+        rows = math.isqrt(n - 1) + 1
+        cols = -(-n // rows)
+    r = min(int(p["rank"]), rows, cols)
+    values = floats(data)
+    if r * (rows + cols) >= n:
+        return values
+    return product(values, values[r * rows:], r, rows, cols)[:n]
+
+
+def normal(key, index):
+    """Return the deviate as a float: a sum of twelve bytes."""
+    total = sum(draw(key, 3 * index + i) >> 8 * j & 255
+                for i in range(3) for j in range(4))
+    return f32((total - 1530) / 255.998046875)
+
+
+def decode_unbiased_rank(p, data, key, rows, cols):
+    r = int(p["rank"])
+    values = floats(data)
+    if min(rows, cols) <= 1 or r >= cols:
+        return values
+    drawn = [normal(key, i) for i in range(r * cols)]
+    return product(values, drawn, r, rows, cols)
 
 
 def kept(p, n, rows, cols):
@@ -198,7 +222,9 @@ DEFAULTS = {
     "top-k": [("ratio", "0.01")],
     "random-k": [("ratio", "0.01"), ("rank", "0")],
     "random-block": [("ratio", "0.01"), ("rank", "0")],
-    "low-rank": [("rank", "1"), ("iterations", "1")],
+    "low-rank": [("rank", "1"), ("iterations", "1"), ("fold", "no")],
+    "unbiased-rank": [("rank", "1")],
+    "atomo": [("rank", "1")],
 }
 
 ALIASES = {
@@ -218,6 +244,9 @@ DENSE = {
     "natural-dithering": decode_natural_dithering,
     "sign": decode_sign,
     "low-rank": decode_low_rank,
+    "unbiased-rank": decode_unbiased_rank,
+    "atomo": lambda p, data, key, rows, cols: decode_low_rank(
+        {**p, "fold": "no"}, data, key, rows, cols),
 }
 
 
@@ -290,7 +319,10 @@ SPECS = [
     "top-k", "top-k:0.3", "top-k:0.9", "top-k:1", "random-k:0.2",
     "random-k:rank=2", "random-k:1", "random-block:0.3",
     "random-block:rank=1", "qsgd:15", "terngrad", "low-rank",
-    "low-rank:rank=3,iterations=2",
+    "low-rank:rank=3,iterations=2", "low-rank:fold=yes",
+    "low-rank:rank=2,fold=yes",
+    "unbiased-rank", "unbiased-rank:rank=3", "top-k:0.5+unbiased-rank",
+    "atomo", "atomo:rank=3",
     "top-k:0.1+natural", "random-k:0.3+dithering:levels=15",
     "top-k:0.5+random-k:0.5+half", "random-block:0.5+sign",
 ]
@@ -348,6 +380,8 @@ def check_defaults(laconic):
         expected = {**dict(DEFAULTS[alias]), **preset}
         for param in params:
             value = param["default"]
+            if isinstance(value, bool):
+                value = "yes" if value else "no"
             text = value if isinstance(value, str) else f"{value:g}"
             if expected[param["name"]] != text:
                 sys.exit(f"{name}: {param['name']} is {text} by default, "

@@ -26,7 +26,7 @@ def main(library, program=""):
         print("skipped: no Fortran compiler for this MPI")
         return launch.SKIPPED
     good = True
-    for words in [], ["dpsgd"]:
+    for words in [], ["dpsgd"], ["choco:gamma=0.5", "sign"]:
         done = run(library, program, *words)
         print(done.stdout)
         good = good and done.returncode == 0 and all(

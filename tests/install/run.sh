@@ -42,6 +42,23 @@ echo "C, static, through pkg-config"
     -o "$work/static" -static $(pkg_config --static --cflags --libs)
 "$work/static"
 
+# The static library in a program that can load modules, which are elsewhere.
+if [ -f "$libdir/laconic/laconic_tcp.so" ]; then
+    echo "C, static, with modules"
+    # shellcheck disable=SC2046
+    "$cc" -std=c17 -Wall -Wextra -pedantic -Werror "$here/modules.c" \
+        -o "$work/modules" $(pkg_config --cflags) "$libdir/liblaconic.a" \
+        $(pkg_config --static --libs | sed 's/-llaconic//')
+    "$work/modules" "$libdir"
+    "$work/modules" "$libdir/laconic"
+    if "$work/modules" 2>"$work/message" ||
+            ! grep -qF "there is no laconic_tcp.so in $work" "$work/message"
+    then
+        echo "modules were not looked for beside the program"
+        exit 1
+    fi
+fi
+
 echo "C++, shared and static, through find_package"
 "$cmake" -S "$here" -B "$work/cxx" -G Ninja -DCMAKE_CXX_COMPILER="$cxx" \
     -DCMAKE_PREFIX_PATH="$prefix" >"$work/cxx.log"
@@ -49,6 +66,8 @@ echo "C++, shared and static, through find_package"
     { cat "$work/cxx.log"; exit 1; }
 "$work/cxx/program_shared"
 "$work/cxx/program_static"
+"$work/cxx/raii_17"
+"$work/cxx/raii_20"
 
 echo "every header alone"
 for header in "$prefix"/include/laconic/*.h; do
@@ -60,8 +79,19 @@ for header in "$prefix"/include/laconic/*.h; do
     "$cxx" -std=c++17 -Wall -Wextra -pedantic -Werror -fsyntax-only \
         -I"$prefix/include" "$work/alone.cpp"
 done
-for header in "$1"/include/laconic/*.h version.h; do
-    [ -f "$prefix/include/laconic/$(basename "$header")" ] ||
+for standard in 17 20; do
+    echo "#include <laconic/laconic.hpp>" >"$work/alone.cpp"
+    "$cxx" -std=c++$standard -Wall -Wextra -pedantic -Werror -fsyntax-only \
+        -I"$prefix/include" "$work/alone.cpp"
+done
+if command -v gfortran >/dev/null; then
+    (cd "$work" && gfortran -std=f2018 -Wall -Wextra -Werror -fsyntax-only \
+        "$prefix/include/laconic/laconic.f90")
+else
+    echo "skipped: the Fortran module, no gfortran"
+fi
+for header in "$1"/include/laconic/*; do
+    [ -f "$prefix/include/laconic/$(basename "$header" .in)" ] ||
         { echo "$(basename "$header") is not installed"; exit 1; }
 done
 
@@ -69,6 +99,9 @@ if [ -x "$build/laconic" ]; then
     echo "the command"
     "$prefix/bin/laconic" list >"$work/list"
     grep -q identity "$work/list"
+
+    echo "manual pages and completion"
+    "$here/pages.sh" "$prefix"
 fi
 
 [ -L "$libdir/liblaconic.so" ] && [ -L "$libdir/liblaconic.so.0" ] ||

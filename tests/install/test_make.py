@@ -64,6 +64,7 @@ class Make(unittest.TestCase):
         self.assertRegex(steps, r" -o laconic ")
         self.assertRegex(steps, r" -o liblaconic\.so")
         self.assertRegex(steps, r" liblaconic\.a ")
+        self.assertRegex(steps, r"laconic manual train ")
         other = re.search(r"\b(tests|fuzz|bench)/CMakeFiles/\S+", steps)
         self.assertIsNone(other, other and other.group())
 
@@ -82,6 +83,13 @@ class Make(unittest.TestCase):
                                       configure=""))
         steps = self.run_tool("cmake", "--build", "--preset", "release")
         self.assertRegex(steps, r"\btests/CMakeFiles/\S+")
+
+    def test_a_cross_build_runs_nothing(self):
+        self.run_tool("cmake", "--preset", "release", "-DBUILD_TESTING=OFF",
+                      "-DCMAKE_SYSTEM_NAME=Linux")
+        steps = self.run_tool("cmake", "--build", "build", "--target product")
+        self.assertRegex(steps, r" -o laconic ")
+        self.assertNotRegex(steps, r"laconic manual ")
 
 
 if __name__ == "__main__":

@@ -30,7 +30,8 @@ from laconic.torch import Gossip
 ALGORITHMS: List[Tuple[str, Optional[str]]] = [
     ("dpsgd", None), ("naive", "natural"), ("dcd", "natural"),
     ("ecd", "natural"), ("choco:gamma=0.4", "sign"),
-    ("deepsqueeze:gamma=0.4", "top-k:0.2"), ("powergossip:rank=2", None)]
+    ("deepsqueeze:gamma=0.4", "top-k:0.2"), ("moniqua", None),
+    ("powergossip:rank=2", None)]
 RATE = 0.125
 MEGABYTE = 1 << 20
 
