@@ -23,11 +23,11 @@ configure = test -f build/build.ninja || \
             cmake --preset release -DBUILD_TESTING=OFF $(quiet)
 product = cmake --build build --target product
 sources = $(shell find src include tests fuzz examples bench \
-            -name '*.[ch]' -o -name '*.def' -o -name '*.cpp')
+            -name '*.[ch]' -o -name '*.def' -o -name '*.[ch]pp')
 
-.PHONY: all build train test check bench python install deps format clean \
+.PHONY: all build train test check bench python deb install deps format clean \
         help check-format check-lint check-clang check-asan check-tsan \
-        check-portable check-smpi check-fuzz simulator
+        check-portable check-smpi check-deb check-fuzz simulator
 
 all: build
 
@@ -47,7 +47,7 @@ test: ## build and run all tests
 	@echo "make test: all tests passed"
 
 check: ## test, then format, lint, sanitizers, other builds and fuzzing
-	$(need) build train test check
+	$(need) build train test check deb
 	$(if $(TESTED),,$(MAKE) --no-print-directory test)
 	$(MAKE) --no-print-directory check-format
 	$(MAKE) --no-print-directory check-clang
@@ -56,6 +56,7 @@ check: ## test, then format, lint, sanitizers, other builds and fuzzing
 	$(MAKE) --no-print-directory check-tsan
 	$(MAKE) --no-print-directory check-portable
 	$(MAKE) --no-print-directory check-smpi
+	$(MAKE) --no-print-directory check-deb
 	$(MAKE) --no-print-directory check-fuzz
 	@echo "make check: everything passed"
 
@@ -92,6 +93,10 @@ check-smpi: # the command on simulated clusters, if SimGrid can be installed
 	    echo "smpi: skipped, libsimgrid-dev is not installed"; \
 	fi
 
+check-deb: deb # lintian, then the packages in a clean chroot
+	lintian --fail-on=error,warning build/deb/*.changes
+	tools/try_packages.sh build/deb
+
 check-fuzz: # hostile input for every decoder and parser
 	$(call preset,fuzz)
 	@tools/fuzz.sh build-fuzz $(FUZZ_SECONDS)
@@ -109,6 +114,10 @@ python: ## make a wheel of the Python package in build/python
 	$(PYTHON) -m pip wheel --no-build-isolation --no-deps --no-index \
 	    --wheel-dir build/python ./python
 
+deb: ## build the Debian packages in build/deb
+	$(need) build deb
+	tools/build_packages.sh build/deb $(JOBS)
+
 # For DESTDIR the loader is not updated: that is done where the files end up.
 install: ## install under PREFIX (/usr/local), below DESTDIR if that is set
 	$(need) build
@@ -119,11 +128,11 @@ install: ## install under PREFIX (/usr/local), below DESTDIR if that is set
 	$(if $(DESTDIR),,@tools/update_loader.sh $(PREFIX))
 
 deps: ## install every package that any target needs
-	$(need) build train test check simulator
+	$(need) build train test check deb simulator
 
 format: ## format all sources with clang-format
 	$(need) check
-	clang-format -i $(sources)
+	@clang-format -i $(sources)
 
 clean: ## remove everything that was built
 	rm -rf build build-*

@@ -10,7 +10,8 @@ import sys
 
 FOLDERS = ["src", "include", "tests", "fuzz", "examples", "bench",
            "python", "experiments", "tools", "cmake"]
-SUFFIXES = {".c", ".h", ".cpp", ".def", ".in", ".py", ".sh", ".cmake"}
+SUFFIXES = {".c", ".h", ".cpp", ".hpp", ".f90", ".def", ".in", ".py", ".sh",
+            ".cmake"}
 LINES_BELOW = 600
 COLUMNS_MAX = 80
 

@@ -72,11 +72,11 @@ ALLOWED = [
 
 FOLDERS = ["src", "include", "tests", "fuzz", "docs", "examples", "bench",
            "python", "tools", "cmake"]
-EXPERIMENTS = ["experiments/*.py", "experiments/*.md"]
+EXPERIMENTS = ["experiments/*.py", "experiments/lab/*.py", "experiments/*.md"]
 TOP = ["README.md", "CONTRIBUTING.md", "Makefile", "CMakeLists.txt",
        "CMakePresets.json"]
-SUFFIXES = {".c", ".h", ".cpp", ".def", ".in", ".inc", ".map", ".f90", ".py",
-            ".sh", ".cmake", ".txt", ".md", ".supp"}
+SUFFIXES = {".c", ".h", ".cpp", ".hpp", ".def", ".in", ".inc", ".map", ".f90",
+            ".py", ".sh", ".cmake", ".txt", ".md", ".supp"}
 
 # What is prose in a file: comments and literals. The rest is names.
 QUOTED = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
@@ -84,7 +84,7 @@ HASH = r"#[^\n]*|" + QUOTED
 PROSE = {
     ".f90": r"![^\n]*|" + QUOTED,
     ".py": r'"""(?:\\.|[^\\])*?"""|' + HASH,
-    **dict.fromkeys([".c", ".h", ".cpp", ".def", ".inc"],
+    **dict.fromkeys([".c", ".h", ".cpp", ".hpp", ".def", ".inc"],
                     r"//[^\n]*|/\*.*?\*/|" + QUOTED),
     **dict.fromkeys([".md", ".txt", ".json"], r".*"),
 }

@@ -43,6 +43,7 @@ CHOICES = [
     ("GOSSIP", "choco", "natural"),
     ("GOSSIP", "deepsqueeze", "sign"),
     ("GOSSIP", "deepsqueeze", "top-k:0.01"),
+    ("GOSSIP", "moniqua", None),
     ("GOSSIP", "powergossip", None),
     ("GOSSIP", "powergossip:iterations=2", None),
     ("GOSSIP", "powergossip:rank=4", None),
@@ -73,8 +74,8 @@ def line(laconic, runs, pattern, algorithm, compressor):
     own, each = fit([(s["degree"], s["memcpy_ratio"]) for s in steps])
     bits = 8 * steps[0]["payload_bytes"] / VALUES
     name = f'"{compressor}"' if compressor else "NULL"
-    return (f'PLAN_TIME({pattern}, "{algorithm}", {name},\n'
-            f"          {bits:.4g}, {own:.2f}, {each:.2f})")
+    return (f'PLAN_TIME({pattern}, "{algorithm}", {name}, '
+            f"{bits:.4g}, {own:.2f}, {each:.2f})")
 
 
 def machine():

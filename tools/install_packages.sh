@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Installs the missing Debian packages of the named groups. It prints what it
 # does, and does not call apt-get if nothing is missing.
-# usage: install_packages.sh build|train|python|test|check|simulator ...
+# usage: install_packages.sh
+#            build|train|python|test|check|deb|simulator ...
 set -eu
 
 build="gcc libc6-dev cmake ninja-build pkg-config libxxhash-dev libcjson-dev
@@ -11,9 +12,12 @@ python="python3 python3-pip python3-setuptools python3-wheel"
 test="libcmocka-dev g++ openssh-server openssh-client openssl iproute2
       libopenmpi-dev openmpi-bin libmpich-dev mpich gfortran
       $python python3-venv python3-numpy python3-pytest python3-torch
-      python3-mpi4py mypy pyflakes3"
+      python3-mpi4py mypy pyflakes3
+      mandoc groff-base man-db bash-completion zsh fish"
 train="dataset-fashion-mnist"
-check="clang clang-format clang-tidy libclang-rt-dev"
+check="clang clang-format clang-tidy libclang-rt-dev chromium"
+deb="build-essential debhelper dh-python lintian mmdebstrap libmpich-dev
+     libopenmpi-dev $python"
 simulator="libsimgrid-dev"
 
 installed() {
@@ -31,6 +35,7 @@ for group in "$@"; do
     test) packages=$test ;;
     train) packages=$train ;;
     check) packages=$check ;;
+    deb) packages=$deb ;;
     simulator) packages=$simulator ;;
     *) echo "install_packages: unknown group $group" >&2; exit 2 ;;
     esac
