@@ -22,13 +22,16 @@ PAGE = HERE.parent / "docs" / "training.md"
 BEGIN, END = ("<!-- defaults.py: %s -->" % word for word in ("begin", "end"))
 RELATIVES = {"gradient": "allreduce", "model": "dpsgd"}
 
-# Options of a task, and whether its accuracy or its loss is compared.
-COMMON = ["--workers", "4", "--seed", "1"]
+# Options of a task, and whether its accuracy or its loss is compared. Every
+# worker's model sees the whole test set, once, at the end.
+COMMON = ["--workers", "4", "--seed", "1", "--test-every", "0",
+          "--test-limit", "0"]
 TASKS = {
     "lenet": ("accuracy", ["--model", "lenet", "--data", "fashion-mnist",
                            "--epochs", "3"]),
     "resnet8": ("loss", ["--model", "resnet8", "--data", "fashion-mnist",
-                         "--limit", "10000", "--epochs", "5"]),
+                         "--limit", "10000", "--epochs", "10",
+                         "--schedule", "cosine"]),
     "lstm": ("loss", ["--model", "lstm:hidden=64,layers=1,dropout=0",
                       "--data", "sotu", "--limit", "100000", "--batch", "8",
                       "--epochs", "3"]),

@@ -21,7 +21,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 SETTINGS = ["--model", "lenet", "--data", "fashion-mnist", "--workers", "8",
             "--topology", "ring", "--epochs", "20", "--batch", "32",
             "--lr", "0.05", "--momentum", "0.9", "--schedule", "cosine",
-            "--seed", "1"]
+            "--seed", "1", "--test-limit", "0"]
 
 # The runs: family, label, algorithm, compressor.
 GRADIENT, MODEL = "gradient", "model"

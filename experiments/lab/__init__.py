@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""What the experiments share: cells, tuning, tables, plots and pages."""

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""Claims of the papers, and whether our results bear them out.
+
+A claim computes its verdict from outcomes. It raises Missing, through points()
+and the like, as long as a result that it needs is not there.
+"""
+import typing
+
+HOLDS, DIFFERS, NOT_MEASURED = "holds", "differs", "not measured"
+FAILS_BY = 10.0   # points below the exact method: does not train
+TRAINS_BY = 3.0   # points below the exact method: still trains
+
+
+class Missing(Exception):
+    """A result that a claim needs was not measured yet."""
+
+
+class Claim(typing.NamedTuple):
+    text: str
+    paper: str              # the paper's number, with its tag
+    judge: typing.Callable  # of a view: (our number, whether it holds)
+
+    def verdict(self, view):
+        """Our number as text, and one of the three verdicts."""
+        try:
+            ours, holds = self.judge(view)
+        except Missing:
+            return "", NOT_MEASURED
+        return ours, HOLDS if holds else DIFFERS
+
+
+def measured(outcome):
+    if not outcome.measured:
+        raise Missing(outcome.trial.label)
+    return outcome
+
+
+def value(outcome, metric=None):
+    """A metric's mean; minus infinity if the trial diverged."""
+    found = measured(outcome).mean(metric)
+    if found is None and not outcome.diverged:
+        raise Missing(outcome.trial.label)
+    return float("-inf") if found is None else found
+
+
+def points(outcome, metric=None):
+    return 100.0 * value(outcome, metric)
+
+
+def level(outcome, metric=None):
+    """The points of a trial as text."""
+    found = points(outcome, metric)
+    return "diverges" if found == float("-inf") else "%.1f" % found
+
+
+def behind(outcome, exact, metric=None):
+    """Points of accuracy that a method is below another."""
+    return points(exact, metric) - points(outcome, metric)
+
+
+def signed(below):
+    """Points behind as text: a difference, or diverges."""
+    return "diverges" if below == float("inf") else "%+.1f" % -below
+
+
+def fails(outcome, exact):
+    return behind(outcome, exact) > FAILS_BY
+
+
+def trains(outcome, exact):
+    return behind(outcome, exact) <= TRAINS_BY
+
+
+def each(view, labels, exact, holds):
+    """One judgement of several trials against the exact one: the points of
+    each, and whether it holds for all."""
+    below = {label: behind(view[label], view[exact]) for label in labels}
+    text = ", ".join("%s %s" % (label, signed(found))
+                     for label, found in below.items())
+    return text, all(holds(found) for found in below.values())
