@@ -111,6 +111,7 @@ static void states_of_other_workers_are_refused(gossip_run *run)
     if (strcmp(run->algorithm, "dpsgd") != 0) {
         assert_all_refuse(run, &other, "state: algorithm is ");
     }
+    free_saves(&other.saved);
 }
 
 static lac_status load_own(gossip_worker *w)
