@@ -147,7 +147,9 @@ static lac_status local_await_messages(
     uint32_t silent = 0;
     bool extended = false;
     (void)pthread_mutex_lock(&slot->lock);
+    slot->waiting = true;
     for (;;) {
+        atomic_store(&slot->awaits, LAC_RANK_ANY);
         status = claim_arrived(state, receives, count, &missing, &silent);
         if (status != LAC_OK || missing == 0) {
             break;
@@ -168,10 +170,15 @@ static lac_status local_await_messages(
         if (status != LAC_OK) {
             break;
         }
+        if (missing == 1) {
+            atomic_store(&slot->awaits, silent);
+        }
         slot->awaited = missing;
         laci_slot_wait(slot, deadline);
         slot->awaited = 0;
     }
+    atomic_store(&slot->awaits, slot->rank);
+    slot->waiting = false;
     (void)pthread_mutex_unlock(&slot->lock);
     return status;
 }
@@ -220,11 +227,13 @@ static lac_status await_returns(const local_state *state, double deadline)
         if (status != LAC_OK || slot->lent[last] == 0) {
             break;
         }
+        slot->waiting = true;
         status = check_holders(state, last, deadline);
         if (status == LAC_OK) {
             laci_slot_wait(slot, fmin(deadline, laci_monotonic_now() + pause));
             pause = fmin(2 * pause, LAST_PAUSE);
         }
+        slot->waiting = false;
     }
     (void)pthread_mutex_unlock(&slot->lock);
     return status;
@@ -310,23 +319,30 @@ static void local_abort(void *raw, const char *why)
     }
 }
 
+// Takes a message that this worker did not receive, or returns NULL. `*peer` is
+// the first worker of which one may be left.
+static laci_local_message *take_unread(laci_slot *slot, uint32_t *peer)
+{
+    laci_local_message *message = NULL;
+    (void)pthread_mutex_lock(&slot->lock);
+    if (slot->queued > 0) {
+        while (slot->queues[*peer].first == NULL) {
+            *peer += 1;
+        }
+        message = slot->queues[*peer].first;
+        laci_slot_unlink(slot, message);
+    }
+    (void)pthread_mutex_unlock(&slot->lock);
+    return message;
+}
+
 // Returns the messages that this worker did not receive to their senders.
 static void return_unread(const local_state *state)
 {
-    laci_slot *const slot = state->slot;
-    for (uint32_t peer = 0; peer < state->hub->world; peer++) {
-        for (;;) {
-            (void)pthread_mutex_lock(&slot->lock);
-            laci_local_message *const message = slot->queues[peer].first;
-            if (message != NULL) {
-                laci_slot_unlink(slot, message);
-            }
-            (void)pthread_mutex_unlock(&slot->lock);
-            if (message == NULL) {
-                break;
-            }
-            laci_slot_return(state->hub, message);
-        }
+    uint32_t peer = 0;
+    laci_local_message *message;
+    while ((message = take_unread(state->slot, &peer)) != NULL) {
+        laci_slot_return(state->hub, message);
     }
 }
 
@@ -342,12 +358,14 @@ static bool local_leave(void *raw)
     atomic_store(&slot->left, true);
     (void)pthread_mutex_unlock(&slot->lock);
     return_unread(state);
-    laci_hub_wake_all(state->hub);
+    laci_hub_wake_receivers(state->hub, slot->rank);
     const double until = laci_monotonic_now() + slot->timeout;
     (void)pthread_mutex_lock(&slot->lock);
+    slot->waiting = true;
     while (slot->lent[0] + slot->lent[1] > 0 && laci_monotonic_now() < until) {
         laci_slot_wait(slot, until);
     }
+    slot->waiting = false;
     const bool idle = slot->lent[0] + slot->lent[1] == 0;
     (void)pthread_mutex_unlock(&slot->lock);
     return idle;

@@ -52,13 +52,17 @@ typedef struct laci_slot {
     pthread_cond_t wake;
     // Protected by the lock:
     laci_queue *queues;           // incoming messages, one queue per sender
+    size_t queued;                // incoming messages in all of them
     laci_local_message *returned; // outgoing messages that were returned
     size_t lent[2]; // outgoing messages not yet returned, by parity
     size_t awaited; // it sleeps until so many messages arrive
     bool joined;
     char why[LACI_WHY_SIZE]; // written once, before `aborted` is set
     // Written under the lock, read by all:
-    atomic_bool waiting; // it is inside an exchange and sleeps
+    atomic_bool waiting; // it sleeps, or checks whether it has to
+    atomic_uint awaits;  // the only worker whose message it waits for; of
+                         // several or before it knows, LAC_RANK_ANY; itself
+                         // where it waits for none
     atomic_bool left;
     atomic_bool aborted;
     // Used by the worker's calls only, which do not overlap:
@@ -75,16 +79,24 @@ typedef struct laci_slot {
 
 struct lac_hub {
     uint32_t world;
-    atomic_uint cause; // 1 + the first worker that aborted, or 0
+    atomic_uint cause;  // 1 + the first worker that aborted, or 0
+    laci_queue *queues; // of all workers
     laci_slot slots[];
 };
 
-// laci_slot_wait waits for the condition until `until`. The caller
-// holds the lock.
+// laci_slot_wait waits for the condition until `until`. The caller holds the
+// lock. It sets `waiting` before it checks whether there is something to wait
+// for: whoever changes that first and reads `waiting` afterwards misses no
+// sleeper. The same holds for `awaits`.
 void laci_slot_wait(laci_slot *slot, double until);
 
 // laci_hub_wake_all wakes every sleeping worker.
 void laci_hub_wake_all(lac_hub *hub);
+
+// laci_hub_wake_receivers wakes every worker that waits for a message of `rank`
+// or may do so. To wake all others too when one of many workers leaves would
+// take a time in proportion to the square of their number.
+void laci_hub_wake_receivers(lac_hub *hub, uint32_t rank);
 
 // laci_slot_reserve makes room for an exchange of so many messages, so that
 // an exchange of no more messages than before allocates nothing.

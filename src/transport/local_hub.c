@@ -45,27 +45,38 @@ static void slot_fini(laci_slot *slot)
     (void)pthread_mutex_destroy(&slot->lock);
 }
 
-// One block holds the hub, its slots, and a row of queues for each worker. Most
-// of a row is never touched, so a sparse graph uses little real memory.
+// One block holds the hub and its slots, another a row of queues for each
+// worker. Most of a row is never touched, so a sparse graph uses little real
+// memory; large pages would use all of it, so that block has none.
 static lac_hub *hub_allocate(uint32_t world)
 {
-    size_t slots, row, queues, size;
+    size_t slots, row, queues;
     if (!laci_mul(world, sizeof(laci_slot), &slots) ||
         !laci_mul(world, sizeof(laci_queue), &row) ||
-        !laci_mul(world, row, &queues) ||
-        !laci_add(sizeof(lac_hub) + slots, queues, &size)) {
+        !laci_mul(world, row, &queues)) {
         return NULL;
     }
-    lac_hub *const hub = laci_zalloc_aligned(size);
-    if (hub != NULL) {
-        hub->world = world;
-        laci_queue *const rows = (void *)(hub->slots + world);
-        for (size_t i = 0; i < world; i++) {
-            hub->slots[i].queues = rows + i * world;
-            hub->slots[i].rank = (uint32_t)i;
-        }
+    lac_hub *const hub = laci_zalloc_aligned(sizeof(lac_hub) + slots);
+    laci_queue *const rows = laci_zalloc(queues);
+    if (hub == NULL || rows == NULL) {
+        laci_free(rows);
+        laci_free_aligned(hub);
+        return NULL;
+    }
+    hub->world = world;
+    hub->queues = rows;
+    for (size_t i = 0; i < world; i++) {
+        hub->slots[i].queues = rows + i * world;
+        hub->slots[i].rank = (uint32_t)i;
+        atomic_init(&hub->slots[i].awaits, (unsigned)i);
     }
     return hub;
+}
+
+static void hub_free(lac_hub *hub)
+{
+    laci_free(hub->queues);
+    laci_free_aligned(hub);
 }
 
 lac_status lac_hub_open(lac_hub **out, uint32_t world)
@@ -84,7 +95,9 @@ lac_status lac_hub_open(lac_hub **out, uint32_t world)
         while (made > 0) {
             slot_fini(&hub->slots[--made]);
         }
-        laci_free_aligned(hub);
+        if (hub != NULL) {
+            hub_free(hub);
+        }
         return lac_fail(
             LAC_ERR_NOMEM, "local: no memory for a hub of %u workers", world);
     }
@@ -100,12 +113,11 @@ void lac_hub_close(lac_hub *hub)
     for (uint32_t i = 0; i < hub->world; i++) {
         slot_fini(&hub->slots[i]);
     }
-    laci_free_aligned(hub);
+    hub_free(hub);
 }
 
 void laci_slot_wait(laci_slot *slot, double until)
 {
-    slot->waiting = true;
     if (until - laci_monotonic_now() > FAR_SECONDS) {
         (void)pthread_cond_wait(&slot->wake, &slot->lock);
     } else {
@@ -116,17 +128,32 @@ void laci_slot_wait(laci_slot *slot, double until)
         };
         (void)pthread_cond_timedwait(&slot->wake, &slot->lock, &when);
     }
-    slot->waiting = false;
+}
+
+static void slot_wake(laci_slot *slot)
+{
+    (void)pthread_mutex_lock(&slot->lock);
+    if (slot->waiting) {
+        (void)pthread_cond_signal(&slot->wake);
+    }
+    (void)pthread_mutex_unlock(&slot->lock);
 }
 
 void laci_hub_wake_all(lac_hub *hub)
 {
     for (uint32_t i = 0; i < hub->world; i++) {
-        laci_slot *const slot = &hub->slots[i];
-        (void)pthread_mutex_lock(&slot->lock);
-        if (slot->waiting) {
-            (void)pthread_cond_signal(&slot->wake);
+        if (atomic_load(&hub->slots[i].waiting)) {
+            slot_wake(&hub->slots[i]);
         }
-        (void)pthread_mutex_unlock(&slot->lock);
+    }
+}
+
+void laci_hub_wake_receivers(lac_hub *hub, uint32_t rank)
+{
+    for (uint32_t i = 0; i < hub->world; i++) {
+        const unsigned awaits = atomic_load(&hub->slots[i].awaits);
+        if (awaits == rank || awaits == LAC_RANK_ANY) {
+            slot_wake(&hub->slots[i]);
+        }
     }
 }

@@ -102,6 +102,7 @@ static bool enqueue(laci_slot *receiver, laci_local_message *message)
     const bool joined = !atomic_load(&receiver->left);
     if (joined) {
         message->queued = true;
+        receiver->queued++;
         queue_append(&receiver->queues[message->from], message);
         if (receiver->awaited > 0 && --receiver->awaited == 0) {
             (void)pthread_cond_signal(&receiver->wake);
@@ -263,4 +264,5 @@ void laci_slot_unlink(laci_slot *receiver, laci_local_message *message)
         queue->last = before;
     }
     message->queued = false;
+    receiver->queued--;
 }
