@@ -53,7 +53,8 @@ CONTROLS = {
     "unbiased rank 2": (UNBIASED, "unbiased-rank:rank=2", CONTROL_RATES,
                         "75.9 [MEM]"),
     "Atomo, rank 2": (UNBIASED, "atomo:rank=2", CONTROL_RATES, "92.6 [MEM]"),
-    "Signum": ("signum", None, SIGNUM_RATES, "93.6 [MEM]")}
+    "Signum": ("signum", None, SIGNUM_RATES, "93.6 [MEM]"),
+    "Signum, ties are 0": ("signum:tie=zero", None, SIGNUM_RATES, "")}
 SEEDED = {"SGD", "rank 1", "rank 2", "rank 4", "rank 2, no warm start",
           "rank 2, best approximation", "top k, rank 2"}
 LSTM_ROWS = {"SGD": ("allreduce", "91 [MEM]"),
@@ -78,7 +79,7 @@ def resnet_trials():
     for label, (algorithm, compressor, rates, _) in CONTROLS.items():
         settings = {**RESNET, "algorithm": algorithm,
                     "compressor": compressor}
-        if algorithm == "signum":  # which has a momentum of its own
+        if algorithm.startswith("signum"):  # which has a momentum of its own
             settings["momentum"], settings["nesterov"] = 0, None
         found.append(Trial(label, settings, rates, tasks.RESNET_TUNING,
                            tasks.RESNET_FINAL))

@@ -4,7 +4,10 @@
 //
 //     m_i = b m_i + (1 - b) g_i;  result = sign(sum of sign(m_i))
 //
-// The sign of 0 is +1, and so is a tie. There is no scale: the learning rate
+// The sign of 0 is +1, and so is a tie, as in the code of the PowerSGD paper.
+// With tie=zero a tie is 0: no step. An even number of workers often ties where
+// the gradient is mostly noise (3 of 8 times with four workers), and +1 then
+// moves all such values in one direction. There is no scale: the learning rate
 // is the step. A payload is ceil(n/8) bytes, a bit set for a negative value;
 // bits past the last value are 0. The momentum is written only after the round
 // has succeeded, so it is computed twice.
@@ -17,8 +20,11 @@
 
 enum { MOMENTUM, BYTE_BITS = 8 };
 
+enum tie { TIE_PLUS, TIE_ZERO };
+
 typedef struct signum {
     double momentum;
+    uint32_t tie; // enum tie
 } signum;
 
 static const lac_param signum_params[] = {
@@ -29,6 +35,12 @@ static const lac_param signum_params[] = {
      .min = 0,
      .max = 1,
      .help = "the part of the momentum that stays in a round; below 1"},
+    {.name = "tie",
+     .type = LAC_PARAM_CHOICE,
+     .offset = offsetof(signum, tie),
+     .default_value = "plus",
+     .choices = "plus|zero",
+     .help = "the result of a tie: +1 or 0"},
     {0},
 };
 
@@ -104,8 +116,15 @@ static lac_status take_votes(laci_round *round)
     return LAC_OK;
 }
 
+static void keep_signs(float *sums, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        sums[i] = (float)((sums[i] > 0) - (sums[i] < 0));
+    }
+}
+
 // Floats add signs exactly.
-static void vote(const laci_round *round, size_t i)
+static void vote(const signum *settings, const laci_round *round, size_t i)
 {
     const laci_item *const item = &round->items[i];
     const laci_sign_kernels *const sign = round->worker->kernels->sign;
@@ -114,6 +133,10 @@ static void vote(const laci_round *round, size_t i)
     for (uint32_t k = 0; k < round->worker->world; k++) {
         const laci_view *const view = laci_received(round, k, i);
         sign->decode_add(1, view->bytes, 1, item->out, item->n);
+    }
+    if (settings->tie == TIE_ZERO) {
+        keep_signs(item->out, item->n);
+        return;
     }
     (void)sign->encode(item->out, item->n, signs);
     sign->decode(1, signs, item->out, item->n);
@@ -139,7 +162,7 @@ static lac_status signum_reduce(void *state, laci_round *round)
         const laci_item *const item = &round->items[i];
         if (item->n > 0) {
             next_momentum(settings, round, i, item->fields[MOMENTUM].values);
-            vote(round, i);
+            vote(settings, round, i);
         }
     }
     return LAC_OK;
@@ -168,7 +191,7 @@ const laci_algorithm_ops laci_signum_algorithm = {
     .plugin.size = sizeof(laci_algorithm_ops),
     .plugin.name = "signum",
     .plugin.summary = "majority vote on the signs of the momentum",
-    .plugin.example = "signum",
+    .plugin.example = "signum:tie=zero",
     .plugin.params = signum_params,
     .plugin.param_size = sizeof(lac_param),
     .plugin.state_size = sizeof(signum),

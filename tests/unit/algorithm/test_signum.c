@@ -15,12 +15,11 @@ static float all_votes(uint32_t rank, uint64_t round, size_t i)
     return (i >> rank & 1) != 0 ? -0.5f - (float)rank : 100;
 }
 
-static void the_majority_wins_and_a_tie_is_positive(void **state)
+static void assert_majority_wins(const char *algorithm, float tie)
 {
-    (void)state;
     for (uint32_t workers = 1; workers <= 4; workers++) {
         reduction r = {
-            .algorithm = "signum",
+            .algorithm = algorithm,
             .workers = workers,
             .rounds = 1,
             .gradient = all_votes,
@@ -31,10 +30,24 @@ static void the_majority_wins_and_a_tie_is_positive(void **state)
             for (uint32_t k = 0; k < workers; k++) {
                 negative += (uint32_t)(i >> k & 1);
             }
-            const float expected = 2 * negative > workers ? -1 : 1;
+            const float expected = 2 * negative > workers   ? -1
+                                   : 2 * negative < workers ? 1
+                                                            : tie;
             assert_true(r.last[i] == expected);
         }
     }
+}
+
+static void the_majority_wins_and_a_tie_is_positive(void **state)
+{
+    (void)state;
+    assert_majority_wins("signum", 1);
+}
+
+static void a_tie_can_be_zero(void **state)
+{
+    (void)state;
+    assert_majority_wins("signum:tie=zero", 0);
 }
 
 static float zeros(uint32_t rank, uint64_t round, size_t i)
@@ -114,6 +127,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_majority_wins_and_a_tie_is_positive),
+        cmocka_unit_test(a_tie_can_be_zero),
         cmocka_unit_test(zero_is_positive),
         cmocka_unit_test(momentum_is_a_moving_average),
         cmocka_unit_test(a_payload_is_one_bit_a_value),
