@@ -171,6 +171,7 @@ static bool setting_matters(const gradient_run *run, size_t param)
 static void try_settings(gradient_run *run)
 {
     if (begin_effects(run->subject)) {
+        run->world = 4; // even, so that votes can tie
         run_gradient_ok(run, reduce_rounds);
         for (size_t i = 0; i < param_count(run->subject->plugin); i++) {
             if (may_show_effect(run->subject, i) && setting_matters(run, i)) {
