@@ -55,7 +55,9 @@ static inline void saved_text(saved_state *s, char *out)
 {
     const size_t len = saved_u32(s);
     const size_t used = len < SAVED_NAME_SIZE ? len : SAVED_NAME_SIZE - 1;
-    memcpy(out, s->next, used);
+    for (size_t i = 0; i < used; i++) {
+        out[i] = (char)s->next[i];
+    }
     out[used] = '\0';
     s->next += len;
 }

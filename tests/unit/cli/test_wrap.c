@@ -50,9 +50,11 @@ static void lines_of_a_text_are_indented(void **state)
 {
     (void)state;
     char words[200] = "", *text = NULL;
-    size_t len = 0;
+    size_t len = 0, used = 0;
     for (size_t i = 0; i < 30; i++) {
-        (void)strcat(words, i == 29 ? "end" : "word ");
+        const char *const word = i == 29 ? "end" : "word ";
+        used +=
+            (size_t)snprintf(words + used, sizeof(words) - used, "%s", word);
     }
     FILE *const stream = open_memstream(&text, &len);
     assert_non_null(stream);
