@@ -389,6 +389,64 @@ class Calls(Runs):
             self.rejected(USAGE, "--seeds is", *self.words(
                 "wrong", "--seeds", wrong))
 
+    def test_a_resume_alone_needs_a_run(self):
+        """A wrong folder would else begin a long run with other settings."""
+        os.mkdir(self.path("empty"))
+        for out, why in (("empty", "no manifest.json"), ("none", "no folder")):
+            for more in ((), ("--epochs", "9"), ("--seeds", "1,2"),
+                         ("--quiet", "--json", "--data-dir", "images")):
+                with self.subTest(out=out, more=more):
+                    self.rejected(FAILED, f"{out}: has no run to resume: "
+                                  f"there is {why}", "train", "--resume",
+                                  "--out", out, *more)
+        self.assertEqual(os.listdir(self.path("empty")), [])
+        self.assertFalse(os.path.exists(self.path("none")))
+
+    def test_a_resume_with_settings_may_be_the_start(self):
+        begins = "laconic: nothing to resume in out, starting from the begin"
+        more = ("--resume", "--epochs", "1")
+        self.assertIn(begins, self.train("out", *more).stderr)
+        self.assertNotIn(begins, self.train("out", *more).stderr)
+        shutil.copy(self.path("out", "manifest.json"), self.path("config"))
+        done = self.run_laconic("train", "--resume", "--config", "config",
+                                "--out", "other", "--quiet")
+        self.assertEqual((done.returncode, done.stderr), (GOOD, ""))
+
+    def test_a_resume_continues_the_runs_of_all_seeds(self):
+        self.train("out", "--epochs", "1", "--seeds", "4,9,5")
+        # As if it had been killed early in the second run.
+        shutil.rmtree(self.path("out", "seed-5"))
+        shutil.rmtree(self.path("out", "seed-9"))
+        os.mkdir(self.path("out", "seed-9"))
+        done = self.run_laconic("train", "--resume", "--out", "out", "--epochs",
+                                "2", "--json")
+        found = json.loads(done.stdout)["runs"]
+        self.assertEqual([(r["seed"], r["epoch"], r["model"], r["workers"])
+                          for r in found],
+                         [(seed, 2, "lenet", WORKERS) for seed in (4, 9, 5)])
+        self.assertEqual(sorted(os.listdir(self.path("out"))),
+                         ["seed-4", "seed-5", "seed-9"])
+        self.train("more", "--epochs", "1", "--seeds", "1")
+        self.train("more", "--epochs", "1", "--seeds", "2")
+        done = self.run_laconic("train", "--resume", "--out", "more", "--json")
+        self.assertEqual([r["seed"] for r in json.loads(done.stdout)["runs"]],
+                         [1, 2])
+        self.rejected(FAILED, "--batch is", "train", "--resume", "--out",
+                      "out", "--batch", "6")
+
+    def test_a_run_of_seeds_that_was_stopped_is_resumed_as_a_whole(self):
+        job = subprocess.Popen(
+            (LACONIC,) + self.words("out", "--epochs", "100000", "--seeds",
+                                    "1,2"),
+            cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            text=True)
+        while not os.path.exists(self.path("out", "seed-1", "latest")):
+            self.assertIsNone(job.poll())
+            time.sleep(0.01)
+        job.send_signal(signal.SIGINT)
+        _, err = job.communicate(timeout=HANG)
+        self.assertIn("laconic train --resume --out out`", err)
+
     def test_a_signal_has_an_exit_code(self):
         for number in (signal.SIGINT, signal.SIGTERM):
             out = "out%d" % number

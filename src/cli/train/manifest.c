@@ -196,7 +196,7 @@ static uint64_t run_id_of(const cJSON *manifest)
                               : 0;
 }
 
-static lac_status read_manifest(const char *path, cJSON **out)
+lac_status cli_manifest_read(const char *path, cJSON **out)
 {
     data_bytes bytes = {0};
     LAC_TRY(data_file_read(path, &bytes));
@@ -217,7 +217,7 @@ lac_status cli_manifest_check(
         return LAC_OK;
     }
     out->found = true;
-    LAC_TRY(read_manifest(path, &manifest));
+    LAC_TRY(cli_manifest_read(path, &manifest));
     const cJSON *const theirs =
         cJSON_GetObjectItemCaseSensitive(manifest, "settings");
     const lac_status status =
@@ -238,7 +238,7 @@ double cli_manifest_fact(const char *folder, const char *name)
     char path[DATA_PATH_SIZE];
     cJSON *manifest = NULL;
     if (data_path_join(path, folder, "manifest.json") != LAC_OK ||
-        !data_is_file(path) || read_manifest(path, &manifest) != LAC_OK) {
+        !data_is_file(path) || cli_manifest_read(path, &manifest) != LAC_OK) {
         return (double)NAN;
     }
     const cJSON *const facts =
