@@ -389,6 +389,22 @@ class Calls(Runs):
             self.rejected(USAGE, "--seeds is", *self.words(
                 "wrong", "--seeds", wrong))
 
+    def test_after_a_resume_the_time_is_that_of_the_whole_run(self):
+        """Each of the 16 steps of an epoch takes 50 ms at least."""
+        more = ("--step-time", "50ms")
+        table = self.train("out", *more, "--epochs", "1").stdout
+        self.assertNotIn("before the resume", table)
+        found = json.loads(self.train("out", *more, "--resume",
+                                      "--json").stdout)
+        for key in ("seconds", "compute_seconds"):
+            self.assertGreaterEqual(found[key], 1.6)
+        table = self.train("out", *more, "--resume").stdout
+        before = float(re.search(r"all with the ([\d.]+) s before the resume",
+                                 table)[1])
+        self.assertGreaterEqual(before, 1.6)
+        self.assertGreaterEqual(
+            float(re.search(r"time +([\d.]+) s ", table)[1]), before)
+
     def test_a_resume_alone_needs_a_run(self):
         """A wrong folder would else begin a long run with other settings."""
         os.mkdir(self.path("empty"))

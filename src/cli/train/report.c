@@ -77,11 +77,16 @@ void cli_train_judge(const train_run *run, FILE *stream)
     (void)fprintf(
         stream, "laconic: nothing was learned: the training loss is %.4g",
         m->train_loss);
+    if (!isnan(m->first_loss)) {
+        (void)fprintf(stream, " after %.4g in the first steps", m->first_loss);
+    }
     if (!m->text && !isnan(m->test_accuracy)) {
         (void)fprintf(stream, ", the accuracy %.2f %%", 100 * m->test_accuracy);
     }
     (void)fprintf(
-        stream, ", as if by chance; the rate was %g, try another --lr\n",
+        stream,
+        ", which may be chance; the rate was %g, try another --lr or more "
+        "steps\n",
         run->result.facts.rate);
 }
 
@@ -221,6 +226,12 @@ static void add_time(const train_run *run, cli_table *t)
         note, sizeof(note), "compressed %.1f s, waited %.1f s",
         u->compress_seconds, u->wait_seconds);
     cli_table_row(t, "", "", note);
+    if (r->facts.first_step > 0) {
+        (void)snprintf(
+            note, sizeof(note), "all with the %.1f s before the resume",
+            r->seconds_before);
+        cli_table_row(t, "", "", note);
+    }
 }
 
 void cli_train_table(const train_run *run, const char *topology, FILE *stream)
