@@ -262,7 +262,7 @@ static void show_progress(void *context, const train_progress *p)
     (void)snprintf(
         what, sizeof(what), "loss %.3f  %.0f/s  %s", p->loss,
         p->labels_per_second, cli_bytes((double)p->payload_bytes, bytes));
-    cli_progress_step(&j->progress, (size_t)p->step - (p->step > 0), what);
+    cli_progress_done(&j->progress, (size_t)p->step, what);
 }
 
 static void print_test(void *context, const train_metrics *m)
@@ -465,6 +465,11 @@ static int run_seeds(const cli_train_settings *given)
     if (status != LAC_OK) {
         return cli_rejected("train", status);
     }
+    if ((given->given & seed_bit()) != 0) {
+        (void)fprintf(
+            stderr, "laconic: --seed has no effect: there is a run for each of "
+                    "several seeds\n");
+    }
     cli_seeds_text(seeds, count, text);
     s.seeds = text;
     int code = CLI_GOOD;
@@ -511,8 +516,11 @@ const cli_command cmd_train = {
         "bits as without the stop. All settings are in DIR/manifest.json.\n"
         "--epochs may be larger; others that are given must be the same. Runs\n"
         "of --seeds are continued together.\n"
-        "--test-limit auto: 1,000 examples for the model of a worker, all for\n"
-        "the averaged one.\n"
+        "--test-limit auto: 1,000 examples (of a text, times --bptt words) "
+        "for\n"
+        "the model of a worker, all for the averaged one, but for neither "
+        "more\n"
+        "than --limit.\n"
         "Processes may share DIR or have a folder each, on different disks.",
     .example = "Train LeNet with eight workers on a ring, compressed, and "
                "continue the run\n"

@@ -158,6 +158,18 @@ static const char *default_text(
     return cli_option_text(&alone, &value, text);
 }
 
+// Whether two texts of a setting are equal. Older versions wrote numbers with
+// more digits, 0.10000000000000001.
+static bool same_setting(const char *a, const char *b)
+{
+    char *end_of_a = NULL, *end_of_b = NULL;
+    const double first = strtod(a, &end_of_a), second = strtod(b, &end_of_b);
+    const bool numbers =
+        end_of_a > a && *end_of_a == '\0' && end_of_b > b && *end_of_b == '\0';
+    return strcmp(a, b) == 0 ||
+           (numbers && !(first < second || first > second));
+}
+
 static lac_status compare_settings(
     const char *path, const cli_option *options, const cJSON *ours,
     const cJSON *theirs, const char *const *free)
@@ -177,7 +189,7 @@ static lac_status compare_settings(
             return lac_fail(
                 LAC_ERR_CORRUPT, "%s: \"%s\" has no value", path, o->name);
         }
-        if (strcmp(own, found) != 0) {
+        if (!same_setting(own, found)) {
             return lac_fail(
                 LAC_ERR_INVALID,
                 "--%s is \"%.100s\", but the run to resume was started with "
