@@ -55,6 +55,7 @@ typedef struct job {
     int folder_lock;
     cli_progress progress;
     cli_progress testing; // of a test
+    const char *named;    // the --out of the user; that of --seeds is above
     cJSON *results;       // of several runs; or NULL, borrowed
 } job;
 
@@ -226,6 +227,11 @@ static lac_status begin_run(void *context, const train_facts *facts)
         (void)fprintf(
             stderr, "laconic: resuming after step %llu\n",
             (unsigned long long)facts->first_step);
+    } else if (j->s.resume && !j->s.quiet) {
+        (void)fprintf(
+            stderr,
+            "laconic: nothing to resume in %s, starting from the beginning\n",
+            j->s.out);
     }
     j->progress =
         cli_progress_begin((size_t)(j->s.epochs * facts->epoch_steps));
@@ -256,7 +262,7 @@ static void show_progress(void *context, const train_progress *p)
     (void)snprintf(
         what, sizeof(what), "loss %.3f  %.0f/s  %s", p->loss,
         p->labels_per_second, cli_bytes((double)p->payload_bytes, bytes));
-    cli_progress_step(&j->progress, (size_t)p->step - (p->step > 0), what);
+    cli_progress_done(&j->progress, (size_t)p->step, what);
 }
 
 static void print_test(void *context, const train_metrics *m)
@@ -289,7 +295,7 @@ static int report_stop(const job *j)
             stderr,
             "laconic: stopped after a checkpoint; continue with `laconic train "
             "--resume --out %s`\n",
-            j->s.out);
+            j->named);
     }
     return CLI_SIGNAL + (int)j->run.result.stop;
 }
@@ -353,12 +359,15 @@ static int print_dry_run(job *j)
                : cli_failed();
 }
 
-// Makes one run. With `results`, its result is added there instead of printed.
-static int run_once(const cli_train_settings *given, cJSON *results)
+// Makes one run. The user named its folder, or the one above. With `results`,
+// its result is added there instead of printed.
+static int run_once(
+    const cli_train_settings *given, const char *named, cJSON *results)
 {
     job j = {
         .s = *given,
         .folder_lock = CLI_NO_LOCK,
+        .named = named,
         .results = results,
     };
     j.run.hooks = (train_hooks){
@@ -389,12 +398,21 @@ static lac_status check_seeds(const cli_train_settings *s)
     LAC_TRY(cli_place_choose("train", &s->launch, &place));
     const bool threads = place.threads;
     cli_place_clear(&place);
-    return threads ? LAC_OK
-                   : lac_fail(
-                         LAC_ERR_INVALID,
-                         "--seeds is \"%.100s\", but this process is one "
-                         "worker of a job, expected --seed and a job for each",
-                         s->seeds);
+    if (threads) {
+        return LAC_OK;
+    }
+    return *s->seeds == '\0'
+               ? lac_fail(
+                     LAC_ERR_INVALID,
+                     "%s: has a run for each of several seeds, but this "
+                     "process is one worker of a job, expected --out of one "
+                     "of them, such as %s/seed-1",
+                     s->out, s->out)
+               : lac_fail(
+                     LAC_ERR_INVALID,
+                     "--seeds is \"%.100s\", but this process is one worker "
+                     "of a job, expected --seed and a job for each",
+                     s->seeds);
 }
 
 static uint64_t seed_bit(void)
@@ -406,36 +424,58 @@ static uint64_t seed_bit(void)
     return (uint64_t)1 << i;
 }
 
-// One run after the other; the first that does not end well is the last.
+// Makes the run of one seed. One that did not begin before a stop has the
+// settings of the others.
+static int run_seed(
+    const cli_train_settings *given, uint64_t seed, cJSON *results)
+{
+    char out[DATA_PATH_SIZE], own[DATA_PATH_SIZE], other[DATA_PATH_SIZE];
+    cli_train_settings s = *given;
+    if (cli_seeds_folder(given->out, seed, out) != LAC_OK ||
+        data_path_join(own, out, "manifest.json") != LAC_OK) {
+        return cli_failed();
+    }
+    if (s.resume && *s.config == '\0' && !data_is_file(own) &&
+        cli_seeds_manifest(given->out, other)) {
+        s.config = other;
+    }
+    s.out = out;
+    s.seed = seed;
+    s.given |= seed_bit();
+    if (!s.quiet) {
+        (void)fprintf(stderr, "seed %llu\n", (unsigned long long)seed);
+    }
+    return run_once(&s, given->out, results);
+}
+
+// One run after the other; the first that does not end well is the last. The
+// seeds are those of --seeds, or those that the folder has runs of.
 static int run_seeds(const cli_train_settings *given)
 {
     uint64_t seeds[CLI_SEEDS_MAX];
+    char text[CLI_SEEDS_SIZE];
     size_t count = 0;
+    cli_train_settings s = *given;
     lac_status status = check_seeds(given);
     if (status == LAC_OK) {
-        status = cli_seeds_parse(given->seeds, seeds, &count);
+        status = *given->seeds != '\0'
+                     ? cli_seeds_parse(given->seeds, seeds, &count)
+                     : cli_seeds_find(given->out, seeds, &count);
     }
     if (status != LAC_OK) {
         return cli_rejected("train", status);
     }
+    if ((given->given & seed_bit()) != 0) {
+        (void)fprintf(
+            stderr, "laconic: --seed has no effect: there is a run for each of "
+                    "several seeds\n");
+    }
+    cli_seeds_text(seeds, count, text);
+    s.seeds = text;
     int code = CLI_GOOD;
     cJSON *const results = given->json ? cJSON_CreateArray() : NULL;
     for (size_t i = 0; code == CLI_GOOD && i < count; i++) {
-        char out[DATA_PATH_SIZE], name[WHAT_SIZE];
-        cli_train_settings s = *given;
-        (void)snprintf(
-            name, sizeof(name), "seed-%llu", (unsigned long long)seeds[i]);
-        if (data_path_join(out, given->out, name) != LAC_OK) {
-            code = cli_failed();
-            break;
-        }
-        s.out = out;
-        s.seed = seeds[i];
-        s.given |= seed_bit();
-        if (!s.quiet) {
-            (void)fprintf(stderr, "seed %llu\n", (unsigned long long)s.seed);
-        }
-        code = run_once(&s, results);
+        code = run_seed(&s, seeds[i], results);
     }
     if (results != NULL && code == CLI_GOOD) {
         cJSON *const object = cJSON_CreateObject();
@@ -453,7 +493,11 @@ static int train_run_command(
     (void)count;
     (void)arguments;
     nn_headroom_prepare();
-    return *s->seeds != '\0' ? run_seeds(s) : run_once(s, NULL);
+    if (s->resume && cli_train_folder_resumable(s->out, s->given) != LAC_OK) {
+        return cli_failed();
+    }
+    const bool held = s->resume && cli_train_folder_has_seeds(s->out);
+    return held || *s->seeds != '\0' ? run_seeds(s) : run_once(s, s->out, NULL);
 }
 
 const cli_command cmd_train = {
@@ -470,9 +514,13 @@ const cli_command cmd_train = {
         "Ctrl-C ends the run after a checkpoint, with exit code 130 (SIGTERM:\n"
         "143). `laconic train --resume --out DIR` continues it, with the same\n"
         "bits as without the stop. All settings are in DIR/manifest.json.\n"
-        "--epochs may be larger; others that are given must be the same.\n"
-        "--test-limit auto: 1,000 examples for the model of a worker, all for\n"
-        "the averaged one.\n"
+        "--epochs may be larger; others that are given must be the same. Runs\n"
+        "of --seeds are continued together.\n"
+        "--test-limit auto: 1,000 examples (of a text, times --bptt words) "
+        "for\n"
+        "the model of a worker, all for the averaged one, but for neither "
+        "more\n"
+        "than --limit.\n"
         "Processes may share DIR or have a folder each, on different disks.",
     .example = "Train LeNet with eight workers on a ring, compressed, and "
                "continue the run\n"

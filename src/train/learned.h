@@ -5,6 +5,7 @@
 #define LACONIC_TRAIN_LEARNED_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "data/dataset.h"
 #include "train/metrics.h"
@@ -13,14 +14,41 @@
 typedef struct train_chance {
     double loss;     // of equal probabilities
     double accuracy; // of always naming the most frequent class of the test
-                     // set, and three standard deviations more; NaN for a text
-                     // and where the test set is too small for that
+                     // set; NaN for a text and without a test set
 } train_chance;
 
 train_chance train_chance_of(const data_set *set);
 
+// The losses of one worker: those of its first steps, and how much they differ
+// from step to step. All zero: no step was made.
+typedef struct train_trace {
+    double first_loss; // sum over the labels of the first steps
+    uint64_t first_labels;
+    double last;    // mean loss of the last step
+    double noise;   // sum of estimates of the variance of a label's loss
+    uint64_t pairs; // of consecutive steps: how many estimates
+} train_trace;
+
+// train_trace_add adds a step whose labels have this sum of losses; `first` if
+// it is one of the first steps.
+void train_trace_add(train_trace *t, double loss, uint64_t labels, bool first);
+
+// train_first_steps returns how many steps are the first, for steps of `labels`
+// labels over all workers: enough for a mean, and at most half an epoch.
+uint64_t train_first_steps(uint64_t labels, uint64_t epoch_steps);
+
+// train_trace_merge adds the trace of another worker. Of the sum, `last` has no
+// meaning.
+void train_trace_merge(train_trace *sum, const train_trace *t);
+
+// train_trace_judge sets first_loss and loss_luck of `m` from the traces of all
+// workers, for a train_loss over `labels` labels. first_loss is NaN if the
+// first steps are unknown, because a run of an older version was resumed.
+void train_trace_judge(
+    const train_trace *all, uint64_t labels, train_metrics *m);
+
 // train_has_learned returns whether the training loss is below that of chance
-// and the accuracy, where there is one, above.
+// and has fallen, and the accuracy, where there is one, is above chance.
 bool train_has_learned(const train_metrics *m, const train_chance *chance);
 
 #endif

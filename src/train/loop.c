@@ -31,6 +31,7 @@ lac_status train_worker_gather(
     report->step = w->step;
     report->loss = w->loss;
     report->labels = w->labels;
+    report->trace = w->trace;
     report->usage = train_worker_usage(w);
     report->stop = stop == NULL ? 0 : (uint32_t)*stop;
     *reports_out = NULL;
@@ -266,7 +267,8 @@ lac_status train_work(train_run *run, lac_transport *transport)
         run->result.stop = w->decision.stop;
     }
     if (rank == 0) {
-        run->result.seconds = loop_now(w) - w->started;
+        run->result.seconds = train_worker_elapsed(w);
+        run->result.seconds_before = w->elapsed_before;
         if (w->algorithm != NULL) {
             run->result.uncompressed_bytes = train_uncompressed_bytes(
                 lac_algorithm_family(w->algorithm),

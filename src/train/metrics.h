@@ -35,6 +35,8 @@ typedef struct train_metrics {
     bool text;                // the model has a perplexity
     double train_loss;        // mean over all workers, since the epoch or the
                               // last test, whichever is later
+    double first_loss;        // likewise, of the first steps (learned.h)
+    double loss_luck;         // by which it may fall without learning
     double test_loss;         // mean of the workers' own models
     double test_accuracy;     // likewise
     double worst_accuracy;    // of the worst of them

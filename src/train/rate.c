@@ -41,6 +41,7 @@ static lac_status rewind_worker(train_worker *w)
     w->step = 0;
     w->loss = 0;
     w->labels = 0;
+    w->trace = (train_trace){0};
     return lac_algorithm_load(w->algorithm, w->state, w->state_len);
 }
 

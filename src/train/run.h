@@ -133,7 +133,8 @@ typedef struct train_result {
     train_metrics metrics;
     train_facts facts;
     double uncompressed_bytes; // the traffic without compression
-    double seconds;            // since the start or the resume
+    double seconds;            // of the whole run, before a resume too
+    double seconds_before;     // of these, before the resume
 } train_result;
 
 typedef struct train_worker train_worker;

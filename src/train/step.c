@@ -70,6 +70,8 @@ static lac_status finish_gradient(train_worker *w)
     }
     w->loss += score.loss;
     w->labels += score.count;
+    train_trace_add(
+        &w->trace, score.loss, score.count, w->step < w->first_steps);
     const double norm = train_clip(w->gradient, w->n, w->run->plan.clip);
     return isfinite(norm) ? LAC_OK : diverged(w, "the gradient");
 }

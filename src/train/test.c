@@ -82,10 +82,12 @@ static void combine_scores(
     nn_score averaged = {0}, training = {0};
     double loss = 0, train_loss = 0, accuracy = 0, worst = 1;
     uint64_t labels = 0;
+    train_trace trace = {0};
     for (uint32_t k = 0; k < w->world; k++) {
         const train_report *const r = &reports[k];
         train_loss += r->loss;
         labels += r->labels;
+        train_trace_merge(&trace, &r->trace);
         add_score(&averaged, &r->averaged);
         add_score(&training, &r->training);
         loss += r->own.loss / (double)r->own.count;
@@ -95,6 +97,7 @@ static void combine_scores(
         add_usage(&out->usage, &r->usage, 1 / world);
     }
     const bool own = reports[0].own.count > 0;
+    train_trace_judge(&trace, labels, out);
     out->train_loss = train_loss / (double)labels;
     out->averaged_loss = averaged.loss / (double)averaged.count;
     out->averaged_accuracy = (double)averaged.correct / (double)averaged.count;

@@ -138,6 +138,14 @@ static lac_status open_syncs(train_worker *w)
     return train_sync_open(&w->start_sync, &options);
 }
 
+// The labels of a step over all workers.
+static uint64_t step_labels(const train_worker *w)
+{
+    const train_plan *const p = &w->run->plan;
+    const bool text = data_set_info(p->set)->kind == DATA_TEXT;
+    return (uint64_t)p->batch * (text ? p->steps : 1) * w->world;
+}
+
 lac_status train_worker_open(train_worker *w)
 {
     LAC_TRY(open_syncs(w));
@@ -148,6 +156,7 @@ lac_status train_worker_open(train_worker *w)
     LAC_TRY(open_optimiser(w));
     w->epoch_steps = train_feed_steps(w->feed);
     w->total_steps = w->run->plan.epochs * w->epoch_steps;
+    w->first_steps = train_first_steps(step_labels(w), w->epoch_steps);
     const train_tests *const tests = &w->run->plan.tests;
     w->test_every = tests->every * (tests->epochs ? w->epoch_steps : 1);
     return LAC_OK;
@@ -215,4 +224,9 @@ train_usage train_worker_usage(const train_worker *w)
     u.wait_seconds += waited;
     u.test_seconds += w->test_seconds;
     return u;
+}
+
+double train_worker_elapsed(const train_worker *w)
+{
+    return w->elapsed_before + lac_transport_now(w->transport) - w->started;
 }

@@ -6,6 +6,7 @@
 #include "train/checkpoint.h"
 #include "train/compute.h"
 #include "train/feed.h"
+#include "train/learned.h"
 #include "train/mark.h"
 #include "train/run.h"
 #include "train/sync.h"
@@ -18,6 +19,7 @@ typedef struct train_report {
     nn_score own;      // of its own model on the test set
     nn_score averaged; // of the averaged model on its share of the test set
     nn_score training; // likewise on its share of the training set
+    train_trace trace;
     train_usage usage;
     uint32_t stop;   // the signal that asked it to end, or 0
     uint32_t failed; // it could not write its checkpoint
@@ -93,6 +95,10 @@ struct train_worker {
     uint64_t step;       // steps done
     double loss;         // sum since the epoch began or the last test
     uint64_t labels;
+    train_trace trace;        // of all steps
+    uint64_t first_steps;     // of the trace
+    double started;           // time of the first step, or of the resume
+    double elapsed_before;    // seconds up to the checkpoint that was resumed
     double test_seconds;      // since the start or the resume
     double algorithm_seconds; // spent in the algorithm, waiting included
     double waited_before;     // seconds of waiting before the first step
@@ -101,7 +107,6 @@ struct train_worker {
     train_decision decision;  // the last one
 
     // Worker 0 only.
-    double started;       // time of the first step since the start or resume
     double last_time;     // of the last synchronisation
     double last_loss;     // at the last synchronisation
     uint64_t last_labels; // likewise
@@ -142,6 +147,10 @@ void train_worker_facts(const train_worker *w, train_facts *out);
 
 // train_worker_usage returns the traffic and the seconds of the worker so far.
 train_usage train_worker_usage(const train_worker *w);
+
+// train_worker_elapsed returns the seconds of the run so far, those before a
+// resume included.
+double train_worker_elapsed(const train_worker *w);
 
 // train_worker_step makes one step.
 lac_status train_worker_step(train_worker *w);

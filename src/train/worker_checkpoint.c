@@ -15,7 +15,7 @@
 #include "train/model.h"
 #include "train/worker.h"
 
-enum { NUMBERS = 11, MESSAGE_SIZE = 512 };
+enum { NUMBERS = 17, MESSAGE_SIZE = 512 };
 
 // The numbers of a file are integers; seconds and losses are stored as the bits
 // of a double.
@@ -23,6 +23,7 @@ typedef struct numbers {
     uint64_t step, loss, labels, optimiser;
     uint64_t payload, wire, messages;
     uint64_t compute, compress, wait, test;
+    uint64_t elapsed, first_loss, first_labels, last, noise, pairs;
 } numbers;
 
 typedef struct contents {
@@ -97,12 +98,23 @@ static void list_numbers(contents *c)
 {
     numbers *const v = &c->values;
     const train_number list[NUMBERS] = {
-        {"steps", &v->step, false},        {"loss", &v->loss, false},
-        {"labels", &v->labels, false},     {"optimiser", &v->optimiser, false},
-        {"payload", &v->payload, false},   {"wire", &v->wire, false},
-        {"messages", &v->messages, false}, {"compute", &v->compute, false},
-        {"compress", &v->compress, false}, {"wait", &v->wait, false},
-        {"test", &v->test, true}, // later than the others
+        {"steps", &v->step, false},
+        {"loss", &v->loss, false},
+        {"labels", &v->labels, false},
+        {"optimiser", &v->optimiser, false},
+        {"payload", &v->payload, false},
+        {"wire", &v->wire, false},
+        {"messages", &v->messages, false},
+        {"compute", &v->compute, false},
+        {"compress", &v->compress, false},
+        {"wait", &v->wait, false},
+        {"test", &v->test, true}, // from here on later than the others
+        {"elapsed", &v->elapsed, true},
+        {"first-loss", &v->first_loss, true},
+        {"first-labels", &v->first_labels, true},
+        {"last-loss", &v->last, true},
+        {"noise", &v->noise, true},
+        {"pairs", &v->pairs, true},
     };
     memcpy(c->list, list, sizeof(list));
 }
@@ -163,6 +175,12 @@ static lac_status write_worker(train_worker *w)
         .compress = double_bits(u.compress_seconds),
         .wait = double_bits(u.wait_seconds),
         .test = double_bits(u.test_seconds),
+        .elapsed = double_bits(train_worker_elapsed(w)),
+        .first_loss = double_bits(w->trace.first_loss),
+        .first_labels = w->trace.first_labels,
+        .last = double_bits(w->trace.last),
+        .noise = double_bits(w->trace.noise),
+        .pairs = w->trace.pairs,
     };
     lac_status status =
         lac_algorithm_save(w->algorithm, w->state, w->state_len);
@@ -279,6 +297,19 @@ static lac_status restore_numbers(train_worker *w, const numbers *v)
         .compress_seconds = double_from_bits(v->compress),
         .wait_seconds = double_from_bits(v->wait),
         .test_seconds = double_from_bits(v->test),
+    };
+    // Older versions have no time of the run, only that of its parts.
+    const train_usage *const u = &w->usage_before;
+    w->elapsed_before = v->elapsed != 0
+                            ? double_from_bits(v->elapsed)
+                            : u->compute_seconds + u->compress_seconds +
+                                  u->wait_seconds + u->test_seconds;
+    w->trace = (train_trace){
+        .first_loss = double_from_bits(v->first_loss),
+        .first_labels = v->first_labels,
+        .last = double_from_bits(v->last),
+        .noise = double_from_bits(v->noise),
+        .pairs = v->pairs,
     };
     const uint64_t epochs = w->run->plan.epochs;
     if (w->step > w->total_steps) {

@@ -232,7 +232,7 @@ class Train(Command):
         before = self.read("out/metrics.jsonl")
         self.rejected(FAILED, "already holds a run", *self.words("out"))
         for more, part in (
-                (("--lr", "0.3"), '--lr is "0.29999999999999999", but the '
+                (("--lr", "0.3"), '--lr is "0.3", but the '
                  'run to resume was started with "0.02'),
                 (("--seed", "2"), "--seed"), (("--batch", "6"), "--batch"),
                 (("--workers", "4"), "--workers"),

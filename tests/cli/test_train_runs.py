@@ -5,6 +5,7 @@ usage: test_train_runs.py LACONIC
 """
 import fcntl
 import json
+import math
 import os
 import pty
 import re
@@ -131,6 +132,21 @@ class Tests(Runs):
             self.rejected(USAGE, "--test-limit is", *self.words(
                 "wrong", "--test-limit=" + wrong))
 
+    def test_a_short_trial_has_a_short_test(self):
+        """Of a text whole batches of 5 rows of 10 words."""
+        training.text(self.path("words"), words=20000)
+        for more, expected in (((), 1900), (("--test-limit", "510"), 550),
+                               (("--test-limit", "0"), 19950)):
+            found = json.loads(self.train(
+                "words" + "-".join(more), "--json", "--epochs", "1", "--bptt",
+                "10", "--limit", "1900", *more, model="lstm:hidden=8,layers=1",
+                data="wikitext-2", folder="words").stdout)
+            self.assertEqual(found["test_examples"], expected)
+            self.assertGreater(found["averaged_loss"], 0)
+        found = json.loads(self.train("images-few", "--json", "--limit", "30",
+                                      "--algorithm", "allreduce").stdout)
+        self.assertEqual(found["test_examples"], 30)
+
     def test_by_default_a_model_sees_a_thousand_and_the_average_all(self):
         training.images(self.path("many"), train=240, test=1100)
         found = json.loads(self.train(
@@ -161,6 +177,17 @@ class Tests(Runs):
                                    other["averaged_loss"], 6)
         self.assertEqual({f["test_examples"] for f in found},
                          {found[0]["test_examples"]})
+
+    def test_a_good_initial_model_has_not_learned(self):
+        """That of seed 8 is better than chance, and stays as it is."""
+        training.images(self.path("many"), test=900)
+        for rate, learned in (("1e-9", False), ("0.02", True)):
+            found = json.loads(self.train(
+                rate, "--lr", rate, "--seed", "8", "--data-dir", "many",
+                "--json").stdout)
+            self.assertLess(found["train_loss"], math.log(10))
+            self.assertGreater(found["test_accuracy"], 0.13)
+            self.assertIs(found["learned"], learned)
 
     def test_a_model_with_batch_norms_is_tested_in_shares(self):
         training.cifar(self.path("cifar"))
@@ -385,9 +412,118 @@ class Calls(Runs):
                                 "4,9", "--epochs", "2", "--json")
         self.assertEqual([r["epoch"] for r in json.loads(done.stdout)["runs"]],
                          [2, 2])
+        done = self.train("both", "--epochs", "1", "--limit", "30", "--seeds",
+                          "4", "--seed", "3")
+        self.assertEqual(done.stderr.count("--seed has no effect"), 1)
         for wrong in ("4,", "4,4", "a", "-1", "1 2"):
             self.rejected(USAGE, "--seeds is", *self.words(
                 "wrong", "--seeds", wrong))
+
+    def test_after_a_resume_the_time_is_that_of_the_whole_run(self):
+        """Each of the 16 steps of an epoch takes 50 ms at least."""
+        more = ("--step-time", "50ms")
+        table = self.train("out", *more, "--epochs", "1").stdout
+        self.assertNotIn("before the resume", table)
+        found = json.loads(self.train("out", *more, "--resume",
+                                      "--json").stdout)
+        for key in ("seconds", "compute_seconds"):
+            self.assertGreaterEqual(found[key], 1.6)
+        table = self.train("out", *more, "--resume").stdout
+        before = float(re.search(r"all with the ([\d.]+) s before the resume",
+                                 table)[1])
+        self.assertGreaterEqual(before, 1.6)
+        self.assertGreaterEqual(
+            float(re.search(r"time +([\d.]+) s ", table)[1]), before)
+
+    def test_a_warm_up_that_is_longer_than_the_run_is_named(self):
+        for warmup, named in (("3", True), ("2", False)):
+            done = self.train(warmup, "--warmup", warmup, "--limit", "30")
+            self.assertEqual("--warmup is 3 epochs, but the run ends after 2"
+                             in done.stderr, named)
+
+    def test_numbers_are_short(self):
+        more = ("--lr", "0.3", "--limit", "30")
+        self.train("out", *more)
+        self.rejected(FAILED, '--lr is "0.7", but the run to resume was '
+                      'started with "0.3"', "train", "--resume", "--out",
+                      "out", "--lr", "0.7")
+        # As an older version has written it.
+        manifest = json.loads(self.read("out/manifest.json"))
+        manifest["settings"]["lr"] = "0.29999999999999999"
+        self.write("out/manifest.json", json.dumps(manifest).encode())
+        self.train("out", *more, "--resume")
+
+    def test_the_time_of_a_long_name_is_wrapped_at_words(self):
+        training.text(self.path("words"))
+        out = self.train("out", "--limit", "2000", "--bptt", "10",
+                         model="lstm:hidden=16,layers=1", data="wikitext-2",
+                         folder="words").stdout
+        lines = out.splitlines()
+        at = next(i for i, l in enumerate(lines) if l.startswith("time"))
+        self.assertRegex(" ".join(" ".join(lines[at:]).split()),
+                         r"^time \S+ s per worker: computed \S+ s, tested "
+                         r"\S+ s, compressed \S+ s, waited \S+ s$")
+        # A line is full before the next begins.
+        self.assertGreater(len(lines[at]), 60)
+        self.assertLessEqual(max(map(len, lines)), 80)
+
+    def test_a_resume_alone_needs_a_run(self):
+        """A wrong folder would else begin a long run with other settings."""
+        os.mkdir(self.path("empty"))
+        for out, why in (("empty", "no manifest.json"), ("none", "no folder")):
+            for more in ((), ("--epochs", "9"), ("--seeds", "1,2"),
+                         ("--quiet", "--json", "--data-dir", "images")):
+                with self.subTest(out=out, more=more):
+                    self.rejected(FAILED, f"{out}: has no run to resume: "
+                                  f"there is {why}", "train", "--resume",
+                                  "--out", out, *more)
+        self.assertEqual(os.listdir(self.path("empty")), [])
+        self.assertFalse(os.path.exists(self.path("none")))
+
+    def test_a_resume_with_settings_may_be_the_start(self):
+        begins = "laconic: nothing to resume in out, starting from the begin"
+        more = ("--resume", "--epochs", "1")
+        self.assertIn(begins, self.train("out", *more).stderr)
+        self.assertNotIn(begins, self.train("out", *more).stderr)
+        shutil.copy(self.path("out", "manifest.json"), self.path("config"))
+        done = self.run_laconic("train", "--resume", "--config", "config",
+                                "--out", "other", "--quiet")
+        self.assertEqual((done.returncode, done.stderr), (GOOD, ""))
+
+    def test_a_resume_continues_the_runs_of_all_seeds(self):
+        self.train("out", "--epochs", "1", "--seeds", "4,9,5")
+        # As if it had been killed early in the second run.
+        shutil.rmtree(self.path("out", "seed-5"))
+        shutil.rmtree(self.path("out", "seed-9"))
+        os.mkdir(self.path("out", "seed-9"))
+        done = self.run_laconic("train", "--resume", "--out", "out", "--epochs",
+                                "2", "--json")
+        found = json.loads(done.stdout)["runs"]
+        self.assertEqual([(r["seed"], r["epoch"], r["model"], r["workers"])
+                          for r in found],
+                         [(seed, 2, "lenet", WORKERS) for seed in (4, 9, 5)])
+        self.assertEqual(sorted(os.listdir(self.path("out"))),
+                         ["seed-4", "seed-5", "seed-9"])
+        self.train("more", "--epochs", "1", "--seeds", "1")
+        self.train("more", "--epochs", "1", "--seeds", "2")
+        done = self.run_laconic("train", "--resume", "--out", "more", "--json")
+        self.assertEqual([r["seed"] for r in json.loads(done.stdout)["runs"]],
+                         [1, 2])
+        self.rejected(FAILED, "--batch is", "train", "--resume", "--out",
+                      "out", "--batch", "6")
+
+    def test_a_run_of_seeds_that_was_stopped_is_resumed_as_a_whole(self):
+        job = subprocess.Popen(
+            (LACONIC,) + self.words("out", "--epochs", "100000", "--seeds",
+                                    "1,2"),
+            cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            text=True)
+        while not os.path.exists(self.path("out", "seed-1", "latest")):
+            self.assertIsNone(job.poll())
+            time.sleep(0.01)
+        job.send_signal(signal.SIGINT)
+        _, err = job.communicate(timeout=HANG)
+        self.assertIn("laconic train --resume --out out`", err)
 
     def test_a_signal_has_an_exit_code(self):
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -2,7 +2,6 @@
 // Collects runs and makes rows of them.
 #include "cli/compare/runs.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,10 +10,8 @@
 #include <sys/stat.h>
 
 #include "cli/compare/settings.h"
+#include "cli/train/seeds.h"
 #include "data/file.h"
-#include "train/safetensors_file.h"
-
-static const char seed_prefix[] = "seed-";
 
 static lac_status runs_no_memory(size_t count)
 {
@@ -59,39 +56,13 @@ static lac_status add_run(compare_runs *c, const char *folder)
     return cli_run_open(&runs[c->count++], folder);
 }
 
-// Finds the least seed from `least` on that the folder has a run of.
-static bool next_seed(const char *folder, uint64_t least, uint64_t *out)
-{
-    bool found = false;
-    DIR *const names = opendir(folder);
-    if (names == NULL) {
-        return false;
-    }
-    for (const struct dirent *entry; (entry = readdir(names)) != NULL;) {
-        const char *text = entry->d_name;
-        uint64_t seed = 0;
-        if (strncmp(text, seed_prefix, sizeof(seed_prefix) - 1) != 0) {
-            continue;
-        }
-        text += sizeof(seed_prefix) - 1;
-        if (train_take_number(&text, &seed) && *text == '\0' && seed >= least &&
-            (!found || seed < *out)) {
-            found = true;
-            *out = seed;
-        }
-    }
-    (void)closedir(names);
-    return found;
-}
-
 static lac_status add_seeds(compare_runs *c, const char *folder, uint64_t seed)
 {
-    char name[64], path[DATA_PATH_SIZE];
+    char path[DATA_PATH_SIZE];
     do {
-        (void)snprintf(name, sizeof(name), "%s%" PRIu64, seed_prefix, seed);
-        LAC_TRY(data_path_join(path, folder, name));
+        LAC_TRY(cli_seeds_folder(folder, seed, path));
         LAC_TRY(add_run(c, path));
-    } while (seed < UINT64_MAX && next_seed(folder, seed + 1, &seed));
+    } while (seed < UINT64_MAX && cli_seeds_next(folder, seed + 1, &seed));
     return LAC_OK;
 }
 
@@ -109,7 +80,7 @@ lac_status compare_runs_add(compare_runs *c, const char *folder)
     memcpy(path, folder, len);
     path[len] = '\0';
     LAC_TRY(data_path_join(manifest, path, "manifest.json"));
-    return !data_is_file(manifest) && next_seed(path, 0, &seed)
+    return !data_is_file(manifest) && cli_seeds_next(path, 0, &seed)
                ? add_seeds(c, path, seed)
                : add_run(c, path);
 }

@@ -118,12 +118,24 @@ static void choice_text(
         choices);
 }
 
+void cli_number_text(double value, char text[CLI_OPTION_TEXT_SIZE])
+{
+    enum { FEWEST = 6, MOST = 17 }; // digits; 17 are enough for any double
+    for (int digits = FEWEST; digits <= MOST; digits++) {
+        (void)snprintf(text, CLI_OPTION_TEXT_SIZE, "%.*g", digits, value);
+        const double found = strtod(text, NULL);
+        if (!(found < value || found > value)) {
+            return;
+        }
+    }
+}
+
 static void number_or_word_text(
     const cli_option *option, const lac_number_or_word *at,
     char text[CLI_OPTION_TEXT_SIZE])
 {
     if (at->word < 0) {
-        (void)snprintf(text, CLI_OPTION_TEXT_SIZE, "%.17g", at->value);
+        cli_number_text(at->value, text);
     } else {
         choice_text(option->choices, (uint32_t)at->word, text);
     }
@@ -142,8 +154,7 @@ const char *cli_option_text(
             text, CLI_OPTION_TEXT_SIZE, "%" PRIu64, *(const uint64_t *)at);
         break;
     case CLI_OPTION_F64:
-        (void)snprintf(
-            text, CLI_OPTION_TEXT_SIZE, "%.17g", *(const double *)at);
+        cli_number_text(*(const double *)at, text);
         break;
     case CLI_OPTION_CHOICE:
         choice_text(option->choices, *(const uint32_t *)at, text);

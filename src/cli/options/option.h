@@ -87,6 +87,10 @@ const char *cli_option_text(
     const cli_option *option, const void *settings,
     char text[CLI_OPTION_TEXT_SIZE]);
 
+// cli_number_text writes a number with as few digits as give the same double
+// again, at least those of %g: 0.3, not 0.29999999999999999.
+void cli_number_text(double value, char text[CLI_OPTION_TEXT_SIZE]);
+
 // cli_option_store parses `text` into the field of `option`. The error message
 // names the option, what was found and what was expected.
 // Fails with LAC_ERR_INVALID.

@@ -77,32 +77,44 @@ static void draw_bar(const cli_progress *p, size_t filled)
     (void)fputs(p->colour ? CLI_NO_COLOUR : "", p->stream);
 }
 
-void cli_progress_step(cli_progress *p, size_t done, const char *what)
+// Shows `count` of the steps, of which `done` are complete.
+static void show_steps(
+    cli_progress *p, size_t done, size_t count, const char *what)
 {
-    const size_t next = done + 1;
-    char count[TEXT_SIZE], eta[TEXT_SIZE];
+    char text[TEXT_SIZE], eta[TEXT_SIZE];
     if (!p->begun) {
         p->first = done;
         p->begun = true;
     }
-    if (p->terminal && begins_a_part(p, next, REDRAWS_MAX)) {
+    const bool all = done == p->total && p->shown < done;
+    if (p->terminal && (all || begins_a_part(p, count, REDRAWS_MAX))) {
         const size_t filled = p->total == 0 ? 0 : done * WIDTH / p->total;
         draw_bar(p, filled);
-        (void)snprintf(count, sizeof(count), "] %zu/%zu ", next, p->total);
+        (void)snprintf(text, sizeof(text), "] %zu/%zu ", count, p->total);
         const char *const left = eta_text(p, done, eta);
-        const size_t used = 1 + WIDTH + strlen(count) + strlen(left);
+        const size_t used = 1 + WIDTH + strlen(text) + strlen(left);
         (void)fprintf(
-            p->stream, "%s%.*s%s", count,
+            p->stream, "%s%.*s%s", text,
             used < COLUMNS_MAX ? (int)(COLUMNS_MAX - used) : 0, what, left);
     } else if (
         !p->terminal && progress_now() - p->start > QUIET_SECONDS &&
-        begins_a_part(p, next, LINES_MAX)) {
-        (void)fprintf(p->stream, "%zu/%zu %s\n", next, p->total, what);
+        begins_a_part(p, count, LINES_MAX)) {
+        (void)fprintf(p->stream, "%zu/%zu %s\n", count, p->total, what);
     } else {
         return;
     }
-    p->shown = next;
+    p->shown = count;
     (void)fflush(p->stream);
+}
+
+void cli_progress_step(cli_progress *p, size_t done, const char *what)
+{
+    show_steps(p, done, done + 1, what);
+}
+
+void cli_progress_done(cli_progress *p, size_t done, const char *what)
+{
+    show_steps(p, done, done, what);
 }
 
 void cli_progress_end(cli_progress *p)

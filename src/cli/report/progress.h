@@ -30,6 +30,11 @@ cli_progress cli_progress_begin(size_t total);
 // twenty times, so that a log stays short.
 void cli_progress_step(cli_progress *p, size_t done, const char *what);
 
+// cli_progress_done reports that `done` steps are complete, and what was found;
+// it shows "[###### ] 3/9 what" likewise, and the last step always on a
+// terminal.
+void cli_progress_done(cli_progress *p, size_t done, const char *what);
+
 // cli_progress_end removes the bar from the terminal, before other output.
 // Lines remain.
 void cli_progress_end(cli_progress *p);

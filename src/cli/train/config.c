@@ -24,8 +24,7 @@ bool cli_config_is_call(const char *name)
 const char *cli_config_text(const cJSON *value, char text[CLI_OPTION_TEXT_SIZE])
 {
     if (cJSON_IsNumber(value)) {
-        (void)snprintf(
-            text, CLI_OPTION_TEXT_SIZE, "%.17g", cJSON_GetNumberValue(value));
+        cli_number_text(cJSON_GetNumberValue(value), text);
         return text;
     }
     if (cJSON_IsBool(value)) {

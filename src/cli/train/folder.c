@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/train/manifest.h"
+#include "cli/train/seeds.h"
 #include "cli/train/settings.h"
 #include "data/dataset.h"
 #include "data/file.h"
@@ -24,6 +25,54 @@ static const char *const free_settings[] = {
     "resume",     "json",       "config",          "dry-run",     "quiet",
     "seeds",      NULL,
 };
+
+static bool may_differ(const char *name)
+{
+    size_t i = 0;
+    while (free_settings[i] != NULL && strcmp(name, free_settings[i]) != 0) {
+        i++;
+    }
+    return free_settings[i] != NULL;
+}
+
+// Whether the options that were given define a run that can start anew.
+static bool defines_run(uint64_t given)
+{
+    for (size_t i = 0; cli_train_options[i].name != NULL; i++) {
+        const char *const name = cli_train_options[i].name;
+        if ((given >> i & 1) != 0 &&
+            (!may_differ(name) || strcmp(name, "config") == 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_manifest(const char *folder)
+{
+    char path[DATA_PATH_SIZE];
+    return data_path_join(path, folder, "manifest.json") == LAC_OK &&
+           data_is_file(path);
+}
+
+bool cli_train_folder_has_seeds(const char *folder)
+{
+    char path[DATA_PATH_SIZE];
+    return !has_manifest(folder) && cli_seeds_manifest(folder, path);
+}
+
+lac_status cli_train_folder_resumable(const char *folder, uint64_t given)
+{
+    if (defines_run(given) || has_manifest(folder) ||
+        cli_train_folder_has_seeds(folder)) {
+        return LAC_OK;
+    }
+    return lac_fail(
+        LAC_ERR_INVALID,
+        "%s: has no run to resume: there is no %s; expected the --out of an "
+        "earlier run, or the settings of a new one",
+        folder, data_is_folder(folder) ? "manifest.json" : "folder");
+}
 
 // Rejects a folder without a manifest that has files which a run would
 // overwrite or resume from.

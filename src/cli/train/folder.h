@@ -21,6 +21,17 @@ lac_status cli_train_folder_check(
     const char *folder, const cJSON *settings, bool resume,
     uint64_t *run_id_out);
 
+// cli_train_folder_resumable checks that a folder has a run to continue, or
+// runs of seeds, if nothing but --resume was given: settings that define a new
+// run are all settings except those that may differ when a run is resumed. Bit
+// i of `given` is option i of cli_train_options.
+// Fails with LAC_ERR_INVALID.
+lac_status cli_train_folder_resumable(const char *folder, uint64_t given);
+
+// cli_train_folder_has_seeds returns whether a folder has runs of seeds and
+// none of its own.
+bool cli_train_folder_has_seeds(const char *folder);
+
 // cli_train_folder_lock creates the folder if needed, locks it until
 // cli_train_folder_unlock or the end of the program, checks it again, and
 // removes the partial files of killed runs. Where the file system has no locks,

@@ -158,6 +158,18 @@ static const char *default_text(
     return cli_option_text(&alone, &value, text);
 }
 
+// Whether two texts of a setting are equal. Older versions wrote numbers with
+// more digits, 0.10000000000000001.
+static bool same_setting(const char *a, const char *b)
+{
+    char *end_of_a = NULL, *end_of_b = NULL;
+    const double first = strtod(a, &end_of_a), second = strtod(b, &end_of_b);
+    const bool numbers =
+        end_of_a > a && *end_of_a == '\0' && end_of_b > b && *end_of_b == '\0';
+    return strcmp(a, b) == 0 ||
+           (numbers && !(first < second || first > second));
+}
+
 static lac_status compare_settings(
     const char *path, const cli_option *options, const cJSON *ours,
     const cJSON *theirs, const char *const *free)
@@ -177,7 +189,7 @@ static lac_status compare_settings(
             return lac_fail(
                 LAC_ERR_CORRUPT, "%s: \"%s\" has no value", path, o->name);
         }
-        if (strcmp(own, found) != 0) {
+        if (!same_setting(own, found)) {
             return lac_fail(
                 LAC_ERR_INVALID,
                 "--%s is \"%.100s\", but the run to resume was started with "
@@ -196,7 +208,7 @@ static uint64_t run_id_of(const cJSON *manifest)
                               : 0;
 }
 
-static lac_status read_manifest(const char *path, cJSON **out)
+lac_status cli_manifest_read(const char *path, cJSON **out)
 {
     data_bytes bytes = {0};
     LAC_TRY(data_file_read(path, &bytes));
@@ -217,7 +229,7 @@ lac_status cli_manifest_check(
         return LAC_OK;
     }
     out->found = true;
-    LAC_TRY(read_manifest(path, &manifest));
+    LAC_TRY(cli_manifest_read(path, &manifest));
     const cJSON *const theirs =
         cJSON_GetObjectItemCaseSensitive(manifest, "settings");
     const lac_status status =
@@ -238,7 +250,7 @@ double cli_manifest_fact(const char *folder, const char *name)
     char path[DATA_PATH_SIZE];
     cJSON *manifest = NULL;
     if (data_path_join(path, folder, "manifest.json") != LAC_OK ||
-        !data_is_file(path) || read_manifest(path, &manifest) != LAC_OK) {
+        !data_is_file(path) || cli_manifest_read(path, &manifest) != LAC_OK) {
         return (double)NAN;
     }
     const cJSON *const facts =

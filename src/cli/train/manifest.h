@@ -27,6 +27,11 @@ lac_status cli_manifest_write(
     const char *folder, uint64_t run_id, const cli_option *options,
     const cJSON *settings, const cJSON *facts);
 
+// cli_manifest_read parses a manifest, or another file of JSON; `*out` is NULL
+// if it is none. The caller frees it.
+// Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM.
+lac_status cli_manifest_read(const char *path, cJSON **out);
+
 // cli_manifest_fact returns a number that the manifest in `folder` has as a
 // fact, or NaN.
 double cli_manifest_fact(const char *folder, const char *name);

@@ -77,11 +77,16 @@ void cli_train_judge(const train_run *run, FILE *stream)
     (void)fprintf(
         stream, "laconic: nothing was learned: the training loss is %.4g",
         m->train_loss);
+    if (!isnan(m->first_loss)) {
+        (void)fprintf(stream, " after %.4g in the first steps", m->first_loss);
+    }
     if (!m->text && !isnan(m->test_accuracy)) {
         (void)fprintf(stream, ", the accuracy %.2f %%", 100 * m->test_accuracy);
     }
     (void)fprintf(
-        stream, ", as if by chance; the rate was %g, try another --lr\n",
+        stream,
+        ", which may be chance; the rate was %g, try another --lr or more "
+        "steps\n",
         run->result.facts.rate);
 }
 
@@ -172,21 +177,17 @@ static void add_memory(const train_run *run, cli_table *t)
     const train_memory *const m = &run->result.facts.memory;
     char note[CLI_CELL_SIZE], total[CLI_BYTES_SIZE], text[5][CLI_BYTES_SIZE];
     (void)snprintf(
-        note, sizeof(note), "per worker: parameters %s,",
-        cli_bytes((double)m->parameters, text[0]));
+        note, sizeof(note),
+        "per worker: parameters %s, gradient %s, optimiser %s, activations %s, "
+        "algorithm %s",
+        cli_bytes((double)m->parameters, text[0]),
+        cli_bytes((double)m->gradient, text[1]),
+        cli_bytes((double)m->optimiser, text[2]),
+        cli_bytes((double)m->activations, text[3]),
+        cli_bytes((double)m->algorithm, text[4]));
     cli_table_row(
         t, "memory", cli_bytes(cli_train_memory(&run->result.facts), total),
         note);
-    (void)snprintf(
-        note, sizeof(note), "gradient %s, optimiser %s,",
-        cli_bytes((double)m->gradient, text[1]),
-        cli_bytes((double)m->optimiser, text[2]));
-    cli_table_row(t, "", "", note);
-    (void)snprintf(
-        note, sizeof(note), "activations %s, algorithm %s",
-        cli_bytes((double)m->activations, text[3]),
-        cli_bytes((double)m->algorithm, text[4]));
-    cli_table_row(t, "", "", note);
 }
 
 static void add_break_even(const train_run *run, cli_table *t)
@@ -214,13 +215,18 @@ static void add_time(const train_run *run, cli_table *t)
     char value[CLI_CELL_SIZE], note[CLI_CELL_SIZE];
     (void)snprintf(value, sizeof(value), "%.1f s", r->seconds);
     (void)snprintf(
-        note, sizeof(note), "per worker: computed %.1f s, tested %.1f s,",
-        u->compute_seconds, u->test_seconds);
+        note, sizeof(note),
+        "per worker: computed %.1f s, tested %.1f s, compressed %.1f s, waited "
+        "%.1f s",
+        u->compute_seconds, u->test_seconds, u->compress_seconds,
+        u->wait_seconds);
     cli_table_row(t, "time", value, note);
-    (void)snprintf(
-        note, sizeof(note), "compressed %.1f s, waited %.1f s",
-        u->compress_seconds, u->wait_seconds);
-    cli_table_row(t, "", "", note);
+    if (r->facts.first_step > 0) {
+        (void)snprintf(
+            note, sizeof(note), "all with the %.1f s before the resume",
+            r->seconds_before);
+        cli_table_row(t, "", "", note);
+    }
 }
 
 void cli_train_table(const train_run *run, const char *topology, FILE *stream)

@@ -243,7 +243,8 @@ lac_status cli_train_plan(
         LAC_TRY(units_seconds(s->step_time, "step-time", &p->step_time));
     }
     LAC_TRY(cli_train_tests(
-        s->test_every, s->test_limit, data_set_info(set), s->bptt, &p->tests));
+        s->test_every, s->test_limit, data_set_info(set), s->bptt, s->limit,
+        &p->tests));
     p->tests.objective = s->train_objective;
     p->tests.spectra = s->differences;
     LAC_TRY(data_split_parse(s->split, &p->split));

@@ -29,7 +29,7 @@ static lac_status parse_every(const char *text, train_tests *out)
 
 lac_status cli_train_tests(
     const char *every, const char *limit, const data_info *info, uint64_t bptt,
-    train_tests *out)
+    uint64_t trained, train_tests *out)
 {
     const char *end = limit;
     uint64_t examples = 0;
@@ -37,6 +37,8 @@ lac_status cli_train_tests(
     LAC_TRY(parse_every(every, &tests));
     if (strcmp(limit, "auto") == 0) {
         tests.own = OWN_LIMIT * (info->kind == DATA_TEXT ? bptt : 1);
+        tests.own = trained != 0 && trained < tests.own ? trained : tests.own;
+        tests.averaged = trained;
     } else if (
         train_take_number(&end, &examples) && *end == '\0' &&
         examples <= UINT32_MAX) {

@@ -59,6 +59,13 @@ void cli_train_warn(
          "there is no momentum"},
         {s->launch.workers == 1, "split", "there is a single worker"},
     };
+    if (plan->schedule.warmup > plan->schedule.epochs) {
+        (void)fprintf(
+            stream,
+            "laconic: --warmup is %g epochs, but the run ends after %g, before "
+            "it has its full rate\n",
+            plan->schedule.warmup, plan->schedule.epochs);
+    }
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         if (cases[i].idle && is_given(s, cases[i].option)) {
             (void)fprintf(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Warnings about options that have no effect on a run.
+// Warnings about options that have no effect on a run, or hardly the one that
+// was meant.
 #ifndef LACONIC_CLI_TRAIN_WARNINGS_H
 #define LACONIC_CLI_TRAIN_WARNINGS_H
 
@@ -8,7 +9,8 @@
 #include "cli/train/settings.h"
 
 // cli_train_warn prints a line for every option that was given and changes
-// nothing in a run of `family` with this plan.
+// nothing in a run of `family` with this plan, and for a warm-up that is longer
+// than the run.
 void cli_train_warn(
     const cli_train_settings *s, const train_plan *plan, lac_family family,
     FILE *stream);

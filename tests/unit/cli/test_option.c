@@ -318,6 +318,28 @@ static void words_of_any_length_are_compared(void **state)
     }
 }
 
+static void numbers_have_as_few_digits_as_they_need(void **state)
+{
+    (void)state;
+    const struct {
+        double value;
+        const char *expected;
+    } cases[] = {
+        {0.3, "0.3"},
+        {0.1, "0.1"},
+        {1e-9, "1e-09"},
+        {100000, "100000"},
+        {1234567, "1234567"},
+        {0.1 + 0.2, "0.30000000000000004"},
+        {0, "0"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[CLI_OPTION_TEXT_SIZE];
+        cli_number_text(cases[i].value, text);
+        assert_string_equal(text, cases[i].expected);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -334,6 +356,7 @@ int main(void)
         cmocka_unit_test(a_beginning_is_close_to_its_names),
         cmocka_unit_test(few_characters_allow_fewer_edits),
         cmocka_unit_test(words_of_any_length_are_compared),
+        cmocka_unit_test(numbers_have_as_few_digits_as_they_need),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,6 +112,27 @@ static void a_terminal_shows_the_time_that_is_left(void **state)
     }
 }
 
+static void the_bar_of_a_complete_run_is_full(void **state)
+{
+    (void)state;
+    char text[512];
+    cli_progress p = cli_progress_begin(5000);
+    p.stream = tmpfile();
+    assert_non_null(p.stream);
+    p.terminal = true;
+    cli_progress_done(&p, 2500, "thing");
+    cli_progress_done(&p, 4998, "thing");
+    cli_progress_done(&p, 4999, "thing"); // too little to draw it again
+    cli_progress_done(&p, 5000, "thing");
+    rewind(p.stream);
+    text[fread(text, 1, sizeof(text) - 1, p.stream)] = '\0';
+    (void)fclose(p.stream);
+    assert_string_equal(
+        text, "\r\033[K[##########          ] 2500/5000 thing"
+              "\r\033[K[################### ] 4998/5000 thing"
+              "\r\033[K[####################] 5000/5000 thing");
+}
+
 static void a_long_name_does_not_wrap(void **state)
 {
     (void)state;
@@ -138,6 +159,7 @@ int main(void)
         cmocka_unit_test(many_steps_have_few_lines),
         cmocka_unit_test(other_output_adds_no_lines),
         cmocka_unit_test(a_terminal_shows_the_time_that_is_left),
+        cmocka_unit_test(the_bar_of_a_complete_run_is_full),
         cmocka_unit_test(a_long_name_does_not_wrap),
     };
     return cmocka_run_group_tests_name("cli.progress", tests, NULL, NULL);

@@ -10,9 +10,17 @@ static void assert_near(double value, double expected)
     assert_true(fabs(value - expected) < 1e-12);
 }
 
-static bool learned(double loss, double accuracy, const train_chance *chance)
+// A run whose first steps are unknown, on `examples`.
+static bool learned_on(
+    uint64_t examples, double loss, double accuracy, const train_chance *chance)
 {
-    const train_metrics m = {.train_loss = loss, .test_accuracy = accuracy};
+    const train_metrics m = {
+        .train_loss = loss,
+        .test_accuracy = accuracy,
+        .test_examples = examples,
+        .first_loss = (double)NAN,
+        .loss_luck = (double)NAN,
+    };
     return train_has_learned(&m, chance);
 }
 
@@ -22,41 +30,166 @@ static void chance_is_that_of_the_set(void **state)
     data_set *set = open_images();
     const train_chance chance = train_chance_of(set);
     // Seven test images of different classes.
-    const double share = 1.0 / 7;
     assert_near(chance.loss, log(10));
-    assert_near(chance.accuracy, share + 3 * sqrt(share * (1 - share) / 7));
+    assert_near(chance.accuracy, 1.0 / 7);
     data_set_close(set);
 }
 
-static void a_small_test_set_has_no_chance(void **state)
+// Of p = 0.5 and two examples three standard deviations are 1.06.
+static void on_few_examples_any_accuracy_may_be_chance(void **state)
 {
     (void)state;
-    data_set *set = open_table();
-    const train_chance chance = train_chance_of(set);
-    assert_near(chance.loss, log(2));
-    assert_true(isnan(chance.accuracy));
-    assert_true(learned(0.5, 0, &chance));
-    assert_false(learned(0.7, 1, &chance));
-    data_set_close(set);
+    const train_chance chance = {.loss = log(2), .accuracy = 0.5};
+    assert_true(learned_on(2, 0.5, 0, &chance));
+    assert_false(learned_on(2, 0.7, 1, &chance));
 }
 
 static void both_loss_and_accuracy_must_beat_chance(void **state)
 {
     (void)state;
-    const train_chance chance = {.loss = 2.3, .accuracy = 0.11};
-    assert_true(learned(2.2, 0.12, &chance));
-    assert_false(learned(2.2, 0.11, &chance));
-    assert_false(learned(2.3, 0.12, &chance));
-    assert_false(learned((double)NAN, 0.12, &chance));
-    assert_true(learned(2.2, (double)NAN, &chance));
+    // Three standard deviations are 0.009 for 10,000 examples, and 0.0402 for
+    // 500.
+    const train_chance chance = {.loss = 2.3, .accuracy = 0.1};
+    assert_true(learned_on(10000, 2.2, 0.1097, &chance));
+    assert_false(learned_on(10000, 2.2, 0.1089, &chance));
+    assert_false(learned_on(500, 2.2, 0.1097, &chance));
+    assert_true(learned_on(500, 2.2, 0.1403, &chance));
+    assert_false(learned_on(500, 2.2, 0.1402, &chance));
+    assert_false(learned_on(10000, 2.3, 0.12, &chance));
+    assert_false(learned_on(10000, (double)NAN, 0.12, &chance));
+    assert_true(learned_on(10000, 2.2, (double)NAN, &chance));
+}
+
+static void the_first_steps_have_enough_labels_or_half_an_epoch(void **state)
+{
+    (void)state;
+    assert_int_equal(train_first_steps(256, 100), 1);
+    assert_int_equal(train_first_steps(255, 100), 2);
+    assert_int_equal(train_first_steps(15, 100), 18);
+    assert_int_equal(train_first_steps(15, 16), 8);
+    assert_int_equal(train_first_steps(15, 1), 1);
+    assert_int_equal(train_first_steps(UINT64_C(1) << 40, 1), 1);
+}
+
+// Three steps of four labels with means 1, 3 and 2: the squared differences 4
+// and 1, times 4 / 2, are 8 and 2, so v = 5. The first step has 4 labels and
+// the loss is over 12: the luck is 3 sqrt(5 / 4 + 5 / 12).
+static void noise_is_estimated_from_consecutive_steps(void **state)
+{
+    (void)state;
+    train_metrics m = {0};
+    train_trace t = {0}, both = {0};
+    train_trace_add(&t, 4, 4, true);
+    train_trace_add(&t, 12, 4, false);
+    train_trace_add(&t, 8, 4, false);
+    train_trace_judge(&t, 12, &m);
+    assert_near(m.first_loss, 1);
+    assert_near(m.loss_luck, 3 * sqrt(5.0 / 4 + 5.0 / 12));
+    // Twice as many workers have half the variance.
+    train_trace_merge(&both, &t);
+    train_trace_merge(&both, &t);
+    train_trace_judge(&both, 24, &m);
+    assert_near(m.first_loss, 1);
+    assert_near(m.loss_luck, 3 * sqrt(5.0 / 8 + 5.0 / 24));
+}
+
+static void a_run_of_one_step_has_not_learned(void **state)
+{
+    (void)state;
+    const train_chance chance = {.loss = 2.3, .accuracy = (double)NAN};
+    train_metrics m = {.train_loss = 2, .test_accuracy = (double)NAN};
+    train_trace t = {0};
+    train_trace_add(&t, 8, 4, true);
+    train_trace_judge(&t, 4, &m);
+    assert_false(train_has_learned(&m, &chance));
+}
+
+static void without_first_steps_the_loss_need_not_fall(void **state)
+{
+    (void)state;
+    const train_chance chance = {.loss = 2.3, .accuracy = (double)NAN};
+    train_metrics m = {.train_loss = 2, .test_accuracy = (double)NAN};
+    train_trace t = {0};
+    train_trace_add(&t, 8, 4, false);
+    train_trace_judge(&t, 4, &m);
+    assert_true(isnan(m.first_loss));
+    assert_true(train_has_learned(&m, &chance));
+}
+
+enum { RUNS = 400, STEPS = 60, FIRST = 4, LABELS = 64 };
+
+// Whether a run of STEPS steps has learned, whose losses are uniform between 1
+// and 3 and fall by `fall` in every step. The loss is that of the last half.
+static bool simulated(uint32_t run, double fall)
+{
+    const train_chance chance = {.loss = 4, .accuracy = (double)NAN};
+    const lac_key key =
+        lac_key_make(7, LAC_PURPOSE_COMPRESS, run, lac_scope_worker(0), 0);
+    train_metrics m = {.test_accuracy = (double)NAN};
+    train_trace t = {0};
+    double last = 0;
+    for (uint32_t step = 0; step < STEPS; step++) {
+        double loss = 0;
+        for (uint32_t i = 0; i < LABELS; i++) {
+            const uint32_t draw = lac_key_draw(&key, step * LABELS + i);
+            loss += 1 - fall * step + 2 * ldexp(draw, -32);
+        }
+        train_trace_add(&t, loss, LABELS, step < FIRST);
+        last += step < STEPS / 2 ? 0 : loss;
+    }
+    const uint64_t labels = (uint64_t)STEPS / 2 * LABELS;
+    m.train_loss = last / (double)labels;
+    train_trace_judge(&t, labels, &m);
+    return train_has_learned(&m, &chance);
+}
+
+static uint32_t learned_runs(double fall)
+{
+    uint32_t count = 0;
+    for (uint32_t run = 0; run < RUNS; run++) {
+        count += simulated(run, fall);
+    }
+    return count;
+}
+
+// A label's loss has a variance of 1/3; the difference of the means a standard
+// deviation of sqrt((1/256 + 1/1920) / 3) = 0.0384. Without a fall 0.00135 of
+// the runs exceed three of them, 0.54 of 400; more than four are less likely
+// than 3e-4. A fall of 0.01 in a step, 0.43 between the means (steps 1.5 and
+// 44.5 on average), is eleven of them.
+static void a_loss_that_only_varies_has_not_fallen(void **state)
+{
+    (void)state;
+    assert_true(learned_runs(0) <= 4);
+    assert_int_equal(learned_runs(0.01), RUNS);
+    assert_int_equal(learned_runs(-0.01), 0);
+}
+
+// The sums of floats that are equal may differ by rounding.
+static void a_fall_by_rounding_is_none(void **state)
+{
+    (void)state;
+    const train_chance chance = {.loss = 0.7, .accuracy = (double)NAN};
+    train_metrics m = {
+        .first_loss = 0.69, .test_accuracy = (double)NAN, .loss_luck = 0};
+    m.train_loss = 0.69 - 1e-7;
+    assert_false(train_has_learned(&m, &chance));
+    m.train_loss = 0.69 - 1e-5;
+    assert_true(train_has_learned(&m, &chance));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(chance_is_that_of_the_set),
-        IN_FOLDER(a_small_test_set_has_no_chance),
+        cmocka_unit_test(on_few_examples_any_accuracy_may_be_chance),
         cmocka_unit_test(both_loss_and_accuracy_must_beat_chance),
+        cmocka_unit_test(the_first_steps_have_enough_labels_or_half_an_epoch),
+        cmocka_unit_test(noise_is_estimated_from_consecutive_steps),
+        cmocka_unit_test(a_run_of_one_step_has_not_learned),
+        cmocka_unit_test(without_first_steps_the_loss_need_not_fall),
+        cmocka_unit_test(a_loss_that_only_varies_has_not_fallen),
+        cmocka_unit_test(a_fall_by_rounding_is_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
