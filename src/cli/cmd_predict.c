@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/files/model.h"
 #include "cli/files/npy.h"
 #include "cli/options/command.h"
 #include "cli/report/table.h"
 #include "data/file.h"
 #include "nn/headroom.h"
-#include "train/model.h"
 #include "train/safetensors_file.h"
 
 typedef struct settings {
@@ -289,7 +289,7 @@ static int predict_run(const void *given, size_t count, char *const *arguments)
     (void)count;
     prediction p = {.path = arguments[0], .input = arguments[1]};
     nn_headroom_prepare();
-    lac_status status = train_model_open(&p.model, p.path, 1, 1);
+    lac_status status = cli_model_open(&p.model, p.path, 1, 1);
     if (status == LAC_OK) {
         status = p.model.kind == DATA_TEXT ? guess_next_word(&p)
                                            : guess_examples(&p);

@@ -59,8 +59,8 @@ class Command(unittest.TestCase):
             return file.read()
 
     def run_laconic(self, *words, **more):
-        more.setdefault("timeout", HANG)
-        return subprocess.run((LACONIC,) + words, cwd=self.folder, text=True,
+        more = {"timeout": HANG, "cwd": self.folder, **more}
+        return subprocess.run((LACONIC,) + words, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               check=False, **more)
 

@@ -156,6 +156,31 @@ class Images(Models):
             self.rejected(FAILED, "out/model.safetensors: " + message,
                           "predict", "out", "x.npy")
 
+    def test_files_that_are_no_safetensors(self):
+        self.train(*self.DATA)
+        self.write("x.json", b'{"a":[{{{{{{{{{{{{{{{{}]}')
+        self.write("short", b"8 bytes.")
+        self.write("empty", b"")
+        for name in ("x.npy", "x.json", "short", "empty",
+                     "images/t10k-images-idx3-ubyte"):
+            message = name + ": is not a safetensors file, expected " \
+                "model.safetensors of `laconic train` or its folder\n"
+            self.rejected(FAILED, message, "evaluate", name, *self.DATA)
+            self.rejected(FAILED, message, "predict", name, "x.npy")
+        for name in "manifest.json", "metrics.jsonl":
+            self.rejected(
+                FAILED, "out/%s: is not a safetensors file, expected the "
+                "folder of its run, out\n" % name, "predict", "out/" + name,
+                "x.npy")
+        done = self.run_laconic("predict", "manifest.json", "x.npy",
+                                cwd=self.path("out"))
+        self.assertIn("expected the folder of its run, .\n", done.stderr)
+        # A pipe can be read only once.
+        done = self.run_laconic("predict", "/dev/stdin", "../x.npy", input="x",
+                                cwd=self.path("out"))
+        self.assertIn("/dev/stdin: has 1 bytes, expected at least 8\n",
+                      done.stderr)
+
     def test_arrays_that_are_no_examples(self):
         self.train(*self.DATA)
         for shape in (10,), (28, 28, 2), (2, 28, 27), (1, 1, 1, 28, 28), \
