@@ -334,8 +334,8 @@ class Refusals(Average):
                          "--workers", "4", "--output", "y.npy")
 
     def test_a_failure_leaves_no_files(self):
-        self.rejected(FAILED, "none/y.npy: cannot create a file beside it: No "
-                     "such file or directory", *self.DPSGD, "--rounds", "1",
+        self.rejected(FAILED, "none/y.npy: cannot create a file in its folder: "
+                     "No such file or directory", *self.DPSGD, "--rounds", "1",
                      "--output", "none/y.npy", "--trace", "t.csv")
 
 
