@@ -288,12 +288,12 @@ static void *work(void *given)
         status = run(w);
     }
     w->good = status == LAC_OK;
-    if (!w->good) {
+    if (w->transport == NULL) { // it could not join and may have no rank
+        fprintf(stderr, "%s\n", lac_error_message());
+    } else if (!w->good) {
         fprintf(stderr, "worker %u: %s\n", w->rank, lac_error_message());
-        if (w->transport != NULL) {
-            lac_transport_abort(w->transport, lac_error_message());
-            lac_transport_kill_job(w->transport, 1);
-        }
+        lac_transport_abort(w->transport, lac_error_message());
+        lac_transport_kill_job(w->transport, 1);
     }
     lac_transport_leave(w->transport);
     lac_algorithm_close(w->algorithm);
@@ -334,6 +334,18 @@ static bool run_process(const job *j)
     return w.good;
 }
 
+// This program links no MPI. Where modules for two are installed, the launcher
+// decides which one the workers use; the library reads no environment.
+static const char *choose_transport(const char *spec)
+{
+    if (strcmp(spec, "mpi") != 0) {
+        return spec;
+    }
+    return getenv("OMPI_COMM_WORLD_SIZE") != NULL ? "mpi:library=openmpi"
+           : getenv("PMI_SIZE") != NULL           ? "mpi:library=mpich"
+                                                  : spec;
+}
+
 int main(int argc, char **argv)
 {
     job j = {"allreduce", NULL, "local", 100, NULL, NULL};
@@ -344,7 +356,7 @@ int main(int argc, char **argv)
         j.compressor = argv[2];
     }
     if (argc > 3) {
-        j.transport = argv[3];
+        j.transport = choose_transport(argv[3]);
     }
     if (argc > 4) {
         j.steps = strtoull(argv[4], NULL, 10);

@@ -18,7 +18,8 @@ static void write_again(const cli_npy *npy)
     memset(file + len, 0, values * sizeof(float));
     cli_npy again;
     fuzz_require(
-        cli_npy_parse("again", file, len + values * sizeof(float), &again) ==
+        cli_npy_parse(
+            "again", CLI_NPY_F32, file, len + values * sizeof(float), &again) ==
             LAC_OK,
         "what was written does not parse");
     fuzz_require(
@@ -33,10 +34,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t *const file = fuzz_copy(data, size);
     cli_npy npy;
-    if (cli_npy_parse("input", file, size, &npy) == LAC_OK) {
+    if (cli_npy_parse("input", CLI_NPY_F32 + CLI_NPY_U8, file, size, &npy) ==
+        LAC_OK) {
+        const size_t width = npy.type == CLI_NPY_U8 ? 1 : sizeof(float);
         fuzz_require(
-            npy.offset <= size && lac_shape_values(npy.shape) ==
-                                      (size - npy.offset) / sizeof(float),
+            npy.offset <= size &&
+                lac_shape_values(npy.shape) == (size - npy.offset) / width,
             "the values do not fill the file");
         write_again(&npy);
     } else {

@@ -133,7 +133,7 @@ static lac_status take_input(job *j, uint32_t world)
         return LAC_OK;
     }
     cli_npy npy;
-    LAC_TRY(cli_npy_read(s->input, &npy, &j->input));
+    LAC_TRY(cli_npy_read(s->input, CLI_NPY_F32, &npy, &j->input));
     const cli_dimensions *const found = &npy.dimensions;
     char text[CLI_DIMENSIONS_SIZE];
     if (found->count != 2 && found->count != 3) {

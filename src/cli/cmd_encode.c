@@ -194,7 +194,7 @@ static int encode_file(job *j, const settings *s)
     if (cli_check_apart(j->in, j->out) != LAC_OK) {
         return cli_misused("encode");
     }
-    if (cli_npy_read(j->in, &j->npy, &j->values) != LAC_OK) {
+    if (cli_npy_read(j->in, CLI_NPY_F32, &j->npy, &j->values) != LAC_OK) {
         return cli_failed();
     }
     j->lac.dimensions = j->npy.dimensions;

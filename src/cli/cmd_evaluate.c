@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "cli/data/fetch.h"
+#include "cli/files/model.h"
 #include "cli/options/catalog.h"
 #include "cli/options/command.h"
 #include "cli/report/table.h"
 #include "nn/headroom.h"
 #include "train/feed.h"
-#include "train/model.h"
 
 enum { TEST_BATCH = 100, ROWS = 32, BATCH_MAX = 1 << 20 };
 
@@ -124,7 +124,7 @@ static lac_status evaluate_open(evaluation *e)
         .steps = (uint32_t)e->s->bptt,
         .test_batch = batch,
     };
-    LAC_TRY(train_model_open(&e->model, e->path, batch, feed.steps));
+    LAC_TRY(cli_model_open(&e->model, e->path, batch, feed.steps));
     LAC_TRY(check_data(e));
     return train_feed_open(&e->feed, &feed);
 }

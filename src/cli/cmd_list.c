@@ -11,7 +11,7 @@
 #include "cli/report/wrap.h"
 #include "cli/train/defaults.h"
 
-enum { NAMES_MAX = 64 };
+enum { NAMES_MAX = 64, NAME_SIZE = 64 };
 
 typedef struct settings {
     bool json;
@@ -99,6 +99,14 @@ static lac_status check_word(const char *word)
 {
     if (is_kind(word) || is_name(word, true)) {
         return LAC_OK;
+    }
+    char name_only[NAME_SIZE];
+    (void)snprintf(
+        name_only, sizeof(name_only), "%.*s", (int)strcspn(word, ":+"), word);
+    if (strlen(name_only) < strlen(word) && is_name(name_only, false)) {
+        return lac_fail(
+            LAC_ERR_NOTFOUND, "list: \"%s\" is a spec, expected a name: %s",
+            word, name_only);
     }
     size_t count = 0, distance = CLI_CLOSE + 1;
     const cli_kind *const kinds = cli_kinds(&count);
@@ -300,8 +308,10 @@ static void add_item(cli_table *table, const cli_item *item, bool params)
     cli_table_add(table, "%s", item->name);
     cli_table_add(table, "%s", text);
     if (item->plugin->example != NULL) {
+        char example[CLI_EXAMPLE_SIZE];
         cli_table_add(table, "    example");
-        cli_table_add(table, "  %s", item->plugin->example);
+        cli_table_add(
+            table, "  %s", cli_example_options(item->plugin, example));
     }
     if (params) {
         add_params(table, item);

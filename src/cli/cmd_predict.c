@@ -2,21 +2,22 @@
 // laconic predict: the most probable class of examples, or the next word of a
 // text, by a trained model.
 //
-// Examples are in a .npy file, one or many. Pixels are numbers from 0 to 255,
-// as in the files of the data sets, and are normalised as the metadata of the
-// model describe it. The words of a text pass through the network one by one.
+// Examples are in a .npy file, one or many, of uint8 or float32. Pixels are
+// numbers from 0 to 255, as in the files of the data sets, and are normalised
+// as the metadata of the model describe it. The words of a text pass through
+// the network one by one.
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/files/model.h"
 #include "cli/files/npy.h"
 #include "cli/options/command.h"
 #include "cli/report/table.h"
 #include "data/file.h"
 #include "nn/headroom.h"
-#include "train/model.h"
 #include "train/safetensors_file.h"
 
 typedef struct settings {
@@ -158,7 +159,7 @@ static lac_status guess_examples(prediction *p)
 {
     cli_npy npy;
     float *x = NULL;
-    LAC_TRY(cli_npy_read(p->input, &npy, &x));
+    LAC_TRY(cli_npy_read(p->input, CLI_NPY_F32 + CLI_NPY_U8, &npy, &x));
     lac_status status = predict_check_shape(p, &npy);
     if (status == LAC_OK) {
         status = guess_all(p, x, npy.shape.rows * npy.shape.cols);
@@ -288,7 +289,7 @@ static int predict_run(const void *given, size_t count, char *const *arguments)
     (void)count;
     prediction p = {.path = arguments[0], .input = arguments[1]};
     nn_headroom_prepare();
-    lac_status status = train_model_open(&p.model, p.path, 1, 1);
+    lac_status status = cli_model_open(&p.model, p.path, 1, 1);
     if (status == LAC_OK) {
         status = p.model.kind == DATA_TEXT ? guess_next_word(&p)
                                            : guess_examples(&p);
@@ -312,10 +313,10 @@ const cli_command cmd_predict = {
     .arguments_max = 2,
     .details =
         "Loads DIR/model.safetensors of a run of `laconic train`, or FILE.\n"
-        "INPUT is a .npy file with one example or more, whose pixels are\n"
-        "numbers from 0 to 255, or for a language model a text. Prints the\n"
-        "most probable label of each example, or the next word of the text,\n"
-        "and its probability.",
+        "INPUT is a .npy file of uint8 or float32 with one example or more,\n"
+        "whose pixels are numbers from 0 to 255, or for a language model a\n"
+        "text. Prints the most probable label of each example, or the next\n"
+        "word of the text, and its probability.",
     .example = "Classify the images of a file:\n"
                "\n"
                "    laconic predict runs/choco images.npy",

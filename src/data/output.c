@@ -326,7 +326,7 @@ static lac_status begin_temporary(data_output *o, const struct stat *old)
     data_cleanup_release(&before);
     errno = problem;
     if (o->fd < 0) {
-        return system_failed(o->path, "create a file beside it");
+        return system_failed(o->path, "create a file in its folder");
     }
     // open has applied the umask.
     if (old != NULL && fchmod(o->fd, mode) != 0) {

@@ -57,8 +57,9 @@ static lac_status choose_library(uint32_t *library_out)
     if (exists[OPENMPI] && exists[MPICH]) {
         return lac_fail(
             LAC_ERR_INVALID,
-            "mpi: there are modules for Open MPI and for MPICH, expected "
-            "library=openmpi or library=mpich");
+            "mpi: there are modules for Open MPI and for MPICH, and the "
+            "program has loaded neither, expected mpi:library=openmpi or "
+            "mpi:library=mpich, by the mpirun that started it");
     }
     *library_out = exists[MPICH] ? MPICH : OPENMPI;
     return LAC_OK;

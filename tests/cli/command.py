@@ -24,7 +24,7 @@ def npy(shape, values, descr="<f4", order="False", version=1):
     header = "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }" % (
         descr, order, tuple(shape))
     header = header.ljust(117) + "\n"
-    code = "d" if descr.endswith("8") else "f"
+    code = {"<f8": "d", "|u1": "B"}.get(descr, "f")
     return (b"\x93NUMPY" + bytes([version, 0])
             + struct.pack("<H" if version == 1 else "<I", len(header))
             + header.encode() + struct.pack("<%d%s" % (len(values), code),
@@ -59,8 +59,8 @@ class Command(unittest.TestCase):
             return file.read()
 
     def run_laconic(self, *words, **more):
-        more.setdefault("timeout", HANG)
-        return subprocess.run((LACONIC,) + words, cwd=self.folder, text=True,
+        more = {"timeout": HANG, "cwd": self.folder, **more}
+        return subprocess.run((LACONIC,) + words, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               check=False, **more)
 

@@ -278,8 +278,10 @@ class Refusals(Average):
                 ("average: --algorithm SPEC is missing",),
                 ("dpsgd: compressor sign was given, but it takes none",
                  *self.DPSGD, "--compressor", "sign"),
-                ("choco: a compressor is needed, such as top-k",
+                ("choco: a compressor is needed, such as sign",
                  "--algorithm", "choco:gamma=0.1"),
+                ("ecd: a compressor is needed, such as dithering:levels=65535",
+                 "--algorithm", "ecd"),
                 ('no algorithm is named "chocco"; did you mean choco?',
                  "--algorithm", "chocco"),
                 ("hypercube: 6 workers, expected a power of two", *self.DPSGD,
@@ -332,8 +334,8 @@ class Refusals(Average):
                          "--workers", "4", "--output", "y.npy")
 
     def test_a_failure_leaves_no_files(self):
-        self.rejected(FAILED, "none/y.npy: cannot create a file beside it: No "
-                     "such file or directory", *self.DPSGD, "--rounds", "1",
+        self.rejected(FAILED, "none/y.npy: cannot create a file in its folder: "
+                     "No such file or directory", *self.DPSGD, "--rounds", "1",
                      "--output", "none/y.npy", "--trace", "t.csv")
 
 

@@ -71,6 +71,15 @@ class Processes(unittest.TestCase):
         self.assertEqual(self.average(mpirun(2), words, PATH=path),
                          self.average([], words))
 
+    def test_the_launcher_decides_the_library(self):
+        words = ["dpsgd", "--dimension", "5"]
+        expected = self.average([], [*words, "--workers", "2"])
+        for spec in "mpi", "mpi:timeout=50", "mpi:" + LIBRARY:
+            self.assertEqual(expected, self.average(
+                mpirun(2), [*words, "--transport", spec]))
+            self.assertEqual(expected, self.average(
+                mpirun(2), words, LACONIC_TRANSPORT=spec))
+
     def test_bytes_and_numbers_are_those_of_threads(self):
         for words in averaging.settings(LACONIC):
             with self.subTest(words[0]):

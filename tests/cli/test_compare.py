@@ -276,6 +276,38 @@ class Output(Comparison):
         self.assertNotRegex(text, r"[\x00-\x09\x0b-\x1f\x7f]")
         self.assertIn("\na?[31mb? ", text)
 
+    def test_runs_of_other_lengths_are_noted(self):
+        self.run_of("long", [epoch(1), epoch(2), epoch(3)])
+        self.run_of("short", [epoch(1)], epochs="1")
+        self.assertEqual(self.table("long", "short"), [
+            "run epochs accuracy % loss bytes fewer time".split(),
+            "long 3 50.00 1.0000 3.0 kB 1.0 x 21.0 s".split(),
+            "short 1 50.00 1.0000 1.0 kB 3.0 x 7.00 s".split()])
+        self.assertIn("\nthe runs have 1 to 3 epochs, 10 to 30 steps; bytes, "
+                      "fewer and time are of whole\nruns\n",
+                      self.succeeds("compare", "long", "short"))
+        self.run_of("batch", [{**epoch(1), "step": 5}], epochs="1", batch="64")
+        self.assertIn("\nthe runs have 5 to 10 steps; bytes, fewer and time "
+                      "are of whole runs\n",
+                      self.succeeds("compare", "short", "batch"))
+        self.assertEqual(self.table("short", "batch")[0][1], "accuracy")
+        self.run_of("like", [epoch(1)], epochs="1", lr="1")
+        self.assertNotIn("the runs have",
+                         self.succeeds("compare", "short", "like"))
+        self.assertEqual([run["step"] for run in self.compared(
+            "long", "batch")["runs"]], [30, 5])
+
+    def test_long_names_have_room_before_epochs(self):
+        names = "a-name-of-26-columns-is-0-é", "another-name-0-éééééééééé-1"
+        for i, name in enumerate(names, 1):
+            for seed in range(1, 3):
+                self.run_of(name + "/seed-%d" % seed, [
+                    epoch(n, 0.12345, 0.12345 * seed, 10 ** 7)
+                    for n in range(1, i + 1)], epochs=str(i), seed=str(seed))
+        self.assertEqual(self.table(*names)[0][1], "accuracy")
+        self.assertIn("the runs have 1 to 2 epochs",
+                      self.succeeds("compare", *names))
+
     def test_runs_that_go_on_are_noted(self):
         self.run_of("a", [epoch(1), epoch(2)])
         self.run_of("b", [])

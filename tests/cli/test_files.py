@@ -196,8 +196,8 @@ class Files(Command):
                    "x.lac", preexec_fn=limit)
         self.fails(FAILED, "/dev/full: cannot write: No space left on device",
                    *words, "/dev/full")
-        self.fails(FAILED, "no/x.lac: cannot create a file beside it: No such "
-                   "file or directory", *words, "no/x.lac")
+        self.fails(FAILED, "no/x.lac: cannot create a file in its folder: No "
+                   "such file or directory", *words, "no/x.lac")
 
 
 if __name__ == "__main__":

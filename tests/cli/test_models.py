@@ -83,6 +83,33 @@ class Images(Models):
             self.assertEqual(self.predict("out", "x.npy"), guesses[:1])
             shutil.rmtree(self.path("out"))
 
+    def test_bytes_are_pixels_too(self):
+        self.train(*self.DATA)
+        pixels = self.read("images/t10k-images-idx3-ubyte")[16:]
+        self.write("x.npy", npy((60, 28, 28), list(map(float, pixels))))
+        expected = self.predict("out", "x.npy")
+        for shape in (60, 28, 28), (60, 1, 28, 28), (60, 784):
+            self.write("x.npy", npy(shape, pixels, descr="|u1"))
+            self.assertEqual(self.predict("out", "x.npy"), expected)
+        for shape in (28, 28), (1, 28, 28), (784,):
+            self.write("x.npy", npy(shape, pixels[:784], descr="|u1"))
+            self.assertEqual(self.predict("out", "x.npy"), expected[:1])
+        # With the first image as test set and the prediction as its label, the
+        # loss of `evaluate` is -log of the probability. A sum of n <= 1024
+        # products in float32 has a relative error near sqrt(n) 2^-24 = 2^-19;
+        # five layers give less than 2^-16 of a logit below 8, so 2^-13, and a
+        # probability changes by half of that at most.
+        label = expected[0]["label"]
+        files = self.path("images", "t10k-%s-ubyte")
+        with open(files % "images-idx3", "r+b") as file:
+            file.write(struct.pack(">4I", 2051, 1, 28, 28))
+            file.truncate(16 + 784)
+        with open(files % "labels-idx1", "wb") as file:
+            file.write(struct.pack(">2I", 2049, 1) + bytes([label]))
+        self.assertAlmostEqual(
+            math.exp(-self.evaluate("out", *self.DATA)["test_loss"]),
+            expected[0]["probability"], delta=2.0 ** -14)
+
     def test_the_metadata_describe_the_input(self):
         self.train(*self.DATA)
         found = metadata(self.path("out", "model.safetensors"))
@@ -129,6 +156,31 @@ class Images(Models):
             self.rejected(FAILED, "out/model.safetensors: " + message,
                           "predict", "out", "x.npy")
 
+    def test_files_that_are_no_safetensors(self):
+        self.train(*self.DATA)
+        self.write("x.json", b'{"a":[{{{{{{{{{{{{{{{{}]}')
+        self.write("short", b"8 bytes.")
+        self.write("empty", b"")
+        for name in ("x.npy", "x.json", "short", "empty",
+                     "images/t10k-images-idx3-ubyte"):
+            message = name + ": is not a safetensors file, expected " \
+                "model.safetensors of `laconic train` or its folder\n"
+            self.rejected(FAILED, message, "evaluate", name, *self.DATA)
+            self.rejected(FAILED, message, "predict", name, "x.npy")
+        for name in "manifest.json", "metrics.jsonl":
+            self.rejected(
+                FAILED, "out/%s: is not a safetensors file, expected the "
+                "folder of its run, out\n" % name, "predict", "out/" + name,
+                "x.npy")
+        done = self.run_laconic("predict", "manifest.json", "x.npy",
+                                cwd=self.path("out"))
+        self.assertIn("expected the folder of its run, .\n", done.stderr)
+        # A pipe can be read only once.
+        done = self.run_laconic("predict", "/dev/stdin", "../x.npy", input="x",
+                                cwd=self.path("out"))
+        self.assertIn("/dev/stdin: has 1 bytes, expected at least 8\n",
+                      done.stderr)
+
     def test_arrays_that_are_no_examples(self):
         self.train(*self.DATA)
         for shape in (10,), (28, 28, 2), (2, 28, 27), (1, 1, 1, 28, 28), \
@@ -148,6 +200,16 @@ class Images(Models):
                                     + [9.0] * 667))
             self.rejected(FAILED, "x.npy: value 900 is %s, expected a pixel "
                           "from 0 to 255\n" % found, "predict", "out", "x.npy")
+        self.write("x.npy", npy((28, 27), [9] * 756, descr="|u1"))
+        self.rejected(FAILED, "x.npy: has the shape 28 x 27, expected an "
+                      "example of 28 x 28, or N x 28 x 28\n", "predict", "out",
+                      "x.npy")
+        for descr, found in (("<f8", "float64"), ("<i8", "int64"),
+                             ("|i1", "int8"), ("|b1", "bool"),
+                             ("<u2", "uint16")):
+            self.write("x.npy", npy((28, 28), [9.0] * 784, descr=descr))
+            self.rejected(FAILED, "x.npy: holds %s, expected uint8 (|u1) or "
+                          "float32 (<f4)\n" % found, "predict", "out", "x.npy")
         self.rejected(FAILED, "nowhere.npy: cannot open: No such file",
                       "predict", "out", "nowhere.npy")
         self.write("x.txt", b"w1 w4")
@@ -186,6 +248,8 @@ class Tables(Models):
         first, second = self.predict("out", "x.npy")
         self.assertNotEqual(first["label"], second["label"])
         self.write("x.npy", npy((3,), [1.0, 0, 0]))
+        self.assertEqual(self.predict("out", "x.npy"), [first])
+        self.write("x.npy", npy((3,), [1, 0, 0], descr="|u1"))
         self.assertEqual(self.predict("out", "x.npy"), [first])
         self.write("x.npy", npy((2, 4), [1.0] * 8))
         self.rejected(FAILED, "x.npy: has the shape 2 x 4, expected an example "

@@ -453,7 +453,7 @@ class Refusals(Plan):
         self.assertNotIn("memory: ", self.succeeds(*self.words()))
 
     def test_a_picture_that_cannot_be_written_is_an_error(self):
-        self.fails(FAILED, "none/map.svg: cannot create a file beside it: "
+        self.fails(FAILED, "none/map.svg: cannot create a file in its folder: "
                    "No such file or directory", *self.words(), "--svg",
                    "none/map.svg")
 

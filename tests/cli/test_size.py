@@ -191,7 +191,7 @@ class Refusals(Size):
         self.fails(USAGE, "dpsgd: compressor sign was given, but it takes "
                    "none", "size", "--model", "mlp", "--algorithm", "dpsgd",
                    "--compressor", "sign")
-        self.fails(USAGE, "choco: a compressor is needed, such as top-k",
+        self.fails(USAGE, "choco: a compressor is needed, such as sign",
                    "size", "--model", "mlp", "--algorithm", "choco")
 
 

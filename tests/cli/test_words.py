@@ -46,6 +46,35 @@ class Words(Command):
         self.assertEqual((done.returncode, done.stdout), (USAGE, ""))
         self.assertIn("usage: laconic", done.stderr)
 
+    def test_a_name_with_settings_is_not_listed(self):
+        for spec, name in (("top-k:0.1", "top-k"), ("ring:", "ring"),
+                           ("choco:gamma=0.1", "choco"),
+                           ("top-k+natural", "top-k")):
+            self.fails(USAGE, 'list: "%s" is a spec, expected a name: %s'
+                       % (spec, name), "list", spec)
+        self.fails(USAGE, 'list: nothing is named "nosuch:3"', "list",
+                   "nosuch:3")
+
+    def test_examples_are_options(self):
+        for name in self.listed("algorithms"):
+            text = self.succeeds("list", name)
+            example = re.search(r"(?m)^ +example +(--.*)$", text).group(1)
+            self.assertIn("--algorithm " + name, example)
+            self.succeeds("size", "--model", "mlp", *example.split())
+
+    def test_a_space_in_a_spec_is_explained(self):
+        for words, tried in (
+                ("ecd dithering:levels=9",
+                 "--algorithm ecd --compressor dithering:levels=9"),
+                ("choco:gamma=0.1  sign",
+                 "--algorithm choco:gamma=0.1 --compressor sign"),
+                ("powersgd rank=2", "--algorithm powersgd:rank=2")):
+            self.fails(USAGE, 'no algorithm is named "%s"; try %s' % (
+                words, tried), "size", "--model", "mlp", "--algorithm", words)
+        self.fails(USAGE, 'no compressor is named "top-k 0.1"; try --compressor'
+                   " top-k:0.1", "size", "--model", "mlp", "--algorithm",
+                   "choco", "--compressor", "top-k 0.1")
+
     def test_wrong_words_are_usage(self):
         self.fails(USAGE, 'unknown command "encdoe"; did you mean encode?',
                    "encdoe")
@@ -54,6 +83,10 @@ class Words(Command):
                    "did you mean --seed?", "encode", "--sead", "1")
         self.fails(USAGE, 'size: unexpected argument "x", expected only '
                    "options", "size", "x")
+        self.fails(USAGE, "size: unknown option -m, expected --NAME", "size",
+                   "-m", "mlp")
+        self.fails(USAGE, "size: unknown option -model; did you mean --model?",
+                   "size", "-model", "mlp")
         self.fails(USAGE, "encode: --compressor SPEC is missing",
                    "encode", "x.npy", "x.lac")
         self.fails(USAGE, "decode: 1 argument is given, expected IN.lac "

@@ -94,8 +94,7 @@ class Page(unittest.TestCase):
         training.images("images", train=600, test=60)
         with open("images/t10k-images-idx3-ubyte", "rb") as file:
             pixels = numpy.frombuffer(file.read()[16:], numpy.uint8)
-        numpy.save("images.npy",
-                   pixels.reshape(-1, 28, 28).astype(numpy.float32))
+        numpy.save("images.npy", pixels.reshape(-1, 28, 28))
 
     def test_lenet(self):
         self.images()

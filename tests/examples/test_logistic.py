@@ -29,14 +29,16 @@ class Logistic(unittest.TestCase):
     def start(self, algorithm, compressor="-", *rest):
         command = [PROGRAM, algorithm, compressor]
         if LIBRARY is not None:
-            command = [*launch.launcher(LIBRARY, WORKERS), *command,
-                       f"mpi:library={LIBRARY}"]
+            command = [*launch.launcher(LIBRARY, WORKERS), *command, "mpi"]
         else:
             command.append("local")
+        return self.run_program(*command, *rest)
+
+    def run_program(self, *command):
         return subprocess.run(
-            [*command, *rest], cwd=self.folder.name, text=True,
-            env=launch.environment(), stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, timeout=500, check=False)
+            command, cwd=self.folder.name, text=True, env=launch.environment(),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=500,
+            check=False)
 
     def learn(self, *words):
         """Return steps, loss, initial loss, bytes and messages as printed."""
@@ -58,6 +60,11 @@ class Logistic(unittest.TestCase):
             self.assertEqual(steps, "100")
             self.assertLess(float(loss), 0.5 * float(before))
             self.assertLess(int(sent), exact / 4)
+
+    def test_a_process_that_cannot_join_has_no_rank(self):
+        done = self.run_program(PROGRAM, "dpsgd", "-", "mpi:library=nosuch")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"\Ampi: .*nosuch.*\n\Z")
 
     def test_a_checkpoint_continues_bit_for_bit(self):
         for words in ("choco:gamma=0.3", "top-k:0.2"), \

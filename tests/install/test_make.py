@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """`make build`, `make train` and `make install` neither configure nor build
 tests, fuzzers and benchmarks, so they need no cmocka, however often they are
-run; and after `make test` they still build nothing but the product.
+run; and after `make test` they still build nothing but the product. `make
+install` prints the variables that an installation elsewhere needs.
 
 A stand-in for cmake hides cmocka and prints the commands of a build instead of
 running them, so nothing is compiled.
@@ -14,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import unittest
+import unittest.mock
 
 ROOT, WORK, CMAKE = map(pathlib.Path, sys.argv[1:4])
 STAND_IN = f"""#!/bin/sh
@@ -83,6 +85,50 @@ class Make(unittest.TestCase):
                                       configure=""))
         steps = self.run_tool("cmake", "--build", "--preset", "release")
         self.assertRegex(steps, r"\btests/CMakeFiles/\S+")
+
+    def install(self, *words, folder="lib", loaded="", **environment):
+        """What is printed after an installation in WORK/there by a user."""
+        library = WORK / "there" / folder / "liblaconic.so"
+        library.parent.mkdir(parents=True)
+        library.touch()
+        for name, prints in ("id", "1000"), ("ldconfig", loaded):
+            tool = WORK / "bin" / name
+            tool.write_text(f"#!/bin/sh\necho '{prints}'\n")
+            tool.chmod(0o755)
+        for name in "PKG_CONFIG_PATH", "LD_LIBRARY_PATH":
+            environment.setdefault(name, "")
+        with unittest.mock.patch.dict(os.environ, environment):
+            printed = self.run_tool(*words)
+        return printed[printed.rfind("to use what"):].splitlines()
+
+    def test_an_installation_elsewhere_names_its_variables(self):
+        there = WORK / "there"
+        lines = self.install("make", "-s", "install", "NO_INSTALL=1",
+                             f"PREFIX={there}")
+        self.assertEqual(lines, [
+            f"to use what is installed in {there}:",
+            f"    export PATH={there}/bin${{PATH:+:$PATH}}",
+            f"    export PKG_CONFIG_PATH={there}/lib/pkgconfig"
+            "${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}",
+            f"    export LD_LIBRARY_PATH={there}/lib"
+            "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
+            f"or link programs with -Wl,-rpath,{there}/lib instead of the "
+            "last line"])
+        # A shell takes the lines, and there is then nothing to print.
+        found = self.run_tool(
+            "sh", "-c", "\n".join(lines[1:-1]) +
+            f"\ntools/update_loader.sh {there}/")
+        self.assertEqual(found, "")
+
+    def test_only_what_is_missing_is_named(self):
+        library = WORK / "there" / "lib" / "machine"
+        self.assertEqual(self.install(
+            "tools/update_loader.sh", f"{WORK}/there", folder="lib/machine",
+            loaded=f"\tliblaconic.so.0 => {library}/liblaconic.so.0",
+            PATH=f"{os.environ['PATH']}:{WORK}/there/bin"), [
+                f"to use what is installed in {WORK}/there:",
+                f"    export PKG_CONFIG_PATH={library}/pkgconfig"
+                "${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}"])
 
     def test_a_cross_build_runs_nothing(self):
         self.run_tool("cmake", "--preset", "release", "-DBUILD_TESTING=OFF",

@@ -106,6 +106,17 @@ static lac_status check_workers(
     return LAC_OK;
 }
 
+// Recommends the compressor of the algorithm's example: not every one fits.
+static lac_status no_compressor(const laci_algorithm_ops *ops)
+{
+    const lac_plugin *const plugin = &ops->plugin;
+    const char *const space =
+        plugin->example == NULL ? NULL : strchr(plugin->example, ' ');
+    return lac_fail(
+        LAC_ERR_INVALID, "%s: a compressor is needed%s%s", plugin->name,
+        space == NULL ? "" : ", such as", space == NULL ? "" : space);
+}
+
 static lac_status check_options(
     const lac_algorithm_options *o, const laci_algorithm_ops *ops)
 {
@@ -117,8 +128,7 @@ static lac_status check_options(
         return lac_fail(LAC_ERR_INVALID, "%s: a topology is needed", name);
     }
     if (ops->takes_compressor && o->compressor == NULL) {
-        return lac_fail(
-            LAC_ERR_INVALID, "%s: a compressor is needed, such as top-k", name);
+        return no_compressor(ops);
     }
     if (!ops->takes_compressor && o->compressor != NULL) {
         return lac_fail(

@@ -65,6 +65,54 @@ static void note_unfinished(
     }
 }
 
+static compare_range range_with(compare_range range, double value, bool first)
+{
+    return (compare_range){
+        first ? value : fmin(range.least, value),
+        first ? value : fmax(range.most, value),
+    };
+}
+
+compare_range compare_epochs(const compare_runs *c)
+{
+    compare_range range = {0};
+    for (size_t i = 0; i < c->count; i++) {
+        range = range_with(range, cli_run_done(&c->runs[i]), i == 0);
+    }
+    return range;
+}
+
+compare_range compare_steps(const compare_runs *c)
+{
+    compare_range range = {0};
+    for (size_t i = 0; i < c->count; i++) {
+        range = range_with(range, (double)cli_run_steps(&c->runs[i]), i == 0);
+    }
+    return range;
+}
+
+// A run that is shorter, or has larger batches, sends fewer bytes in any case.
+static void note_lengths(const compare_runs *c, compare_put *put, void *context)
+{
+    char note[NOTE_SIZE], epochs[NOTE_SIZE / 4] = "", steps[NOTE_SIZE / 4] = "";
+    const compare_range e = compare_epochs(c), s = compare_steps(c);
+    if (e.least < e.most) {
+        (void)snprintf(
+            epochs, sizeof(epochs), "%.6g to %.6g epochs", e.least, e.most);
+    }
+    if (s.least < s.most) {
+        (void)snprintf(
+            steps, sizeof(steps), "%.15g to %.15g steps", s.least, s.most);
+    }
+    if (*epochs != '\0' || *steps != '\0') {
+        (void)snprintf(
+            note, sizeof(note),
+            "the runs have %s%s%s; bytes, fewer and time are of whole runs",
+            epochs, *epochs != '\0' && *steps != '\0' ? ", " : "", steps);
+        put(context, note);
+    }
+}
+
 static bool has_spread(const compare_runs *c)
 {
     return c->row_count < c->count;
@@ -108,5 +156,6 @@ void compare_notes(const compare_runs *c, compare_put *put, void *context)
         put(context, "the runs are of different models or data");
     }
     note_tests(c, put, context);
+    note_lengths(c, put, context);
     note_unfinished(c, put, context);
 }

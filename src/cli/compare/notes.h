@@ -9,6 +9,14 @@
 // `text`, the perplexity of a text.
 bool compare_has_quality(const compare_runs *c, bool text);
 
+// compare_epochs and compare_steps return the least and the most that a run has
+// done.
+typedef struct compare_range {
+    double least, most;
+} compare_range;
+compare_range compare_epochs(const compare_runs *c);
+compare_range compare_steps(const compare_runs *c);
+
 // compare_title writes what the runs share: "lenet on mnist, 4 workers, ring".
 // Control characters become ?.
 enum { COMPARE_TITLE_SIZE = 512 };

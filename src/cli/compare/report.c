@@ -13,7 +13,7 @@
 #include "cli/report/table.h"
 #include "cli/report/wrap.h"
 
-enum { NUMBER_SIZE = 48, NAME_WIDTH = 26 };
+enum { NUMBER_SIZE = 48, NAME_WIDTH = 26, COLUMNS_MAX = 8 };
 
 // The metrics of the JSON.
 static const cli_metric shown[] = {
@@ -53,6 +53,7 @@ static cJSON *run_json(const compare_runs *c, const cli_run *run)
     cJSON_AddItemToObject(o, "seed", seed_json(run));
     cJSON_AddNumberToObject(o, "epoch", cli_run_done(run));
     cJSON_AddNumberToObject(o, "epochs", (double)run->planned);
+    cJSON_AddNumberToObject(o, "step", (double)cli_run_steps(run));
     for (size_t i = 0; i < SHOWN; i++) {
         cJSON_AddNumberToObject(
             o, cli_metric_key(shown[i]), cli_run_last(run, shown[i]));
@@ -139,18 +140,42 @@ static void add_times(cli_table *t, double times)
     }
 }
 
-static void add_numbers(const compare_runs *c, size_t row, cli_table *t)
+// The columns of the table. All runs have those after the perplexity.
+typedef struct columns {
+    bool epochs, accuracy, perplexity;
+    char align[COLUMNS_MAX + 1];
+} columns;
+
+static columns columns_of(const compare_runs *c, bool epochs)
+{
+    columns found = {
+        .epochs = epochs,
+        .accuracy = compare_has_quality(c, false),
+        .perplexity = compare_has_quality(c, true),
+        .align = "lrrrrrrr",
+    };
+    const int missing = !found.epochs + !found.accuracy + !found.perplexity;
+    found.align[COLUMNS_MAX - missing] = '\0';
+    return found;
+}
+
+static void add_numbers(
+    const compare_runs *c, const columns *of, size_t row, cli_table *t)
 {
     char text[CLI_BYTES_SIZE], time[PLAN_TEXT_SIZE];
+    const cli_run *const run = &c->runs[c->rows[row].first];
     const double bytes =
         compare_row_value(c, row, CLI_METRIC_PAYLOAD_BYTES).mean;
     const double seconds = compare_row_value(c, row, CLI_METRIC_SECONDS).mean;
-    if (compare_has_quality(c, false)) {
+    if (of->epochs) { // the same of all runs of a row
+        cli_table_add(t, "%.6g", cli_run_done(run));
+    }
+    if (of->accuracy) {
         compare_value v = compare_row_value(c, row, CLI_METRIC_TEST_ACCURACY);
-        v.mean = c->runs[c->rows[row].first].text ? (double)NAN : v.mean;
+        v.mean = run->text ? (double)NAN : v.mean;
         add_value(t, v, 100, 2);
     }
-    if (compare_has_quality(c, true)) {
+    if (of->perplexity) {
         add_value(
             t, compare_row_value(c, row, CLI_METRIC_TEST_PERPLEXITY), 1, 2);
     }
@@ -160,13 +185,12 @@ static void add_numbers(const compare_runs *c, size_t row, cli_table *t)
     cli_table_add(t, "%s", seconds >= 0 ? plan_seconds(seconds, time) : "-");
 }
 
-static void add_heading(const compare_runs *c, cli_table *t)
+static void add_heading(const columns *of, cli_table *t)
 {
-    const bool accuracy = compare_has_quality(c, false);
-    const bool perplexity = compare_has_quality(c, true);
     const char *const names[] = {
-        accuracy ? "accuracy %" : NULL,
-        perplexity ? "perplexity" : NULL,
+        of->epochs ? "epochs" : NULL,
+        of->accuracy ? "accuracy %" : NULL,
+        of->perplexity ? "perplexity" : NULL,
         "loss",
         "bytes",
         "fewer",
@@ -178,32 +202,57 @@ static void add_heading(const compare_runs *c, cli_table *t)
     }
 }
 
-// The columns that are left for the names beside the numbers.
-static size_t room_for_names(const compare_runs *c, bool two)
+// The columns of the terminal that are left for the names beside the numbers.
+static size_t room_for_names(const compare_runs *c, const columns *of)
 {
-    cli_table t = cli_table_make(two ? "rrrrrr" : "rrrrr", NULL);
-    add_heading(c, &t);
+    cli_table t = cli_table_make(of->align + 1, NULL);
+    add_heading(of, &t);
     for (size_t i = 0; i < c->row_count; i++) {
-        add_numbers(c, i, &t);
+        add_numbers(c, of, i, &t);
     }
-    const size_t used = cli_table_width(&t);
+    const size_t used = cli_table_width(&t) + 2;
     cli_table_free(&t);
-    return CLI_COLUMNS - used - 2;
+    return used < CLI_COLUMNS ? CLI_COLUMNS - used : 0;
+}
+
+// The columns of the longest name, at most NAME_WIDTH.
+static size_t width_of_names(const compare_runs *c)
+{
+    char name[COMPARE_NAME_SIZE], cell[CLI_CELL_SIZE];
+    cli_table t = cli_table_make("l", NULL);
+    cli_table_add(&t, "run");
+    for (size_t i = 0; i < c->row_count; i++) {
+        (void)compare_row_name(c, i, name);
+        cli_table_add(&t, "%s", cli_fitted(name, NAME_WIDTH, cell));
+    }
+    const size_t width = cli_table_width(&t);
+    cli_table_free(&t);
+    return width;
+}
+
+// The epochs have a column if they differ and the names still fit beside it.
+static columns choose_columns(const compare_runs *c)
+{
+    const compare_range epochs = compare_epochs(c);
+    const columns with = columns_of(c, true);
+    return epochs.least < epochs.most &&
+                   room_for_names(c, &with) >= width_of_names(c)
+               ? with
+               : columns_of(c, false);
 }
 
 static void print_numbers(const compare_runs *c, FILE *stream)
 {
-    const bool two =
-        compare_has_quality(c, false) && compare_has_quality(c, true);
-    const size_t room = room_for_names(c, two);
+    const columns of = choose_columns(c);
+    const size_t room = room_for_names(c, &of);
     char name[COMPARE_NAME_SIZE], cell[CLI_CELL_SIZE];
-    cli_table t = cli_table_make(two ? "lrrrrrr" : "lrrrrr", NULL);
+    cli_table t = cli_table_make(of.align, NULL);
     cli_table_add(&t, "run");
-    add_heading(c, &t);
+    add_heading(&of, &t);
     for (size_t i = 0; i < c->row_count; i++) {
         (void)compare_row_name(c, i, name);
         cli_table_add(&t, "%s", cli_fitted(name, room, cell));
-        add_numbers(c, i, &t);
+        add_numbers(c, &of, i, &t);
     }
     cli_table_print(&t, stream);
 }
@@ -221,21 +270,6 @@ static void add_wrapped(cli_table *t, const char *text, size_t width)
         cli_table_add(t, "%s", cli_fitted(line, width, cell));
         text += len + strspn(text + len, " ");
     }
-}
-
-// The columns of the longest name, at most NAME_WIDTH.
-static size_t width_of_names(const compare_runs *c)
-{
-    char name[COMPARE_NAME_SIZE], cell[CLI_CELL_SIZE];
-    cli_table t = cli_table_make("l", NULL);
-    cli_table_add(&t, "run");
-    for (size_t i = 0; i < c->row_count; i++) {
-        (void)compare_row_name(c, i, name);
-        cli_table_add(&t, "%s", cli_fitted(name, NAME_WIDTH, cell));
-    }
-    const size_t width = cli_table_width(&t);
-    cli_table_free(&t);
-    return width;
 }
 
 static void print_differences(const compare_runs *c, FILE *stream)

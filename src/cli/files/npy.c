@@ -7,10 +7,11 @@
 //     {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
 //   values.
 //
-// Accepted are little-endian float32 values in C order, exactly as many as the
-// shape has. Of the Python dictionary only what NumPy writes is accepted: the
-// three keys 'descr' (a string, or a list for records), 'fortran_order' (True
-// or False) and 'shape' (a tuple of integers), each once and in any order.
+// Accepted are little-endian float32 values, and uint8 where the caller allows
+// them, in C order, exactly as many as the shape has. Of the Python dictionary
+// only what NumPy writes is accepted: the three keys 'descr' (a string, or a
+// list for records), 'fortran_order' (True or False) and 'shape' (a tuple of
+// integers), each once and in any order.
 #include "cli/files/npy.h"
 
 #include <ctype.h>
@@ -72,9 +73,10 @@ const char *cli_dimensions_text(
     return text;
 }
 
-// The rest of the dictionary, and the name of the file.
+// The rest of the dictionary, the name of the file and the accepted types.
 typedef struct reader {
     const char *name;
+    unsigned types;
     const char *at;
     const char *end;
 } reader;
@@ -143,6 +145,12 @@ static bool equals(string s, const char *word)
     return s.len == strlen(word) && memcmp(s.start, word, s.len) == 0;
 }
 
+static const char *accepted_types(const reader *r)
+{
+    return (r->types & CLI_NPY_U8) != 0 ? "uint8 (|u1) or float32 (<f4)"
+                                        : "float32 (<f4)";
+}
+
 static lac_status wrong_type(const reader *r, string type)
 {
     static const struct {
@@ -153,6 +161,9 @@ static lac_status wrong_type(const reader *r, string type)
         {"<i8", "int64"},
         {"<i4", "int32"},
         {"<i2", "int16"},
+        {"<u8", "uint64"},
+        {"<u4", "uint32"},
+        {"<u2", "uint16"},
         {"|i1", "int8"},
         {"|u1", "uint8"},
         {"|b1", "bool"},
@@ -165,8 +176,8 @@ static lac_status wrong_type(const reader *r, string type)
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
         if (equals(type, types[i].code)) {
             return lac_fail(
-                LAC_ERR_UNSUPPORTED, "%s: holds %s, expected float32 (<f4)",
-                r->name, types[i].word);
+                LAC_ERR_UNSUPPORTED, "%s: holds %s, expected %s", r->name,
+                types[i].word, accepted_types(r));
         }
     }
     const size_t most = 16;
@@ -176,24 +187,28 @@ static lac_status wrong_type(const reader *r, string type)
         shown[i] = isprint(c) ? (char)c : '?';
     }
     return lac_fail(
-        LAC_ERR_UNSUPPORTED,
-        "%s: holds values of type \"%s\", expected float32 (<f4)", r->name,
-        shown);
+        LAC_ERR_UNSUPPORTED, "%s: holds values of type \"%s\", expected %s",
+        r->name, shown, accepted_types(r));
 }
 
-static lac_status read_type(reader *r)
+static lac_status read_type(reader *r, cli_npy_type *out)
 {
     string type;
     skip_spaces(r);
     if (r->at < r->end && *r->at == '[') {
         return lac_fail(
-            LAC_ERR_UNSUPPORTED, "%s: holds records, expected float32 (<f4)",
-            r->name);
+            LAC_ERR_UNSUPPORTED, "%s: holds records, expected %s", r->name,
+            accepted_types(r));
     }
     if (!take_string(r, &type)) {
         return malformed(r, "a type after 'descr'");
     }
-    return equals(type, "<f4") ? LAC_OK : wrong_type(r, type);
+    const bool bytes = equals(type, "|u1");
+    if (!equals(type, "<f4") && !(bytes && (r->types & CLI_NPY_U8) != 0)) {
+        return wrong_type(r, type);
+    }
+    *out = bytes ? CLI_NPY_U8 : CLI_NPY_F32;
+    return LAC_OK;
 }
 
 static lac_status read_order(reader *r)
@@ -252,7 +267,7 @@ static lac_status read_shape(reader *r, cli_dimensions *out)
 
 // Reads the value of `key`; `*seen` has a bit per key.
 static lac_status read_entry(
-    reader *r, string key, unsigned *seen, cli_dimensions *out)
+    reader *r, string key, unsigned *seen, cli_npy *out)
 {
     const unsigned bit = equals(key, "descr")           ? 1
                          : equals(key, "fortran_order") ? 2
@@ -262,39 +277,35 @@ static lac_status read_entry(
         return malformed(r, "'descr', 'fortran_order' and 'shape', each once");
     }
     *seen |= bit;
-    return bit == 1   ? read_type(r)
+    return bit == 1   ? read_type(r, &out->type)
            : bit == 2 ? read_order(r)
-                      : read_shape(r, out);
+                      : read_shape(r, &out->dimensions);
 }
 
-static lac_status parse_dictionary(
-    const char *name, const char *start, size_t len, cli_dimensions *out)
+static lac_status parse_dictionary(reader *r, cli_npy *out)
 {
-    reader r = {name, start, start + len};
-    cli_dimensions dimensions = {0};
     unsigned seen = 0;
-    if (!take_char(&r, '{')) {
-        return malformed(&r, "a dictionary");
+    if (!take_char(r, '{')) {
+        return malformed(r, "a dictionary");
     }
-    while (!take_char(&r, '}')) {
+    while (!take_char(r, '}')) {
         string key;
-        if (!take_string(&r, &key) || !take_char(&r, ':')) {
-            return malformed(&r, "a key in quotes and a colon");
+        if (!take_string(r, &key) || !take_char(r, ':')) {
+            return malformed(r, "a key in quotes and a colon");
         }
-        LAC_TRY(read_entry(&r, key, &seen, &dimensions));
-        if (!take_char(&r, ',')) {
-            if (!take_char(&r, '}')) {
-                return malformed(&r, "a comma or } after a value");
+        LAC_TRY(read_entry(r, key, &seen, out));
+        if (!take_char(r, ',')) {
+            if (!take_char(r, '}')) {
+                return malformed(r, "a comma or } after a value");
             }
             break;
         }
     }
-    skip_spaces(&r);
-    if (seen != 7 || r.at != r.end) {
-        return malformed(&r, "'descr', 'fortran_order' and 'shape', each once");
-    }
-    *out = dimensions;
-    return LAC_OK;
+    skip_spaces(r);
+    return seen == 7 && r->at == r->end
+               ? LAC_OK
+               : malformed(
+                     r, "'descr', 'fortran_order' and 'shape', each once");
 }
 
 static size_t get_length(const uint8_t *data, size_t count)
@@ -349,16 +360,19 @@ static lac_status find_header(
 }
 
 lac_status cli_npy_parse(
-    const char *name, const uint8_t *data, size_t len, cli_npy *out)
+    const char *name, unsigned types, const uint8_t *data, size_t len,
+    cli_npy *out)
 {
     cli_npy npy = {0};
     size_t offset = 0, header_len = 0;
     LAC_TRY(find_header(name, data, len, &offset, &header_len));
-    LAC_TRY(parse_dictionary(
-        name, (const char *)data + offset, header_len, &npy.dimensions));
+    const char *const header = (const char *)data + offset;
+    reader r = {name, types, header, header + header_len};
+    LAC_TRY(parse_dictionary(&r, &npy));
     LAC_TRY(cli_dimensions_shape(name, &npy.dimensions, &npy.shape));
     npy.offset = offset + header_len;
-    const size_t expected = sizeof(float) * lac_shape_values(npy.shape);
+    const size_t size = npy.type == CLI_NPY_U8 ? 1 : sizeof(float);
+    const size_t expected = size * lac_shape_values(npy.shape);
     if (len - npy.offset != expected) {
         return lac_fail(
             LAC_ERR_CORRUPT,
@@ -383,21 +397,42 @@ static float *convert_values(uint8_t *data, size_t offset, size_t n)
     return values;
 }
 
-lac_status cli_npy_read(const char *path, cli_npy *out, float **values_out)
+// Makes a block of n floats from n bytes.
+static lac_status widen_bytes(
+    const char *path, const uint8_t *bytes, size_t n, float **values_out)
+{
+    float *const values = calloc(n + 1, sizeof(float));
+    if (values == NULL) {
+        return data_no_memory(path, n);
+    }
+    for (size_t i = 0; i < n; i++) {
+        values[i] = bytes[i];
+    }
+    *values_out = values;
+    return LAC_OK;
+}
+
+lac_status cli_npy_read(
+    const char *path, unsigned types, cli_npy *out, float **values_out)
 {
     data_bytes file;
     *values_out = NULL;
     lac_status status = data_file_read_like(path, magic, MAGIC_LEN, &file);
     if (status == LAC_OK) {
-        status = cli_npy_parse(path, file.data, file.len, out);
+        status = cli_npy_parse(path, types, file.data, file.len, out);
     }
-    if (status != LAC_OK) {
-        data_bytes_free(&file);
-        return status;
+    if (status == LAC_OK && out->type == CLI_NPY_F32) {
+        *values_out = convert_values(
+            file.data, out->offset, lac_shape_values(out->shape));
+        return LAC_OK;
     }
-    *values_out =
-        convert_values(file.data, out->offset, lac_shape_values(out->shape));
-    return LAC_OK;
+    if (status == LAC_OK) {
+        status = widen_bytes(
+            path, file.data + out->offset, lac_shape_values(out->shape),
+            values_out);
+    }
+    data_bytes_free(&file);
+    return status;
 }
 
 size_t cli_npy_header(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// NumPy's .npy files: float32 in C order is read; float64 can be written too.
+// NumPy's .npy files: float32 and uint8 in C order are read; float32 and
+// float64 are written.
 #ifndef LACONIC_CLI_FILES_NPY_H
 #define LACONIC_CLI_FILES_NPY_H
 
@@ -27,26 +28,36 @@ enum { CLI_DIMENSIONS_SIZE = 128 };
 const char *cli_dimensions_text(
     const cli_dimensions *dimensions, char text[CLI_DIMENSIONS_SIZE]);
 
+// Types of values; a set of them is a sum.
+typedef enum cli_npy_type {
+    CLI_NPY_F32 = 1,
+    CLI_NPY_F64 = 2, // written only
+    CLI_NPY_U8 = 4,  // read only
+} cli_npy_type;
+
 // The content of the header.
 typedef struct cli_npy {
+    cli_npy_type type;
     cli_dimensions dimensions;
     lac_shape shape;
     size_t offset; // of the values, which fill the rest of the file
 } cli_npy;
 
-// cli_npy_parse checks and parses a whole .npy file in memory. `name` begins
+// cli_npy_parse checks and parses a whole .npy file in memory, whose values
+// have one of `types`: CLI_NPY_F32, or CLI_NPY_F32 + CLI_NPY_U8. `name` begins
 // every error message. `*out` is written only on success.
 // Fails with LAC_ERR_CORRUPT, LAC_ERR_UNSUPPORTED or LAC_ERR_INVALID.
 lac_status cli_npy_parse(
-    const char *name, const uint8_t *data, size_t len, cli_npy *out);
+    const char *name, unsigned types, const uint8_t *data, size_t len,
+    cli_npy *out);
 
-// cli_npy_read reads the file `path`. The caller frees `*values_out`.
-// Fails like cli_npy_parse or with LAC_ERR_NOMEM.
-lac_status cli_npy_read(const char *path, cli_npy *out, float **values_out);
+// cli_npy_read reads the file `path` and converts its values to floats. The
+// caller frees `*values_out`. Fails like cli_npy_parse or with LAC_ERR_NOMEM.
+lac_status cli_npy_read(
+    const char *path, unsigned types, cli_npy *out, float **values_out);
 
 // cli_npy_header writes the header of a file of such values with `dimensions`
 // and returns its length, a multiple of 64; the values follow it.
-typedef enum cli_npy_type { CLI_NPY_F32, CLI_NPY_F64 } cli_npy_type;
 enum { CLI_NPY_HEADER_MAX = 1024 };
 size_t cli_npy_header(
     cli_npy_type type, const cli_dimensions *dimensions,

@@ -324,6 +324,11 @@ double cli_run_done(const cli_run *run)
     return run->count == 0 ? 0 : run->epochs[run->count - 1].epoch;
 }
 
+uint64_t cli_run_steps(const cli_run *run)
+{
+    return run->count == 0 ? 0 : run->epochs[run->count - 1].step;
+}
+
 double cli_run_last(const cli_run *run, cli_metric metric)
 {
     return run->count == 0 ? (double)NAN

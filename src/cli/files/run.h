@@ -71,8 +71,10 @@ void cli_run_close(cli_run *run);
 // cli_run_last returns a metric of the last epoch, NaN if there is none.
 double cli_run_last(const cli_run *run, cli_metric metric);
 
-// cli_run_done returns the epochs that a run has done.
+// cli_run_done returns the epochs that a run has done, and cli_run_steps the
+// steps.
 double cli_run_done(const cli_run *run);
+uint64_t cli_run_steps(const cli_run *run);
 
 // cli_run_file writes the path of a file of the folder, which must exist.
 // Fails with LAC_ERR_INVALID.

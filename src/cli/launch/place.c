@@ -97,17 +97,42 @@ static lac_status choose_world(
     return LAC_OK;
 }
 
-// Makes the spec `base` with a timeout.
-static lac_status add_timeout(const char *base, double timeout, cli_place *out)
+// Returns whether a spec of mpi has a library, its first setting, whose name
+// may be left out.
+static bool has_library(const char *spec)
 {
-    const size_t size = strlen(base) + 64;
-    const char separator = strchr(base, ':') == NULL ? ':' : ',';
+    cli_spec_item item;
+    return cli_spec_find(spec, "library", &item) ||
+           cli_spec_find(spec, "", &item);
+}
+
+// Makes the spec `base` with the timeout, and with the library of mpi that the
+// launcher belongs to, unless `base` has them. With the library of another
+// launcher every process would be alone in its job.
+static lac_status complete_spec(
+    const char *base, double timeout, cli_place *out)
+{
+    const size_t size = strlen(base) + 96;
+    const char *separator = strchr(base, ':') == NULL ? ":" : ",";
+    const launcher *const l = find_launcher();
+    cli_spec_item item;
     out->text = malloc(size);
     if (out->text == NULL) {
         return lac_fail(LAC_ERR_NOMEM, "no memory for the transport");
     }
-    (void)snprintf(
-        out->text, size, "%s%ctimeout=%.17g", base, separator, timeout);
+    // Two settings with these names and numbers need fewer than 96 characters.
+    int used = snprintf(out->text, size, "%s", base);
+    if (l != NULL && cli_spec_names(base, "mpi") && !has_library(base)) {
+        used += snprintf(
+            out->text + used, size - (size_t)used, "%slibrary=%s", separator,
+            l->library);
+        separator = ",";
+    }
+    if (!cli_spec_find(base, "timeout", &item)) {
+        (void)snprintf(
+            out->text + used, size - (size_t)used, "%stimeout=%.17g", separator,
+            timeout);
+    }
     out->spec = out->text;
     return LAC_OK;
 }
@@ -115,15 +140,12 @@ static lac_status add_timeout(const char *base, double timeout, cli_place *out)
 static lac_status choose_unnamed(
     const char *command, const cli_launch_options *options, cli_place *out)
 {
-    char spec[64];
-    const launcher *const l = find_launcher();
     if (getenv(SIMULATED_SIZE) != NULL) {
         out->spec = "smpi";
         return LAC_OK;
     }
-    if (l != NULL) {
-        (void)snprintf(spec, sizeof(spec), "mpi:library=%s", l->library);
-        return add_timeout(spec, options->timeout, out);
+    if (find_launcher() != NULL) {
+        return complete_spec("mpi", options->timeout, out);
     }
     if (has_master()) {
         return lac_fail(
@@ -140,15 +162,13 @@ static lac_status choose_unnamed(
 lac_status cli_place_choose(
     const char *command, const cli_launch_options *options, cli_place *out)
 {
-    cli_spec_item timeout;
     const char *const spec = named_transport(options);
     *out = (cli_place){.spec = spec, .timeout = options->timeout};
     if (strcmp(spec, "auto") == 0) {
         LAC_TRY(choose_unnamed(command, options, out));
     } else if (
-        !cli_spec_names(spec, "local") && !cli_spec_names(spec, "smpi") &&
-        !cli_spec_find(spec, "timeout", &timeout)) {
-        LAC_TRY(add_timeout(spec, options->timeout, out));
+        !cli_spec_names(spec, "local") && !cli_spec_names(spec, "smpi")) {
+        LAC_TRY(complete_spec(spec, options->timeout, out));
     }
     out->threads = cli_spec_names(out->spec, "local");
     if (out->threads) {

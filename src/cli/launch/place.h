@@ -22,6 +22,7 @@ typedef struct cli_place {
 // 4. MASTER_ADDR, RANK and WORLD_SIZE, as torchrun sets them, mean tcp, which
 //    then needs a token.
 // 5. Otherwise the workers are threads.
+// A spec of mpi without a library gets that of the launcher.
 // Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM.
 lac_status cli_place_choose(
     const char *command, const cli_launch_options *options, cli_place *out);

@@ -153,19 +153,29 @@ static bool has_option(const char *command, const char *name)
     return o->name != NULL;
 }
 
+const char *cli_example_options(
+    const lac_plugin *plugin, char text[CLI_EXAMPLE_SIZE])
+{
+    const char *const example = plugin->example;
+    const char *const space = strchr(example, ' ');
+    (void)snprintf(
+        text, CLI_EXAMPLE_SIZE, "--algorithm %.*s%s%s",
+        (int)strcspn(example, " "), example,
+        space == NULL ? "" : " --compressor", space == NULL ? "" : space);
+    return text;
+}
+
 // Writes the options to give instead: an algorithm with the compressor that it
 // needs, a compressor with an algorithm that takes any, or another option.
 static void write_options(
     const cli_kind *wanted, const cli_kind *found, const cli_item *item,
     const char *spec, char out[CLI_OPTION_TEXT_SIZE])
 {
-    const char *const example = item->plugin->example;
-    if (example != NULL) {
-        const char *const space = strchr(example, ' ');
+    char example[CLI_EXAMPLE_SIZE];
+    if (item->plugin->example != NULL) {
         (void)snprintf(
-            out, CLI_OPTION_TEXT_SIZE, "--algorithm %.*s%s%s",
-            (int)strcspn(example, " "), example,
-            space == NULL ? "" : " --compressor", space == NULL ? "" : space);
+            out, CLI_OPTION_TEXT_SIZE, "%s",
+            cli_example_options(item->plugin, example));
     } else {
         const bool method = strcmp(wanted->option, "algorithm") == 0 &&
                             strcmp(found->option, "compressor") == 0;
@@ -211,6 +221,32 @@ static void suggest_name(const cli_kind *wanted, const char *word)
     }
 }
 
+// Reports a spec with a space as two: "choco sign" is an algorithm and its
+// compressor, "top-k 0.1" a name and its settings. Returns whether it is.
+static bool suggest_split(
+    const char *command, const cli_kind *wanted, const char *spec)
+{
+    cli_item item;
+    char first[WORD_SIZE], word[WORD_SIZE];
+    const size_t len = strcspn(spec, " ");
+    const char *const rest = spec + len + strspn(spec + len, " ");
+    (void)snprintf(first, sizeof(first), "%.*s", (int)len, spec);
+    copy_name(first, word);
+    if (*rest == '\0' || !find_item(wanted, word, &item)) {
+        return false;
+    }
+    const bool two = strcmp(wanted->option, "algorithm") == 0 &&
+                     has_option(command, "compressor") &&
+                     cli_item_of("compressors", rest, &item);
+    if (!two && strchr(first, ':') != NULL) {
+        return false;
+    }
+    (void)!lac_fail(
+        LAC_ERR_NOTFOUND, "no %s is named \"%s\"; try --%s %s%s%s", wanted->one,
+        spec, wanted->option, first, two ? " --compressor " : ":", rest);
+    return true;
+}
+
 // Looks up the name that `spec` begins with. Returns whether the wanted kind
 // has it.
 static bool suggest(
@@ -218,6 +254,9 @@ static bool suggest(
 {
     cli_item item;
     char word[WORD_SIZE];
+    if (suggest_split(command, wanted, spec)) {
+        return false;
+    }
     copy_name(spec, word);
     if (find_item(wanted, word, &item)) {
         return true;

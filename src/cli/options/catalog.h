@@ -49,6 +49,11 @@ const char *cli_item_default(
 const char *cli_closest(
     const cli_kind *kind, const char *word, size_t *distance_inout);
 
+// cli_example_options writes the example of an algorithm as options.
+enum { CLI_EXAMPLE_SIZE = 128 };
+const char *cli_example_options(
+    const lac_plugin *plugin, char text[CLI_EXAMPLE_SIZE]);
+
 // cli_suggest looks for a name in `spec` that the kind `kind` (a name of
 // cli_kinds) lacks. If it finds what the user of `command` may have meant, a
 // similar name or one of another kind, it replaces the message of the last

@@ -4,6 +4,7 @@
 // argument. An option may have a brief form, "-n value".
 #include "cli/options/command.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,12 +28,18 @@ static const cli_option *find_option(
     return NULL;
 }
 
-static lac_status unknown_option(
-    const cli_command *command, const char *text, size_t len)
+static lac_status unknown_option(const cli_command *command, const char *text)
 {
+    const size_t dashes = strspn(text, "-") < 2 ? 1 : 2;
+    const size_t len = strcspn(text + dashes, "=");
     char word[64];
     (void)snprintf(
-        word, sizeof(word), "%.*s", (int)(len < 63 ? len : 63), text);
+        word, sizeof(word), "%.*s", (int)(len < 63 ? len : 63), text + dashes);
+    if (len == 1 && dashes == 1) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: unknown option -%s, expected --NAME",
+            command->name, word);
+    }
     const char *closest = NULL;
     size_t distance = CLI_CLOSE + 1;
     for (const cli_option *o = command->options; o->name != NULL; o++) {
@@ -41,8 +48,8 @@ static lac_status unknown_option(
         }
     }
     return lac_fail(
-        LAC_ERR_INVALID, "%s: unknown option --%s%s%s%s", command->name, word,
-        closest == NULL ? "" : "; did you mean --",
+        LAC_ERR_INVALID, "%s: unknown option %.*s%s%s%s%s", command->name,
+        (int)dashes, text, word, closest == NULL ? "" : "; did you mean --",
         closest == NULL ? "" : closest, closest == NULL ? "" : "?");
 }
 
@@ -83,7 +90,7 @@ static lac_status read_option(
     const cli_option *const o =
         cli_option_named(command->options, argv[*i_inout]);
     if (o == NULL) {
-        return unknown_option(command, text, len);
+        return unknown_option(command, argv[*i_inout]);
     }
     *given |= (uint64_t)1 << (o - command->options);
     const char *value = text[len] == '=' ? text + len + 1 : NULL;
@@ -134,10 +141,15 @@ static lac_status store_defaults(
 static lac_status check_complete(
     const cli_command *command, uint64_t missing, size_t count, char **argv)
 {
-    if (count > command->arguments_max) {
+    const char *const extra =
+        count > command->arguments_max ? argv[command->arguments_max] : NULL;
+    if (extra != NULL && extra[0] == '-' && isalpha((unsigned char)extra[1])) {
+        return unknown_option(command, extra);
+    }
+    if (extra != NULL) {
         return lac_fail(
             LAC_ERR_INVALID, "%s: unexpected argument \"%s\", expected %s",
-            command->name, argv[command->arguments_max],
+            command->name, extra,
             *command->arguments == '\0' ? "only options" : command->arguments);
     }
     for (size_t i = 0; command->options[i].name != NULL; i++) {

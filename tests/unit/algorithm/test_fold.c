@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Long vectors that are viewed as matrices, and the warning where nothing is
 // compressed.
+#include "cost.h"
 #include "workers.h"
 
 #include <math.h>
@@ -198,19 +199,9 @@ static void a_folded_model_gossips(void **state)
 static lac_cost cost_of(const char *spec, lac_shape shape)
 {
     lac_layout *layout;
-    lac_topology *topology;
-    lac_cost cost;
     const lac_tensor tensor = {.name = "x", .shape = shape};
     assert_ok(lac_layout_open(&layout, &tensor, 1));
-    assert_ok(lac_topology_open(&topology, "ring", 4, 1));
-    lac_algorithm_options o = lac_algorithm_options_default();
-    o.spec = spec;
-    o.layout = layout;
-    o.topology = topology;
-    assert_ok(lac_algorithm_cost(&o, &cost));
-    lac_topology_close(topology);
-    lac_layout_close(layout);
-    return cost;
+    return cost_for(spec, NULL, 4, layout);
 }
 
 static void only_what_becomes_smaller_is_folded(void **state)

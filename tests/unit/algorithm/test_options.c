@@ -73,6 +73,55 @@ static void wrong_options_are_refused(void **state)
     lac_layout_close(layout);
 }
 
+// Opens an algorithm without a compressor, and then with the one that the
+// message recommends, which must not cause a warning.
+static size_t follow_advice(const char *spec, lac_algorithm_options *o)
+{
+    lac_algorithm *a = NULL;
+    o->spec = spec;
+    o->compressor = NULL;
+    if (lac_algorithm_open(&a, o) == LAC_OK) {
+        lac_algorithm_close(a);
+        return 0;
+    }
+    char message[256];
+    (void)snprintf(message, sizeof(message), "%s", lac_error_message());
+    static const char before[] = ": a compressor is needed, such as ";
+    const char *const advice = strstr(message, before);
+    assert_non_null(advice);
+    o->compressor = advice + sizeof(before) - 1;
+    assert_ok(lac_algorithm_open(&a, o));
+    assert_null(lac_algorithm_warning(a));
+    lac_algorithm_close(a);
+    return 1;
+}
+
+static void a_missing_compressor_is_recommended_that_fits(void **state)
+{
+    (void)state;
+    lac_layout *const layout = open_layout();
+    lac_hub *hub = NULL;
+    lac_transport *transport = NULL;
+    lac_topology *topology = NULL;
+    assert_ok(lac_hub_open(&hub, 1));
+    assert_ok(lac_transport_join(&transport, "local", hub, 0, 1));
+    assert_ok(lac_topology_open(&topology, "ring", 1, 1));
+    lac_algorithm_options o = lac_algorithm_options_default();
+    o.layout = layout;
+    o.topology = topology;
+    o.transport = transport;
+    size_t count = 0, advised = 0;
+    const lac_plugin *const *const algorithms = lac_algorithms(&count);
+    for (size_t i = 0; i < count; i++) {
+        advised += follow_advice(algorithms[i]->name, &o);
+    }
+    assert_true(advised > 0 && advised < count);
+    lac_transport_leave(transport);
+    lac_hub_close(hub);
+    lac_topology_close(topology);
+    lac_layout_close(layout);
+}
+
 // in and out are one array or two; an update is never out.
 static lac_status overlap(test_worker *w)
 {
@@ -165,6 +214,7 @@ int main(void)
         cmocka_unit_test(options_of_the_first_version_are_enough),
         cmocka_unit_test(options_that_were_not_filled_are_refused),
         cmocka_unit_test(wrong_options_are_refused),
+        cmocka_unit_test(a_missing_compressor_is_recommended_that_fits),
         cmocka_unit_test(arrays_that_overlap_in_part_are_refused),
         cmocka_unit_test(waiting_is_measured_where_that_was_asked_for),
     };

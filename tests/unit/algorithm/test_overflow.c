@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Finite values that overflow: gradients near the largest float must not poison
 // an error memory, and an infinity that a peer sends must not reach a model.
+#include "cost.h"
 #include "workers.h"
 
 #include <math.h>
@@ -200,20 +201,10 @@ static lac_status mix_with_infinity(test_worker *w)
 static bool sends_floats(const run *r)
 {
     const lac_tensor tensor = {.name = "x", .shape = {VALUES, 1}};
-    lac_algorithm_options o = lac_algorithm_options_default();
     lac_layout *layout = NULL;
-    lac_topology *topology = NULL;
-    lac_cost cost;
     assert_ok(lac_layout_open(&layout, &tensor, 1));
-    assert_ok(lac_topology_open(&topology, "complete", WORLD, 1));
-    o.spec = r->algorithm;
-    o.compressor = r->compressor;
-    o.layout = layout;
-    o.topology = topology;
-    assert_ok(lac_algorithm_cost(&o, &cost));
-    lac_topology_close(topology);
-    lac_layout_close(layout);
-    return cost.payload_bytes >= (double)(VALUES * sizeof(float));
+    return cost_for(r->algorithm, r->compressor, WORLD, layout).payload_bytes >=
+           (double)(VALUES * sizeof(float));
 }
 
 static void an_infinity_of_a_peer_is_refused_by_name(void **state)

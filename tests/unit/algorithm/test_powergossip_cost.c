@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The traffic for ResNet-20, to the float: as cost states it and as it is sent.
+#include "cost.h"
 #include "workers.h"
 
 #include <math.h>
@@ -65,19 +66,7 @@ static lac_layout *resnet_20(void)
 
 static lac_cost cost_of(const char *spec, const char *compressor)
 {
-    lac_algorithm_options o = lac_algorithm_options_default();
-    lac_layout *const layout = resnet_20();
-    lac_topology *topology;
-    lac_cost cost;
-    assert_ok(lac_topology_open(&topology, "ring", 8, 1));
-    o.spec = spec;
-    o.compressor = compressor;
-    o.layout = layout;
-    o.topology = topology;
-    assert_ok(lac_algorithm_cost(&o, &cost));
-    lac_topology_close(topology);
-    lac_layout_close(layout);
-    return cost;
+    return cost_for(spec, compressor, 8, resnet_20());
 }
 
 // The megabytes of an epoch in the table are rounded to two digits.

@@ -2,7 +2,7 @@
 // What PowerSGD costs, against the numbers of the paper: ResNet-18 for CIFAR
 // has 20 convolutions and 10 classes, all as matrices, and 9,610 values in
 // vectors.
-#include "lac_test.h"
+#include "cost.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -58,14 +58,7 @@ static lac_cost cost_of(const char *spec)
 {
     static model m;
     memset(&m, 0, sizeof(m));
-    lac_layout *const layout = open_resnet18(&m);
-    lac_algorithm_options o = lac_algorithm_options_default();
-    lac_cost cost;
-    o.spec = spec;
-    o.layout = layout;
-    assert_ok(lac_algorithm_cost(&o, &cost));
-    lac_layout_close(layout);
-    return cost;
+    return cost_for(spec, NULL, 0, open_resnet18(&m));
 }
 
 static void resnet18_costs_what_the_paper_states(void **state)

@@ -29,14 +29,19 @@ static file make(unsigned major, const char *dictionary, size_t values)
 
 // Parses a copy of the exact length, so that a sanitizer detects a read past
 // its end.
-static lac_status parse(const file *f, cli_npy *out)
+static lac_status parse_types(const file *f, unsigned types, cli_npy *out)
 {
     uint8_t *const copy = malloc(f->len == 0 ? 1 : f->len);
     assert_non_null(copy);
     memcpy(copy, f->bytes, f->len);
-    const lac_status status = cli_npy_parse("x.npy", copy, f->len, out);
+    const lac_status status = cli_npy_parse("x.npy", types, copy, f->len, out);
     free(copy);
     return status;
+}
+
+static lac_status parse(const file *f, cli_npy *out)
+{
+    return parse_types(f, CLI_NPY_F32, out);
 }
 
 #define HEADER(shape)                                                          \
@@ -145,6 +150,33 @@ static void other_types_and_orders_are_named(void **state)
     f = make(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2)}", 16);
     assert_rejected(
         &f, "x.npy: holds values in Fortran order, expected C order");
+}
+
+static void bytes_are_read_only_where_they_are_accepted(void **state)
+{
+    (void)state;
+    const unsigned both = CLI_NPY_F32 + CLI_NPY_U8;
+    static const char header[] =
+        "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3)}";
+    cli_npy npy = {0};
+    file f = make(1, header, 6);
+    assert_ok(parse_types(&f, both, &npy));
+    assert_int_equal(npy.type, CLI_NPY_U8);
+    assert_int_equal(npy.offset, f.len - 6);
+    assert_rejected(&f, "x.npy: holds uint8, expected float32 (<f4)");
+    f = make(1, HEADER("(2, 3)"), 24);
+    assert_ok(parse_types(&f, both, &npy));
+    assert_int_equal(npy.type, CLI_NPY_F32);
+    f = make(1, header, 24);
+    assert_status(parse_types(&f, both, &npy), LAC_ERR_CORRUPT);
+    assert_string_equal(
+        lac_error_message(),
+        "x.npy: has 24 bytes of values, expected 6 for its shape");
+    f = make(1, "{'descr': '<i8', 'fortran_order': False, 'shape': ()}", 8);
+    assert_status(parse_types(&f, both, &npy), LAC_ERR_UNSUPPORTED);
+    assert_string_equal(
+        lac_error_message(),
+        "x.npy: holds int64, expected uint8 (|u1) or float32 (<f4)");
 }
 
 static void lengths_must_agree(void **state)
@@ -273,6 +305,7 @@ int main(void)
         cmocka_unit_test(written_headers_are_read_back),
         cmocka_unit_test(the_longest_shape_fits_into_a_header),
         cmocka_unit_test(other_types_and_orders_are_named),
+        cmocka_unit_test(bytes_are_read_only_where_they_are_accepted),
         cmocka_unit_test(lengths_must_agree),
         cmocka_unit_test(shapes_that_overflow_are_rejected),
         cmocka_unit_test(malformed_dictionaries_are_rejected),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ATOMO: the probabilities of its atoms, that as many are kept as stated, and
 // that the result is unbiased with the error of the formula.
-#include "lac_test.h"
+#include "compressed.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -19,23 +19,12 @@ static lac_key key_of(uint64_t round)
     return lac_key_make(1, LAC_PURPOSE_COMPRESS, round, lac_scope_worker(0), 0);
 }
 
-static lac_compressor *opened(const char *spec, lac_form form)
-{
-    lac_compressor *c = NULL;
-    assert_ok(lac_compressor_open(&c, spec, form));
-    assert_ok(lac_compressor_reserve(c, shape));
-    return c;
-}
-
 // y = C(x)
 static void compress(
     lac_compressor *c, uint64_t round, const float *x, float *y)
 {
     const lac_key key = key_of(round);
-    uint8_t payload[CAP];
-    size_t len = 0;
-    assert_ok(lac_compressor_encode(c, &key, shape, x, payload, CAP, &len));
-    assert_ok(lac_compressor_decode(c, &key, shape, payload, len, y));
+    compress_with(c, &key, shape, x, y);
 }
 
 static const double spectra[][ROWS] = {
@@ -110,7 +99,8 @@ static void a_value_that_is_kept_is_divided_by_its_probability(void **state)
 {
     (void)state;
     enum { DRAWS = 20000, RANK = 2 };
-    lac_compressor *const c = opened("atomo:rank=2", LAC_FORM_UNBIASED);
+    lac_compressor *const c =
+        open_for("atomo:rank=2", LAC_FORM_UNBIASED, shape);
     float x[VALUES] = {0}, y[VALUES];
     double p[ROWS], bound = 0, error = 0, squares = 0;
     unsigned kept[ROWS] = {0};
@@ -157,7 +147,8 @@ static void the_mean_is_the_matrix(void **state)
 {
     (void)state;
     enum { DRAWS = 20000 };
-    lac_compressor *const c = opened("atomo:rank=2", LAC_FORM_UNBIASED);
+    lac_compressor *const c =
+        open_for("atomo:rank=2", LAC_FORM_UNBIASED, shape);
     float x[VALUES], y[VALUES];
     double mean[VALUES] = {0}, square[VALUES] = {0};
     fill_normal(x, VALUES, 3);
@@ -179,7 +170,8 @@ static void the_mean_is_the_matrix(void **state)
 static void matrices_of_that_rank_survive(void **state)
 {
     (void)state;
-    lac_compressor *const c = opened("atomo:rank=2", LAC_FORM_UNBIASED);
+    lac_compressor *const c =
+        open_for("atomo:rank=2", LAC_FORM_UNBIASED, shape);
     static const float sizes[] = {1e-30f, 1, 1e30f};
     for (size_t s = 0; s < 3; s++) {
         float left[2 * ROWS], right[2 * COLS], x[VALUES], y[VALUES];
@@ -201,8 +193,9 @@ static void matrices_of_that_rank_survive(void **state)
 static void the_guarantee_is_that_of_equal_values(void **state)
 {
     (void)state;
-    lac_compressor *const c = opened("atomo:rank=2", LAC_FORM_PLAIN);
-    lac_compressor *const scaled = opened("atomo:rank=2", LAC_FORM_CONTRACTIVE);
+    lac_compressor *const c = open_for("atomo:rank=2", LAC_FORM_PLAIN, shape);
+    lac_compressor *const scaled =
+        open_for("atomo:rank=2", LAC_FORM_CONTRACTIVE, shape);
     const double omega = ROWS / 2.0 - 1;
     const lac_guarantee g = lac_compressor_guarantee(c, shape);
     const lac_guarantee contraction = lac_compressor_guarantee(scaled, shape);
@@ -223,7 +216,7 @@ static void the_guarantee_is_that_of_equal_values(void **state)
 static void divergence_is_not_hidden(void **state)
 {
     (void)state;
-    lac_compressor *const c = opened("atomo", LAC_FORM_UNBIASED);
+    lac_compressor *const c = open_for("atomo", LAC_FORM_UNBIASED, shape);
     static const float bad[] = {NAN, INFINITY};
     for (size_t k = 0; k < 2; k++) {
         float x[VALUES], y[VALUES];
@@ -240,7 +233,7 @@ static void divergence_is_not_hidden(void **state)
 static void payloads_have_the_size_of_the_factors(void **state)
 {
     (void)state;
-    lac_compressor *const c = opened("atomo:rank=2", LAC_FORM_PLAIN);
+    lac_compressor *const c = open_for("atomo:rank=2", LAC_FORM_PLAIN, shape);
     const lac_shape vector = {9, 1}, small = {3, 4};
     const uint8_t payload[CAP] = {0};
     const lac_key key = key_of(1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Unbiased low rank: its mean and its error are those of the formula, payloads
 // under one key add up, and the key is sent only to who cannot derive it.
-#include "lac_test.h"
+#include "compressed.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -25,24 +25,6 @@ static lac_key key_of(uint64_t round, lac_scope scope)
     return lac_key_make(1, LAC_PURPOSE_COMPRESS, round, scope, 0);
 }
 
-static lac_compressor *opened(const char *spec, lac_form form)
-{
-    lac_compressor *c = NULL;
-    assert_ok(lac_compressor_open(&c, spec, form));
-    assert_ok(lac_compressor_reserve(c, shape));
-    return c;
-}
-
-// y = C(x)
-static void compress(
-    lac_compressor *c, const lac_key *key, const float *x, float *y)
-{
-    uint8_t payload[CAP];
-    size_t len = 0;
-    assert_ok(lac_compressor_encode(c, key, shape, x, payload, CAP, &len));
-    assert_ok(lac_compressor_decode(c, key, shape, payload, len, y));
-}
-
 static double row_square(const float *x, size_t row)
 {
     double sum = 0;
@@ -58,13 +40,14 @@ static double row_square(const float *x, size_t row)
 static void the_mean_is_the_matrix(void **state)
 {
     (void)state;
-    lac_compressor *const c = opened("unbiased-rank:2", LAC_FORM_UNBIASED);
+    lac_compressor *const c =
+        open_for("unbiased-rank:2", LAC_FORM_UNBIASED, shape);
     float x[VALUES], y[VALUES];
     double mean[VALUES] = {0};
     fill_normal(x, VALUES, 3);
     for (uint64_t k = 0; k < DRAWS; k++) {
         const lac_key key = key_of(k, lac_scope_shared());
-        compress(c, &key, x, y);
+        compress_with(c, &key, shape, x, y);
         for (size_t i = 0; i < VALUES; i++) {
             mean[i] += (double)y[i] / DRAWS;
         }
@@ -86,7 +69,7 @@ static void the_error_is_that_of_the_formula(void **state)
     static const char *const specs[] = {"unbiased-rank", "unbiased-rank:3"};
     static const double ranks[] = {1, 3};
     for (size_t s = 0; s < 2; s++) {
-        lac_compressor *const c = opened(specs[s], LAC_FORM_UNBIASED);
+        lac_compressor *const c = open_for(specs[s], LAC_FORM_UNBIASED, shape);
         float x[VALUES], y[VALUES];
         double norm = 0, sum = 0, squares = 0;
         fill_normal(x, VALUES, 4);
@@ -96,7 +79,7 @@ static void the_error_is_that_of_the_formula(void **state)
         for (uint64_t k = 0; k < DRAWS; k++) {
             const lac_key key = key_of(k, lac_scope_shared());
             double error = 0;
-            compress(c, &key, x, y);
+            compress_with(c, &key, shape, x, y);
             for (size_t i = 0; i < VALUES; i++) {
                 const double d = (double)y[i] - (double)x[i];
                 error += d * d / norm;
@@ -122,15 +105,15 @@ static void the_contractive_form_is_scaled(void **state)
 {
     (void)state;
     lac_compressor *const unbiased =
-        opened("unbiased-rank:2", LAC_FORM_UNBIASED);
+        open_for("unbiased-rank:2", LAC_FORM_UNBIASED, shape);
     lac_compressor *const scaled =
-        opened("unbiased-rank:2", LAC_FORM_CONTRACTIVE);
+        open_for("unbiased-rank:2", LAC_FORM_CONTRACTIVE, shape);
     const double omega = (COLS + 1) / (double)RANK;
     const lac_key key = key_of(7, lac_scope_shared());
     float x[VALUES], y[VALUES], z[VALUES];
     fill_normal(x, VALUES, 5);
-    compress(unbiased, &key, x, y);
-    compress(scaled, &key, x, z);
+    compress_with(unbiased, &key, shape, x, y);
+    compress_with(scaled, &key, shape, x, z);
     for (size_t i = 0; i < VALUES; i++) {
         const double expected = (double)y[i] / (1 + omega);
         assert_true(fabs((double)z[i] - expected) < 1e-6);
@@ -145,7 +128,8 @@ static void the_contractive_form_is_scaled(void **state)
 static void only_a_workers_own_key_is_sent(void **state)
 {
     (void)state;
-    lac_compressor *const c = opened("unbiased-rank:2", LAC_FORM_PLAIN);
+    lac_compressor *const c =
+        open_for("unbiased-rank:2", LAC_FORM_PLAIN, shape);
     const lac_key shared = key_of(1, lac_scope_shared());
     const lac_key own = {
         0x0123456789abcdef, 0xfedcba9876543210, LAC_SCOPE_WORKER};
@@ -213,7 +197,8 @@ static void payload_is_always_the_same(void **state)
     for (uint32_t i = 0; i < VALUES; i++) {
         x[i] = lac_key_normal(&key, 1000 + i);
     }
-    lac_compressor *const c = opened("unbiased-rank:2", LAC_FORM_PLAIN);
+    lac_compressor *const c =
+        open_for("unbiased-rank:2", LAC_FORM_PLAIN, shape);
     assert_ok(lac_compressor_encode(c, &key, shape, x, payload, CAP, &len));
     assert_int_equal(len, sizeof(expected));
     assert_memory_equal(payload, expected, sizeof(expected));

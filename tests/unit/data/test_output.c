@@ -315,7 +315,8 @@ static void failures_leave_nothing_behind(void **state)
     (void)state;
     assert_fails(
         write_text("no/such", "x"), LAC_ERR_INVALID,
-        "no/such: cannot create a file beside it: No such file or directory");
+        "no/such: cannot create a file in its folder: No such file or "
+        "directory");
     assert_fails(
         write_text(".", "x"), LAC_ERR_INVALID,
         ".: cannot open for writing: Is a directory");
