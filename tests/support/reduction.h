@@ -20,6 +20,8 @@ typedef struct reduction {
     // Sums over rounds of the result of worker 0.
     double sum[REDUCTION_VALUES];
     float last[REDUCTION_VALUES];
+    // Optional: the result of worker 0 in every round.
+    float (*results)[REDUCTION_VALUES];
     // The error memory of every worker at the end; zeros where there is none.
     float errors[REDUCTION_WORKERS][REDUCTION_VALUES];
     lac_traffic traffic;
@@ -34,7 +36,9 @@ static inline lac_status reduction_read_error(
     saved_field error;
     EXPECT(state != NULL);
     const lac_status status = lac_algorithm_save(a, state, len);
-    if (status == LAC_OK && saved_state_find(state, "x", "error", &error)) {
+    if (status == LAC_OK &&
+        (saved_state_find(state, "x", "error", &error) ||
+         saved_state_find(state, "x", "decayed-error", &error))) {
         for (size_t i = 0; i < error.count; i++) {
             r->errors[rank][i] = saved_value(&error, i);
         }
@@ -56,6 +60,9 @@ static inline lac_status reduction_rounds(
         for (size_t i = 0; rank == 0 && i < REDUCTION_VALUES; i++) {
             r->sum[i] += (double)result[i];
             r->last[i] = result[i];
+        }
+        if (rank == 0 && r->results != NULL) {
+            memcpy(r->results[round], result, sizeof(result));
         }
     }
     if (rank == 0) {
