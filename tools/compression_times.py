@@ -27,6 +27,8 @@ CHOICES = [
     ("GATHER", "error-feedback", "top-k:0.01"),
     ("GATHER", "error-feedback", "natural"),
     ("SHARED", "error-feedback", "random-k:0.01"),
+    ("GATHER", "ef21", "sign"),
+    ("GATHER", "ef21", "top-k:0.01"),
     ("GATHER", "signum", None),
     ("SHARED", "powersgd:rank=1", None),
     ("SHARED", "powersgd:rank=2", None),

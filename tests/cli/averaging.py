@@ -25,6 +25,8 @@ SETTINGS = {
     "error-feedback": (["error-feedback", "--compressor", "top-k:0.05"],
                        ["error-feedback", "--compressor", "random-k:0.05"],
                        ["error-feedback", "--compressor", "sign"]),
+    "ef21": (["ef21", "--compressor", "top-k:0.05"],
+             ["ef21:momentum=0.5", "--compressor", "sign"]),
     "signum": (["signum"],),
     "powersgd": (["powersgd"], ["powersgd", "--dimension", "30x20"]),
 }

@@ -14,6 +14,7 @@ ALGORITHMS = {
     "allreduce": ["allreduce"],
     "compressed": ["compressed", "--compressor", "natural"],
     "error-feedback": ["error-feedback", "--compressor", "top-k:0.05"],
+    "ef21": ["ef21", "--compressor", "top-k:0.05"],
     "signum": ["signum", "--lr", "0.001"],
     "powersgd": ["powersgd:rank=2"],
     "dpsgd": ["dpsgd"],

@@ -17,6 +17,8 @@ static const plan_choice usual[] = {
     {"compressed", "qsgd:bucket=512", false},
     {"error-feedback", "sign", false},
     {"error-feedback", "top-k:0.01", false},
+    {"ef21", "sign", false},
+    {"ef21", "top-k:0.01", false},
     {"signum", NULL, false},
     {"powersgd:rank=1", NULL, false},
     {"powersgd:rank=2", NULL, false},

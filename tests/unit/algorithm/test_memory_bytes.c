@@ -43,6 +43,8 @@ static const subject subjects[] = {
     {"error-feedback", "natural", LAC_NONFINITE_RAW},
     {"error-feedback", "sign", LAC_NONFINITE_PROPAGATE},
     {"error-feedback", "half", LAC_NONFINITE_STOP},
+    {"ef21", "sign", LAC_NONFINITE_STOP},
+    {"ef21:momentum=0.9", "natural", LAC_NONFINITE_RAW},
     {"dpsgd", NULL, LAC_NONFINITE_STOP},
     {"naive", "natural", LAC_NONFINITE_STOP},
     {"dcd", "natural", LAC_NONFINITE_STOP},
