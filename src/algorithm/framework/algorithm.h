@@ -134,6 +134,9 @@ typedef struct laci_algorithm_ops {
                      // memory such as a momentum; updates move the mean at
                      // least as far as they reach
 
+    const char *robust; // the setting, if any, that gives up the claims above
+                        // for workers whose neighbours send wrong values
+
     // Gradient family: `reduce` detects non-finite values itself, in its first
     // message, and then returns LACI_SCAN before it sends anything. The
     // framework scans all values and calls it again. No field changes before
@@ -201,6 +204,11 @@ typedef struct laci_algorithm_ops {
 
     // Optional: the step size of the algorithm.
     laci_step_size *(*step)(void *state);
+
+    // Optional: writes a warning for the user about settings that do not suit
+    // the worker, see lac_algorithm_warning.
+    void (*warn)(
+        const void *state, const laci_worker *w, char *out, size_t size);
 } laci_algorithm_ops;
 
 #endif

@@ -364,6 +364,9 @@ lac_status lac_algorithm_open(
     }
     lac_algorithm *a = NULL;
     LAC_TRY(make_handle(&a, &o));
+    if (a->ops->warn != NULL) {
+        a->ops->warn(a->state, &a->worker, a->warning, sizeof(a->warning));
+    }
     warn_uncompressed(a);
     const lac_status status = allocate_algorithm(a, &o);
     if (status != LAC_OK) {

@@ -52,6 +52,12 @@ lac_status laci_gossip_exchange(
     return gossip_exchange(round, c, phase, true);
 }
 
+lac_status laci_gossip_exchange_any(
+    laci_round *round, const lac_compressor *c, uint32_t phase)
+{
+    return gossip_exchange(round, c, phase, false);
+}
+
 size_t laci_gossip_bound(const void *state, const laci_worker *w, size_t tensor)
 {
     (void)state;
