@@ -162,6 +162,13 @@ LAC_API const char *lac_algorithm_warning(const lac_algorithm *a);
 LAC_FALLIBLE lac_status
 lac_algorithm_use_kernels(lac_algorithm *a, const char *name);
 
+/// lac_algorithm_set_rate sets the learning rate of the local steps, for the
+/// rounds that begin from now on; it is 1 at first. Only choco with a trigger
+/// uses it; a program that calls this for every algorithm, before each round or
+/// when the rate changes, loses nothing. It is not saved.
+/// Fails with LAC_ERR_INVALID if it is not finite, or negative.
+LAC_FALLIBLE lac_status lac_algorithm_set_rate(lac_algorithm *a, double rate);
+
 /// lac_algorithm_start starts from the values in `slices`, which must be all
 /// tensors of the layout. Some algorithms exchange them once.
 /// Fails with LAC_ERR_INVALID, LAC_ERR_PEER or LAC_ERR_CORRUPT.

@@ -52,10 +52,10 @@ typedef struct algorithm_case {
     char spec[SPEC_SIZE];
 } algorithm_case;
 
-// A setting against wrong values of neighbours is on.
-static inline bool is_robust(const algorithm_case *c)
+// The setting with which workers may stay apart is on.
+static inline bool is_coarse(const algorithm_case *c)
 {
-    const char *const setting = claims_of(c->plugin)->robust;
+    const char *const setting = claims_of(c->plugin)->coarsens;
     for (size_t i = 0; setting != NULL && c->plugin->params[i].name; i++) {
         if (strcmp(c->plugin->params[i].name, setting) == 0) {
             return c->values[i][0] != '\0';

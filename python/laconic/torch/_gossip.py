@@ -160,11 +160,13 @@ class Gossip:
     def _begin(self) -> _Begun:
         self._values.fetch()
         slices = self._values.slices()
-        return _Begun(self._values.marks(),
-                      self._session.submit(lambda: self._begin_now(slices)))
+        rate = float(self.optimizer.param_groups[0]["lr"])
+        return _Begun(self._values.marks(), self._session.submit(
+            lambda: self._begin_now(slices, rate)))
 
-    def _begin_now(self, slices: Any) -> None:
+    def _begin_now(self, slices: Any, rate: float) -> None:
         """In the thread of the session."""
+        self._algorithm.set_rate(rate)
         if not self._started:
             self._call(self._algorithm, lib.lac_algorithm_start, slices,
                        len(slices))

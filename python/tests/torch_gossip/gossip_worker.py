@@ -30,6 +30,7 @@ from laconic.torch import Gossip
 ALGORITHMS: List[Tuple[str, Optional[str]]] = [
     ("dpsgd", None), ("naive", "natural"), ("dcd", "natural"),
     ("ecd", "natural"), ("choco:gamma=0.4", "sign"),
+    ("choco:gamma=0.4,trigger=1000", "sign"),
     ("deepsqueeze:gamma=0.4", "top-k:0.2"), ("moniqua", None),
     ("powergossip:rank=2", None)]
 RATE = 0.125
@@ -115,6 +116,7 @@ def reference(algorithm: str, compressor: Optional[str],
                 algorithm, compressor, layout=layout, transport=transport,
                 topology=topology, training=True) as worker:
             worker.start(arrays)
+            worker.set_rate(RATE)
             for step in range(count):
                 if worker.takes_update:
                     moved = [t.clone().add_(g, alpha=-RATE) for t, g in zip(

@@ -134,8 +134,8 @@ typedef struct laci_algorithm_ops {
                      // memory such as a momentum; updates move the mean at
                      // least as far as they reach
 
-    const char *robust; // the setting, if any, that gives up the claims above
-                        // for workers whose neighbours send wrong values
+    const char *coarsens; // the setting, if any, with which workers may stay
+                          // apart, as it ignores or leaves out values
 
     // Gradient family: `reduce` detects non-finite values itself, in its first
     // message, and then returns LACI_SCAN before it sends anything. The

@@ -200,6 +200,7 @@ static lac_status allocate_round(lac_algorithm *a)
     a->items = laci_zalloc((tensors + 1) * sizeof(*a->items));
     a->progress = laci_zalloc((tensors + 1) * sizeof(*a->progress));
     r->worker = w;
+    r->rate = 1;
     r->items = a->items;
     r->readers = laci_zalloc(((size_t)w->world + 1) * sizeof(*r->readers));
     r->views = laci_zalloc((laci_views_max(a) + 1) * sizeof(*r->views));
@@ -533,5 +534,16 @@ lac_status lac_algorithm_use_kernels(lac_algorithm *a, const char *name)
     const laci_kernels *kernels = NULL;
     LAC_TRY(laci_kernels_find(name, &kernels));
     laci_algorithm_use_kernels(a, kernels);
+    return LAC_OK;
+}
+
+lac_status lac_algorithm_set_rate(lac_algorithm *a, double rate)
+{
+    if (!isfinite(rate) || rate < 0) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: the rate is %g, expected 0 or more",
+            a->worker.algorithm, rate);
+    }
+    a->round.rate = rate;
     return LAC_OK;
 }

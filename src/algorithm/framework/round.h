@@ -56,6 +56,8 @@ struct laci_round {
     uint32_t edge_count;
     double self_weight;
 
+    double rate; // of the local steps: lac_algorithm_set_rate
+
     // Gradient family: how many items hold zeros in place of non-finite
     // values.
     uint32_t nonfinite;
