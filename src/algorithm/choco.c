@@ -72,7 +72,7 @@ static lac_status choco_start(void *state, laci_round *round)
 }
 
 // Encodes x - xhat of an item, or nothing if it is small.
-static void put_difference(const choco *settings, laci_round *round, size_t i)
+static void choco_put(const choco *settings, laci_round *round, size_t i)
 {
     const laci_worker *const w = round->worker;
     const laci_item *const item = &round->items[i];
@@ -92,7 +92,7 @@ static lac_status choco_begin(void *state, laci_round *round)
     const choco *const settings = state;
     const laci_worker *const w = round->worker;
     for (size_t i = 0; i < round->count; i++) {
-        put_difference(settings, round, i);
+        choco_put(settings, round, i);
     }
     LAC_TRY(
         settings->trigger > 0

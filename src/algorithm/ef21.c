@@ -108,7 +108,7 @@ static void move_momentum(
 }
 
 // Encodes v - G_i of an item.
-static void put_difference(
+static void ef21_put(
     const ef21 *settings, laci_round *round, size_t i, laci_writer *message)
 {
     const laci_worker *const w = round->worker;
@@ -142,7 +142,7 @@ static bool must_start(const laci_round *round, size_t i)
 // Writes to round->sums the gradients of the items that start, `*first_out`
 // floats, and after them the mean difference of each other item. Payloads that
 // arrived are gone after the next exchange.
-static void collect(const laci_round *round, size_t *first_out)
+static void ef21_collect(const laci_round *round, size_t *first_out)
 {
     const float share = (float)(1.0 / round->worker->world);
     float *next = round->sums;
@@ -195,7 +195,7 @@ static void move_item(
 }
 
 // Updates the state from round->sums and writes the results.
-static void finish(
+static void ef21_finish(
     const ef21 *settings, const laci_round *round, size_t first_n)
 {
     const float *sum = round->sums, *difference = round->sums + first_n;
@@ -219,16 +219,16 @@ static lac_status ef21_reduce(void *state, laci_round *round)
     laci_writer *const message = laci_nonfinite_message(round, 0);
     size_t first_n;
     for (size_t i = 0; i < round->count; i++) {
-        put_difference(state, round, i, message);
+        ef21_put(state, round, i, message);
     }
     LAC_TRY(laci_nonfinite_gather(round));
     LAC_TRY(laci_take_some(round, w->compressor, w->world));
-    collect(round, &first_n);
+    ef21_collect(round, &first_n);
     if (first_n > 0) {
         LAC_TRY(laci_group_sum(
             round->group, round->number, PHASE_START, round->sums, first_n, 0));
     }
-    finish(state, round, first_n);
+    ef21_finish(state, round, first_n);
     return LAC_OK;
 }
 

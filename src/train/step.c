@@ -127,6 +127,7 @@ static lac_status step_end_round(train_worker *w, const float *const *updates)
 static lac_status gossip_step(train_worker *w)
 {
     LAC_TRY(lac_algorithm_set_rate(w->algorithm, step_rate(w)));
+    train_optimiser_begin(w->optimiser, w->x);
     start_gradient(w);
     const double begun = step_now(w);
     lac_status status =
@@ -155,6 +156,7 @@ lac_status train_worker_step(train_worker *w)
 {
     if (lac_algorithm_family(w->algorithm) == LAC_FAMILY_MODEL) {
         LAC_TRY(gossip_step(w));
+        train_optimiser_end(w->optimiser, step_rate(w), w->x);
     } else {
         LAC_TRY(reduce_step(w));
     }

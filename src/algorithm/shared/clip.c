@@ -55,7 +55,7 @@ double laci_clip_threshold(
 }
 
 // y += a (payload - x)
-static void add_difference(
+static void clip_add(
     double a, const uint8_t *payload, const float *x, double *y, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -80,7 +80,7 @@ void laci_clip_mix(
         for (uint32_t k = 0; k < round->edge_count; k++) {
             const double limit = fmin(tau, distances[k]);
             if (limit > 0) { // otherwise values may not be finite
-                add_difference(
+                clip_add(
                     rate * round->edges[k].weight * (limit / distances[k]),
                     laci_received(round, k, i)->bytes + start * sizeof(*x), x,
                     y, n);

@@ -57,6 +57,8 @@ void cli_train_warn(
          "adam has its own, of 0.9"},
         {adam || plan->optimiser.momentum <= 0, "nesterov",
          "there is no momentum"},
+        {plan->optimiser.momentum <= 0, "momentum-kind",
+         "there is no momentum"},
         {s->launch.workers == 1, "split", "there is a single worker"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
