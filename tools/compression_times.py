@@ -43,6 +43,8 @@ CHOICES = [
     ("GOSSIP", "choco", "sign"),
     ("GOSSIP", "choco", "top-k:0.01"),
     ("GOSSIP", "choco", "natural"),
+    ("GOSSIP", "beer", "sign"),
+    ("GOSSIP", "beer", "top-k:0.01"),
     ("GOSSIP", "deepsqueeze", "sign"),
     ("GOSSIP", "deepsqueeze", "top-k:0.01"),
     ("GOSSIP", "moniqua", None),

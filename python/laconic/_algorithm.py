@@ -285,8 +285,8 @@ class Algorithm(Handle):
                      len(call.slices))
 
     def set_rate(self, rate: float) -> None:
-        """Set the learning rate of the local steps, which choco with a trigger
-        uses. It is 1 at first and is not saved."""
+        """Set the learning rate of the local steps, which beer and choco
+        with a trigger use. It is 1 at first and is not saved."""
         with self._resource as a:
             lib.lac_algorithm_set_rate(a, rate)
 

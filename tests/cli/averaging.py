@@ -13,6 +13,7 @@ SETTINGS = {
     "ecd": (["ecd", "--compressor", "natural"],),
     "choco": (["choco:gamma=0.1", "--compressor", "top-k:0.05"],
               ["choco:gamma=0.1", "--compressor", "random-k:0.05"]),
+    "beer": (["beer:gamma=0.1", "--compressor", "top-k:0.05"],),
     "deepsqueeze": (["deepsqueeze:gamma=0.1", "--compressor", "sign"],),
     "moniqua": (["moniqua"],),
     "powergossip": (["powergossip"],

@@ -22,6 +22,7 @@ ALGORITHMS = {
     "dcd": ["dcd", "--compressor", "dithering"],
     "ecd": ["ecd", "--compressor", "natural"],
     "choco": ["choco:gamma=0.2", "--compressor", "sign"],
+    "beer": ["beer:gamma=0.2", "--compressor", "sign"],
     "deepsqueeze": ["deepsqueeze:gamma=0.1", "--compressor", "sign"],
     "moniqua": ["moniqua"],
     "powergossip": ["powergossip"],

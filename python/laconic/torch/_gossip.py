@@ -141,7 +141,7 @@ class Gossip:
 
         The local step is ``optimizer.step()``, or ``scaler.step(optimizer)``
         with a GradScaler; call ``scaler.update()`` yourself. If the round
-        fails, no local step is made, except by dcd and ecd, whose round
+        fails, no local step is made, except by dcd, ecd and beer, whose round
         contains it.
         """
         def local() -> Any:
@@ -236,7 +236,8 @@ class Gossip:
             + [(f"buffer.{name}", b)
                for name, b in self.model.named_buffers()]))
         if self._algorithm.takes_update:
-            # dcd and ecd have replicas of the neighbours' models.
+            # dcd and ecd have replicas of the neighbours' models, beer
+            # has public copies and gradients.
             self._session.run(self._restart)
 
     def consensus(self) -> float:

@@ -31,6 +31,7 @@ ALGORITHMS: List[Tuple[str, Optional[str]]] = [
     ("dpsgd", None), ("naive", "natural"), ("dcd", "natural"),
     ("ecd", "natural"), ("choco:gamma=0.4", "sign"),
     ("choco:gamma=0.4,trigger=1000", "sign"),
+    ("beer:gamma=0.4", "natural"),
     ("deepsqueeze:gamma=0.4", "top-k:0.2"), ("moniqua", None),
     ("powergossip:rank=2", None)]
 RATE = 0.125

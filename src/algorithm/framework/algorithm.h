@@ -111,8 +111,10 @@ typedef struct laci_algorithm_ops {
     lac_form form;         // of the compressor
     bool fixed_graph;      // refuses topologies that vary
     bool takes_update;     // the local step must go through end
+    bool plain_updates;    // which must be -rate times a gradient
     bool begin_saves;      // begin writes saved fields: a round that was begun
                            // must be ended
+    uint32_t payloads;     // of a tensor in a message; 0: one
     bool message_per_peer; // model family: each neighbour gets its own message
     bool scratch;          // uses round->scratch
     bool native_sums;      // gradient family: see laci_group_options

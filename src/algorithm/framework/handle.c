@@ -204,7 +204,7 @@ static lac_status allocate_round(lac_algorithm *a)
     r->items = a->items;
     r->readers = laci_zalloc(((size_t)w->world + 1) * sizeof(*r->readers));
     r->views = laci_zalloc((laci_views_max(a) + 1) * sizeof(*r->views));
-    r->sent = laci_zalloc((tensors + 1) * sizeof(*r->sent));
+    r->sent = laci_zalloc((laci_sent_max(a) + 1) * sizeof(*r->sent));
     // Saving reads error memories through the scratch too.
     const size_t scratch =
         a->fields.errors > 0 ? laci_largest_tensor(w) : laci_scratch_max(a);
@@ -408,7 +408,10 @@ lac_status lac_algorithm_cost(
     LAC_TRY(read_options(options, &o));
     lac_algorithm *a = NULL;
     LAC_TRY(make_handle(&a, &o));
-    lac_cost cost = {.family = a->ops->family};
+    lac_cost cost = {
+        .family = a->ops->family,
+        .flags = a->ops->plain_updates ? LAC_COST_PLAIN_UPDATES : 0,
+    };
     a->ops->cost(a->state, &a->worker, &cost);
     const lac_status status = laci_memory_bytes(a, &o, &cost.memory_bytes);
     lac_algorithm_close(a);

@@ -28,6 +28,8 @@ static const plan_choice usual[] = {
     {"ecd", "dithering:32767", false},
     {"choco", "sign", false},
     {"choco", "top-k:0.01", false},
+    {"beer", "sign", false},
+    {"beer", "top-k:0.01", false},
     {"deepsqueeze", "sign", false},
     {"deepsqueeze", "top-k:0.01", false},
     {"powergossip", NULL, false},

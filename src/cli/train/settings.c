@@ -212,6 +212,13 @@ static lac_status check_plan(const cli_train_settings *s, const train_plan *p)
     }
 #endif
     LAC_TRY(check_momentum(s, p, gradient));
+    if ((cost.flags & LAC_COST_PLAIN_UPDATES) != 0 &&
+        p->optimiser.momentum > 0) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "--momentum %g: %s tracks gradients, not momenta, expected 0",
+            p->optimiser.momentum, s->algorithm);
+    }
     if (!gradient && p->optimiser.rule == TRAIN_ADAM) {
         return lac_fail(
             LAC_ERR_INVALID,

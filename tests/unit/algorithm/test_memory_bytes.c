@@ -52,6 +52,7 @@ static const subject subjects[] = {
     {"ecd", "half", LAC_NONFINITE_STOP},
     {"choco:gamma=0.4", "sign", LAC_NONFINITE_STOP},
     {"choco:gamma=0.4", "half", LAC_NONFINITE_STOP},
+    {"beer:gamma=0.4", "natural", LAC_NONFINITE_STOP},
     {"deepsqueeze:gamma=0.4", "natural", LAC_NONFINITE_STOP},
     {"moniqua", NULL, LAC_NONFINITE_STOP},
     {"powergossip:rank=2", NULL, LAC_NONFINITE_STOP},
