@@ -162,6 +162,13 @@ LAC_API const char *lac_algorithm_warning(const lac_algorithm *a);
 LAC_FALLIBLE lac_status
 lac_algorithm_use_kernels(lac_algorithm *a, const char *name);
 
+/// lac_algorithm_set_rate sets the learning rate of the local steps, for the
+/// rounds that begin from now on; it is 1 at first. beer needs it, and choco
+/// with a trigger; a program that calls this for every algorithm, before each
+/// round or when the rate changes, loses nothing. It is not saved. Fails with
+/// LAC_ERR_INVALID if it is not finite, or negative.
+LAC_FALLIBLE lac_status lac_algorithm_set_rate(lac_algorithm *a, double rate);
+
 /// lac_algorithm_start starts from the values in `slices`, which must be all
 /// tensors of the layout. Some algorithms exchange them once.
 /// Fails with LAC_ERR_INVALID, LAC_ERR_PEER or LAC_ERR_CORRUPT.
@@ -191,7 +198,8 @@ LAC_FALLIBLE lac_status lac_algorithm_mix(
     const float *const *updates, size_t count);
 
 /// lac_algorithm_takes_update returns whether the local step must be given as
-/// `updates` (dcd, ecd); otherwise it may also be applied after the round.
+/// `updates` (dcd, ecd, beer); otherwise it may also be applied after the
+/// round.
 LAC_API bool lac_algorithm_takes_update(const lac_algorithm *a);
 
 /// lac_algorithm_reduce writes the mean over all workers, as the algorithm
@@ -263,6 +271,13 @@ enum {
 LAC_FALLIBLE lac_status lac_algorithm_load_with(
     lac_algorithm *a, const uint8_t *in, size_t len, unsigned flags);
 
+/// Flags of lac_cost.
+enum {
+    /// Updates must be -rate times a gradient, as of SGD without momentum, with
+    /// the rate of lac_algorithm_set_rate (beer).
+    LAC_COST_PLAIN_UPDATES = 1,
+};
+
 /// The cost of a round for one worker, from shapes alone, with all slices in
 /// float32.
 typedef struct lac_cost {
@@ -274,7 +289,8 @@ typedef struct lac_cost {
     size_t memory_bytes;  ///< State, messages and working memory that rounds
                           ///< touch.
     lac_family family;    ///< Only model algorithms need a topology.
-    uint64_t reserved[4]; ///< 0. Room to grow.
+    uint64_t flags;       ///< Such as LAC_COST_PLAIN_UPDATES.
+    uint64_t reserved[3]; ///< 0. Room to grow.
 } lac_cost;
 
 /// lac_algorithm_cost writes the cost to `*out`. It needs no transport. Fails

@@ -410,6 +410,12 @@ class algorithm : public handle<lac_algorithm, lac_algorithm_close>
         return lac_algorithm_gamma(get());
     }
 
+    /// set_rate sets the learning rate of the local steps.
+    void set_rate(double rate)
+    {
+        check(lac_algorithm_set_rate(get(), rate));
+    }
+
     /// warning returns a text about this choice of algorithm, or "".
     std::string warning() const
     {

@@ -284,6 +284,12 @@ class Algorithm(Handle):
                      None if updates is None else call.updates,
                      len(call.slices))
 
+    def set_rate(self, rate: float) -> None:
+        """Set the learning rate of the local steps, which beer and choco
+        with a trigger use. It is 1 at first and is not saved."""
+        with self._resource as a:
+            lib.lac_algorithm_set_rate(a, rate)
+
     @property
     def gamma(self) -> Optional[float]:
         """The step size in use, None where there is none."""

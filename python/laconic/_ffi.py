@@ -175,7 +175,8 @@ class Traffic(Structure):
 class Cost(Structure):
     _fields_ = [("payload_bytes", c_double), ("messages", c_double),
                 ("phases", c_double), ("memory_bytes", c_size_t),
-                ("family", c_int), ("reserved", c_uint64 * 4)]
+                ("family", c_int), ("flags", c_uint64),
+                ("reserved", c_uint64 * 3)]
 
 
 class Param(Structure):
@@ -304,6 +305,7 @@ _PROTOTYPES: List[Tuple[str, Any, List[Any]]] = [
     ("lac_algorithm_gamma", c_double, [c_void_p]),
     ("lac_algorithm_warning", c_char_p, [c_void_p]),
     ("lac_algorithm_use_kernels", _STATUS, [c_void_p, c_char_p]),
+    ("lac_algorithm_set_rate", _STATUS, [c_void_p, c_double]),
     ("lac_algorithm_start", _STATUS, [c_void_p, c_void_p, c_size_t]),
     ("lac_algorithm_begin", _STATUS,
      [c_void_p, c_uint64, c_void_p, c_size_t]),

@@ -17,9 +17,22 @@
 // would enter x in every round and move the mean for ever.
 //
 // Valid for a fixed W only. The mean of the workers is preserved by any C.
+//
+// With a trigger, as in SPARQ-SGD (Singh et al., arXiv:1910.14280), a worker
+// sends q_i of a tensor only if |x_i - xhat_i|^2 > trigger rate^2, where rate
+// is that of the local steps; otherwise its payload is empty and q_i is 0.
+// Workers decide alone, and the mean is preserved whoever sends.
 #include "algorithm/shared/gamma.h"
 #include "algorithm/shared/gossip.h"
 #include "kernels/gossip.h"
+#include "kernels/vector.h"
+
+#define TRIGGER_MAX 1e12
+
+typedef struct choco {
+    laci_step_size gamma; // must be first: the operations of gamma use it
+    double trigger;
+} choco;
 
 enum { XHAT, DISTANCE }; // the fields of a tensor
 
@@ -27,13 +40,20 @@ static const lac_param choco_params[] = {
     {.name = "gamma",
      .aliases = "consensus_stepsize",
      .type = LAC_PARAM_F64_OR_WORD,
-     .offset = offsetof(laci_step_size, setting),
+     .offset = offsetof(choco, gamma.setting),
      .default_value = "auto",
      .min = 0,
      .max = 2,
      .above_min = true,
      .choices = "auto",
      .help = "step towards the neighbours' copies"},
+    {.name = "trigger",
+     .type = LAC_PARAM_F64,
+     .offset = offsetof(choco, trigger),
+     .default_value = "0",
+     .min = 0,
+     .max = TRIGGER_MAX,
+     .help = "send a tensor if its squared change exceeds this x rate^2"},
     {0},
 };
 
@@ -51,17 +71,33 @@ static lac_status choco_start(void *state, laci_round *round)
     return laci_gamma_find(state, round, laci_gamma_choco);
 }
 
-static lac_status choco_begin(void *state, laci_round *round)
+// Encodes x - xhat of an item, or nothing if it is small.
+static void choco_put(const choco *settings, laci_round *round, size_t i)
 {
-    (void)state;
     const laci_worker *const w = round->worker;
-    for (size_t i = 0; i < round->count; i++) {
-        const laci_item *const item = &round->items[i];
-        w->kernels->gossip->subtract(
-            item->in, item->fields[XHAT].values, round->scratch, item->n);
+    const laci_item *const item = &round->items[i];
+    const double limit = settings->trigger * round->rate * round->rate;
+    w->kernels->gossip->subtract(
+        item->in, item->fields[XHAT].values, round->scratch, item->n);
+    if (settings->trigger > 0 && item->n > 0 &&
+        w->kernels->vector->sum_squares(round->scratch, item->n) <= limit) {
+        laci_gossip_omit(round, w->compressor, i);
+    } else {
         laci_gossip_put(round, w->compressor, i, round->scratch);
     }
-    LAC_TRY(laci_gossip_exchange(round, w->compressor, 0));
+}
+
+static lac_status choco_begin(void *state, laci_round *round)
+{
+    const choco *const settings = state;
+    const laci_worker *const w = round->worker;
+    for (size_t i = 0; i < round->count; i++) {
+        choco_put(settings, round, i);
+    }
+    LAC_TRY(
+        settings->trigger > 0
+            ? laci_gossip_exchange_some(round, w->compressor, 0)
+            : laci_gossip_exchange(round, w->compressor, 0));
     float own = 0; // exactly the negative sum of the neighbours' weights
     for (uint32_t k = 0; k < round->edge_count; k++) {
         own -= (float)round->edges[k].weight;
@@ -91,6 +127,17 @@ static lac_status choco_end(void *state, laci_round *round)
     return LAC_OK;
 }
 
+// A message may then be shorter.
+static void choco_exchanges(
+    const void *state, const laci_worker *w, laci_listing *out)
+{
+    const choco *const settings = state;
+    if (settings->trigger > 0) {
+        out->flags |= LAC_EXCHANGE_BOUND;
+    }
+    laci_gossip_exchanges(state, w, out);
+}
+
 const laci_algorithm_ops laci_choco_algorithm = {
     .plugin.size = sizeof(laci_algorithm_ops),
     .plugin.name = "choco",
@@ -98,10 +145,11 @@ const laci_algorithm_ops laci_choco_algorithm = {
     .plugin.example = "choco sign",
     .plugin.params = choco_params,
     .plugin.param_size = sizeof(lac_param),
-    .plugin.state_size = sizeof(laci_step_size),
+    .plugin.state_size = sizeof(choco),
     .family = LAC_FAMILY_MODEL,
     .keeps_mean = true,
     .converges = true,
+    .coarsens = "trigger",
     .takes_compressor = true,
     .form = LAC_FORM_CONTRACTIVE,
     .fixed_graph = true,
@@ -114,6 +162,6 @@ const laci_algorithm_ops laci_choco_algorithm = {
     .begin = choco_begin,
     .end = choco_end,
     .cost = laci_gossip_cost,
-    .exchanges = laci_gossip_exchanges,
+    .exchanges = choco_exchanges,
     .step = laci_gamma_step,
 };

@@ -5,8 +5,14 @@
 //     e_i += g_i;  p_i = C(e_i), sent;  e_i -= p_i;  result = mean of all p_i
 //
 // so that the results so far plus the mean of the memories are always the sum
-// of the mean gradients. Any compressor works, in its contractive form. With
-// memory=no the error is dropped and the compressor unbiased, if it can be:
+// of the mean gradients. Any compressor works, in its contractive form.
+//
+// With decay below 1 old errors count less, as in SparseLoCo (Sarfi et al.,
+// arXiv:2508.15706): e_i = decay e_i + g_i. The product is computed at the end
+// of the round before, so that a round that fails decays nothing.
+//
+// With memory=no the error is dropped and the compressor unbiased, if it can
+// be:
 //
 //     result = mean of all C(g_i)
 //
@@ -26,6 +32,7 @@
 
 typedef struct error_feedback {
     bool memory;
+    double decay;
 } error_feedback;
 
 static const lac_param error_feedback_params[] = {
@@ -34,6 +41,13 @@ static const lac_param error_feedback_params[] = {
      .offset = offsetof(error_feedback, memory),
      .default_value = "yes",
      .help = "store the compression error; no: drop it"},
+    {.name = "decay",
+     .type = LAC_PARAM_F64,
+     .offset = offsetof(error_feedback, decay),
+     .default_value = "1",
+     .min = 0,
+     .max = 1,
+     .help = "the part of the stored error that stays in a round"},
     {0},
 };
 
@@ -41,6 +55,18 @@ static lac_form error_feedback_form(const void *state)
 {
     const error_feedback *const s = state;
     return s->memory ? LAC_FORM_CONTRACTIVE : LAC_FORM_UNBIASED;
+}
+
+static lac_status error_feedback_configure(void *state, const laci_worker *w)
+{
+    const error_feedback *const s = state;
+    (void)w;
+    if (!s->memory && s->decay != 1) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "error-feedback: decay is %g with memory=no, expected 1", s->decay);
+    }
+    return LAC_OK;
 }
 
 // The fields of a tensor: the error memory, where there is one, and room for a
@@ -73,7 +99,8 @@ static void error_feedback_plan(
 {
     const error_feedback *const s = state;
     if (s->memory) {
-        laci_plan_errors(plan, "error", w, tensor);
+        laci_plan_errors(
+            plan, s->decay == 1 ? "error" : "decayed-error", w, tensor);
     }
     if (sums_payloads(w)) {
         laci_plan_working(plan, bound_of(w, tensor) / sizeof(float));
@@ -133,7 +160,8 @@ static lac_status encode(
     return LAC_OK;
 }
 
-// Subtracts the delivered payload from the memory, and zeroes the result.
+// Subtracts the delivered payload from the memory, which then decays, and
+// zeroes the result.
 static void settle(const error_feedback *s, const laci_round *round, size_t i)
 {
     const laci_item *const item = &round->items[i];
@@ -142,6 +170,7 @@ static void settle(const error_feedback *s, const laci_round *round, size_t i)
     if (errors != NULL) {
         laci_error_memory_settle(
             errors, &sent->call.key, sent->bytes, sent->len);
+        laci_error_memory_decay(errors, (float)s->decay);
     }
     if (item->n > 0) {
         memset(item->out, 0, item->n * sizeof(float));
@@ -270,6 +299,7 @@ const laci_algorithm_ops laci_error_feedback_algorithm = {
     .takes_compressor = true,
     .form_of = error_feedback_form,
     .accepts = error_feedback_accepts,
+    .configure = error_feedback_configure,
     .plan = error_feedback_plan,
     .message_bound = error_feedback_message_bound,
     .sum_bound = error_feedback_sum_bound,

@@ -125,6 +125,9 @@ LACI_CHECKED lac_status
 laci_reader_next(laci_reader *r, const uint8_t **payload_out, size_t *len_out);
 LACI_CHECKED lac_status laci_reader_done(const laci_reader *r);
 
+// laci_reader_at_empty returns whether the next payload has no bytes.
+bool laci_reader_at_empty(const laci_reader *r);
+
 // laci_group_exchange sends one message to each of peers[0..count): number i,
 // or number 0 to all of them when `same`; and receives one from each. Readers
 // are valid until the next exchange of any kind. Frames are checked, payloads

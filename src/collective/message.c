@@ -77,6 +77,12 @@ lac_status laci_reader_next(
     return LAC_OK;
 }
 
+bool laci_reader_at_empty(const laci_reader *r)
+{
+    return (size_t)(r->end - r->next) >= LACI_LENGTH_SIZE &&
+           laci_get_u64(r->next) == 0;
+}
+
 lac_status laci_reader_done(const laci_reader *r)
 {
     if (r->next == r->end) {

@@ -93,4 +93,7 @@ size_t laci_error_memory_size(const lac_compressor *c, lac_shape shape);
 void laci_error_memory_settle(
     lac_memory *m, const lac_key *key, const uint8_t *in, size_t len);
 
+// laci_error_memory_decay multiplies a settled memory by `decay`, from 0 to 1.
+void laci_error_memory_decay(lac_memory *m, float decay);
+
 #endif

@@ -20,6 +20,7 @@
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "compress/compressor.h"
+#include "kernels/gossip.h"
 #include "kernels/vector.h"
 
 enum { TILE = 256 }; // values summed at a time
@@ -93,9 +94,8 @@ static float make_valid(const lac_memory *m)
     return max;
 }
 
-// Sets the bound to max|e|. A form of the compressor's own is first replaced by
-// the plain values.
-static void memory_measure(lac_memory *m)
+// Replaces a form of the compressor's own by the plain values.
+static void make_plain(const lac_memory *m)
 {
     const lac_compressor *const c = m->c;
     const size_t n = lac_shape_values(m->shape);
@@ -104,6 +104,12 @@ static void memory_measure(lac_memory *m)
         c->ops->residual(c->state, &call, m->block, m->block);
         memset(m->block + n, 0, c->ops->memory_tail);
     }
+}
+
+// Sets the bound to max|e|. The values are then plain.
+static void memory_measure(lac_memory *m)
+{
+    make_plain(m);
     m->bound = (double)make_valid(m);
 }
 
@@ -224,6 +230,16 @@ void laci_error_memory_settle(
         memory_measure(m);
     }
     m->encoded = false;
+}
+
+void laci_error_memory_decay(lac_memory *m, float decay)
+{
+    if (decay != 1 && lac_shape_values(m->shape) > 0) {
+        make_plain(m);
+        m->c->kernels->gossip->scale(
+            decay, m->block, m->block, lac_shape_values(m->shape));
+        m->bound *= (double)decay * ROUNDING;
+    }
 }
 
 lac_status lac_memory_settle(

@@ -6,7 +6,8 @@
 // the gradient and is similar. Error feedback delays gradients, and what is
 // sent at last adds up: it needs a smaller step than the exact method, the more
 // so the less is sent at a time. unbiased-rank is far noisier than the
-// gradient: with the usual rate LeNet diverges.
+// gradient: with the usual rate LeNet diverges. beer takes no momentum, and so
+// larger steps.
 #include "train/defaults.h"
 
 #include <stdbool.h>
@@ -22,6 +23,9 @@ static const train_default rows[] = {
     {"error-feedback", "sign", TRAIN_SGD, TRAIN_IMAGES, 0.03, 0.9, 0},
     {"error-feedback", "unbiased-rank", TRAIN_SGD, TRAIN_IMAGES, 0.003, 0.9, 0},
     {"powersgd", NULL, TRAIN_SGD, TRAIN_RESNET, 0.2, 0.9, 0},
+    {"beer", NULL, TRAIN_SGD, TRAIN_IMAGES, 0.1, 0, 0},
+    {"beer", NULL, TRAIN_SGD, TRAIN_RESNET, 0.2, 0, 0},
+    {"beer", NULL, TRAIN_SGD, TRAIN_LINEAR, 0.05, 0, 0},
     {NULL, NULL, TRAIN_SGD, TRAIN_IMAGES, 0.05, 0.9, 0},
     {NULL, NULL, TRAIN_SGD, TRAIN_RESNET, 0.1, 0.9, 0},
     {NULL, NULL, TRAIN_SGD, TRAIN_TEXT, 3, 0, 0},

@@ -20,10 +20,12 @@ struct train_optimiser {
     uint64_t steps;
     float *decay;     // the weight decay of every tensor
     float *vector[2]; // momentum, or both moments of Adam
+    float *before;    // the model before a step, for quasi-global momentum
 };
 
 static const double adam_first = 0.9, adam_second = 0.999;
 static const double adam_epsilon = 1e-8;
+static const double quasi_global_part = 0.1; // of the last step in m
 
 static size_t vector_count(const train_optimiser_options *o)
 {
@@ -31,6 +33,12 @@ static size_t vector_count(const train_optimiser_options *o)
         return 2;
     }
     return o->momentum > 0 ? 1 : 0;
+}
+
+static bool is_quasi_global(const train_optimiser_options *o)
+{
+    return o->rule == TRAIN_SGD && o->momentum > 0 &&
+           o->kind == TRAIN_MOMENTUM_QUASI_GLOBAL;
 }
 
 // Whether a component of the name (between dots) begins with "bn". The norms in
@@ -64,6 +72,10 @@ lac_status train_optimiser_open(
         o->vector[i] = calloc(n + 1, sizeof(float));
         complete = o->vector[i] != NULL;
     }
+    if (complete && is_quasi_global(options)) {
+        o->before = calloc(n + 1, sizeof(float));
+        complete = o->before != NULL;
+    }
     if (!complete) {
         train_optimiser_close(o);
         return data_no_memory(
@@ -80,6 +92,7 @@ lac_status train_optimiser_open(
 void train_optimiser_close(train_optimiser *o)
 {
     if (o != NULL) {
+        free(o->before);
         free(o->vector[1]);
         free(o->vector[0]);
         free(o->decay);
@@ -122,6 +135,44 @@ static void step_momentum(
         const float next = s.momentum * m[i] + d;
         m[i] = next;
         g[i] = -s.rate * (s.own * d + s.past * next);
+    }
+}
+
+// The same without storing the new momentum.
+static void step_quasi_global(
+    sgd s, float decay, size_t n, const float *restrict x, float *restrict g,
+    const float *restrict m)
+{
+    for (size_t i = 0; i < n; i++) {
+        const float d = g[i] + decay * x[i];
+        const float next = s.momentum * m[i] + d;
+        g[i] = -s.rate * (s.own * d + s.past * next);
+    }
+}
+
+void train_optimiser_begin(train_optimiser *o, const float *x)
+{
+    if (o->before != NULL) {
+        memcpy(
+            o->before, x,
+            lac_layout_values(o->options.layout) * sizeof(*o->before));
+    }
+}
+
+// A rate of 0, or one so small that the quotient overflows, makes no step to
+// learn from.
+void train_optimiser_end(train_optimiser *o, double rate, const float *x)
+{
+    const float part = (float)(quasi_global_part / rate);
+    const float rest = (float)(1 - quasi_global_part);
+    if (o->before == NULL || !isfinite(part)) {
+        return;
+    }
+    const size_t n = lac_layout_values(o->options.layout);
+    const float *const before = o->before;
+    float *const m = o->vector[0];
+    for (size_t i = 0; i < n; i++) {
+        m[i] = rest * m[i] + part * (before[i] - x[i]);
     }
 }
 
@@ -175,6 +226,9 @@ void train_optimiser_step(
         float *const g = gradient_inout + start;
         if (o->vector[0] == NULL) {
             step_plain(s.rate, o->decay[i], n, x + start, g);
+        } else if (o->before != NULL) {
+            step_quasi_global(
+                s, o->decay[i], n, x + start, g, o->vector[0] + start);
         } else if (o->options.rule == TRAIN_SGD) {
             step_momentum(
                 s, o->decay[i], n, x + start, g, o->vector[0] + start);
@@ -194,6 +248,7 @@ train_optimiser_state train_optimiser_get_state(train_optimiser *o)
         .count = vector_count(&o->options),
         .name = {is_adam ? "first" : "momentum", "second"},
         .vector = {o->vector[0], o->vector[1]},
+        .working = o->before != NULL,
     };
 }
 

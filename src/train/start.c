@@ -264,7 +264,7 @@ void train_worker_facts(const train_worker *w, train_facts *out)
             {
                 .parameters = model,
                 .gradient = model,
-                .optimiser = state.count * model,
+                .optimiser = (state.count + state.working) * model,
                 .activations = train_compute_memory(w->compute),
                 .algorithm = status == LAC_OK ? cost.memory_bytes : 0,
             },

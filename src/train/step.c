@@ -87,11 +87,15 @@ static lac_status explain_divergence(const train_worker *w, lac_status status)
                      w->step + 1, lac_error_message());
 }
 
+static double step_rate(const train_worker *w)
+{
+    return train_rate(&w->schedule, w->step, w->epoch_steps);
+}
+
 // Replaces the gradient by the step of the optimiser.
 static void choose_step(train_worker *w)
 {
-    const double rate = train_rate(&w->schedule, w->step, w->epoch_steps);
-    train_optimiser_step(w->optimiser, rate, w->x, w->gradient);
+    train_optimiser_step(w->optimiser, step_rate(w), w->x, w->gradient);
 }
 
 static double step_now(const train_worker *w)
@@ -124,6 +128,8 @@ static lac_status step_end_round(train_worker *w, const float *const *updates)
 
 static lac_status gossip_step(train_worker *w)
 {
+    LAC_TRY(lac_algorithm_set_rate(w->algorithm, step_rate(w)));
+    train_optimiser_begin(w->optimiser, w->x);
     start_gradient(w);
     const double begun = step_now(w);
     lac_status status =
@@ -152,6 +158,7 @@ lac_status train_worker_step(train_worker *w)
 {
     if (lac_algorithm_family(w->algorithm) == LAC_FAMILY_MODEL) {
         LAC_TRY(gossip_step(w));
+        train_optimiser_end(w->optimiser, step_rate(w), w->x);
     } else {
         LAC_TRY(reduce_step(w));
     }

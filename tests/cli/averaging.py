@@ -13,6 +13,7 @@ SETTINGS = {
     "ecd": (["ecd", "--compressor", "natural"],),
     "choco": (["choco:gamma=0.1", "--compressor", "top-k:0.05"],
               ["choco:gamma=0.1", "--compressor", "random-k:0.05"]),
+    "beer": (["beer:gamma=0.1", "--compressor", "top-k:0.05"],),
     "deepsqueeze": (["deepsqueeze:gamma=0.1", "--compressor", "sign"],),
     "moniqua": (["moniqua"],),
     "powergossip": (["powergossip"],
@@ -25,6 +26,8 @@ SETTINGS = {
     "error-feedback": (["error-feedback", "--compressor", "top-k:0.05"],
                        ["error-feedback", "--compressor", "random-k:0.05"],
                        ["error-feedback", "--compressor", "sign"]),
+    "ef21": (["ef21", "--compressor", "top-k:0.05"],
+             ["ef21:momentum=0.5", "--compressor", "sign"]),
     "signum": (["signum"],),
     "powersgd": (["powersgd"], ["powersgd", "--dimension", "30x20"]),
 }

@@ -108,6 +108,25 @@ class Tests(Runs):
             for f in ("parts", "straight"))
         self.assertEqual(ours, theirs)
 
+    def test_quasi_global_momentum_resumes_bit_for_bit(self):
+        more = ("--checkpoint-every", "7", "--algorithm", "dcd", "--compressor",
+                "natural", "--momentum-kind", "quasi-global")
+        self.train("out", *more)
+        manifest = json.loads(self.read("out/manifest.json"))
+        self.assertIn('"momentum-kind": "quasi-global"',
+                      json.dumps(manifest))
+        shutil.copytree(self.path("out"), self.path("again"))
+        self.write("again/latest", b"step-28")
+        shutil.rmtree(self.path("again", "step-32"))
+        self.train("again", "--resume")  # with the settings of the manifest
+        self.assertEqual(
+            training.checkpoint(self.path("again"), 32, WORKERS),
+            training.checkpoint(self.path("out"), 32, WORKERS))
+        self.train("local", *more[:-2])
+        self.assertNotEqual(
+            training.checkpoint(self.path("local"), 32, WORKERS),
+            training.checkpoint(self.path("out"), 32, WORKERS))
+
     def test_the_limit_is_on_both_kinds_of_models(self):
         def run(out, *more):
             return json.loads(self.train(out, "--json", "--epochs", "1",

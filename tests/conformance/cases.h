@@ -52,6 +52,18 @@ typedef struct algorithm_case {
     char spec[SPEC_SIZE];
 } algorithm_case;
 
+// The setting with which workers may stay apart is on.
+static inline bool is_coarse(const algorithm_case *c)
+{
+    const char *const setting = claims_of(c->plugin)->coarsens;
+    for (size_t i = 0; setting != NULL && c->plugin->params[i].name; i++) {
+        if (strcmp(c->plugin->params[i].name, setting) == 0) {
+            return c->values[i][0] != '\0';
+        }
+    }
+    return false;
+}
+
 typedef void visit_case(const algorithm_case *c, const void *context);
 
 static inline size_t param_count(const lac_plugin *plugin)

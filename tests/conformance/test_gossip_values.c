@@ -102,7 +102,7 @@ static void the_identity_is_exact_gossip(gossip_run *run)
 // take no compressor, but for a control, which loses values by itself.
 static bool is_lossless(const gossip_run *run)
 {
-    return is_uncompressed(run->compressor) &&
+    return is_uncompressed(run->compressor) && !is_coarse(run->subject) &&
            !(run->compressor == NULL &&
              claims_of(run->subject->plugin)->control);
 }

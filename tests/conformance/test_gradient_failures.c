@@ -113,7 +113,9 @@ static lac_status compare_field(
     for (size_t i = 0; i < offsets[t + 1] - offsets[t]; i++) {
         finite = finite && isfinite(g[i]);
     }
-    EXPECT(strcmp(now->name, "error") == 0);
+    EXPECT(
+        strcmp(now->name, "error") == 0 ||
+        strcmp(now->name, "decayed-error") == 0);
     for (size_t i = 0; i < now->count; i++) {
         EXPECT(
             saved_value(now, i) == saved_value(old, i) + (finite ? g[i] : 0));

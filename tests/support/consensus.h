@@ -16,7 +16,8 @@ typedef struct consensus {
     lac_shape shape; // of the one tensor, named "x"
     uint32_t rounds;
     uint64_t seed;
-    float *x; // workers * values; the initial ones, then the final ones
+    double rate; // of local steps, see lac_algorithm_set_rate; 0: not set
+    float *x;    // workers * values; the initial ones, then the final ones
     // Optional: called by every worker after each round (and once before the
     // first, with round 0), from its own thread.
     void (*after)(
@@ -74,6 +75,9 @@ static inline lac_status consensus_body(test_worker *w)
     o.seed = c->seed;
     if (status == LAC_OK) {
         status = lac_algorithm_open(&a, &o);
+    }
+    if (status == LAC_OK && c->rate > 0) {
+        status = lac_algorithm_set_rate(a, c->rate);
     }
     if (status == LAC_OK) {
         status = consensus_rounds(c, w->rank, a);

@@ -20,13 +20,27 @@ typedef struct reduction {
     // Sums over rounds of the result of worker 0.
     double sum[REDUCTION_VALUES];
     float last[REDUCTION_VALUES];
-    // The error memory of every worker at the end; zeros where there is none.
+    // Optional: the result of worker 0 in every round.
+    float (*results)[REDUCTION_VALUES];
+    // A field of every worker at the end, by default its error memory; zeros
+    // where there is none.
+    const char *field; // or NULL
     float errors[REDUCTION_WORKERS][REDUCTION_VALUES];
     lac_traffic traffic;
 } reduction;
 
-// Copies the error memory of a worker from its saved state.
-static inline lac_status reduction_read_error(
+static inline bool reduction_find(
+    const reduction *r, const uint8_t *state, saved_field *out)
+{
+    if (r->field != NULL) {
+        return saved_state_find(state, "x", r->field, out);
+    }
+    return saved_state_find(state, "x", "error", out) ||
+           saved_state_find(state, "x", "decayed-error", out);
+}
+
+// Copies the field of a worker from its saved state.
+static inline lac_status reduction_read_field(
     reduction *r, uint32_t rank, const lac_algorithm *a)
 {
     const size_t len = lac_algorithm_state_size(a);
@@ -34,7 +48,7 @@ static inline lac_status reduction_read_error(
     saved_field error;
     EXPECT(state != NULL);
     const lac_status status = lac_algorithm_save(a, state, len);
-    if (status == LAC_OK && saved_state_find(state, "x", "error", &error)) {
+    if (status == LAC_OK && reduction_find(r, state, &error)) {
         for (size_t i = 0; i < error.count; i++) {
             r->errors[rank][i] = saved_value(&error, i);
         }
@@ -57,11 +71,14 @@ static inline lac_status reduction_rounds(
             r->sum[i] += (double)result[i];
             r->last[i] = result[i];
         }
+        if (rank == 0 && r->results != NULL) {
+            memcpy(r->results[round], result, sizeof(result));
+        }
     }
     if (rank == 0) {
         r->traffic = lac_algorithm_traffic(a);
     }
-    return reduction_read_error(r, rank, a);
+    return reduction_read_field(r, rank, a);
 }
 
 static inline lac_status reduction_body(test_worker *w)

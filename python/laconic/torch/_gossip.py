@@ -141,7 +141,7 @@ class Gossip:
 
         The local step is ``optimizer.step()``, or ``scaler.step(optimizer)``
         with a GradScaler; call ``scaler.update()`` yourself. If the round
-        fails, no local step is made, except by dcd and ecd, whose round
+        fails, no local step is made, except by dcd, ecd and beer, whose round
         contains it.
         """
         def local() -> Any:
@@ -160,11 +160,13 @@ class Gossip:
     def _begin(self) -> _Begun:
         self._values.fetch()
         slices = self._values.slices()
-        return _Begun(self._values.marks(),
-                      self._session.submit(lambda: self._begin_now(slices)))
+        rate = float(self.optimizer.param_groups[0]["lr"])
+        return _Begun(self._values.marks(), self._session.submit(
+            lambda: self._begin_now(slices, rate)))
 
-    def _begin_now(self, slices: Any) -> None:
+    def _begin_now(self, slices: Any, rate: float) -> None:
         """In the thread of the session."""
+        self._algorithm.set_rate(rate)
         if not self._started:
             self._call(self._algorithm, lib.lac_algorithm_start, slices,
                        len(slices))
@@ -234,7 +236,8 @@ class Gossip:
             + [(f"buffer.{name}", b)
                for name, b in self.model.named_buffers()]))
         if self._algorithm.takes_update:
-            # dcd and ecd have replicas of the neighbours' models.
+            # dcd and ecd have replicas of the neighbours' models, beer
+            # has public copies and gradients.
             self._session.run(self._restart)
 
     def consensus(self) -> float:

@@ -30,6 +30,8 @@ from laconic.torch import Gossip
 ALGORITHMS: List[Tuple[str, Optional[str]]] = [
     ("dpsgd", None), ("naive", "natural"), ("dcd", "natural"),
     ("ecd", "natural"), ("choco:gamma=0.4", "sign"),
+    ("choco:gamma=0.4,trigger=1000", "sign"),
+    ("beer:gamma=0.4", "natural"),
     ("deepsqueeze:gamma=0.4", "top-k:0.2"), ("moniqua", None),
     ("powergossip:rank=2", None)]
 RATE = 0.125
@@ -115,6 +117,7 @@ def reference(algorithm: str, compressor: Optional[str],
                 algorithm, compressor, layout=layout, transport=transport,
                 topology=topology, training=True) as worker:
             worker.start(arrays)
+            worker.set_rate(RATE)
             for step in range(count):
                 if worker.takes_update:
                     moved = [t.clone().add_(g, alpha=-RATE) for t, g in zip(
@@ -137,7 +140,8 @@ def reference(algorithm: str, compressor: Optional[str],
 
 def algorithms_give_the_bits_of_the_library() -> None:
     found = {plugin.name for plugin in laconic.algorithms()} - {
-        "allreduce", "compressed", "error-feedback", "signum", "powersgd"}
+        "allreduce", "compressed", "error-feedback", "ef21", "signum",
+        "powersgd"}
     assert found == {name.split(":")[0] for name, _ in ALGORITHMS}, found
     for algorithm, compressor in ALGORITHMS:
         expected = reference(algorithm, compressor, 4)

@@ -111,8 +111,10 @@ typedef struct laci_algorithm_ops {
     lac_form form;         // of the compressor
     bool fixed_graph;      // refuses topologies that vary
     bool takes_update;     // the local step must go through end
+    bool plain_updates;    // which must be -rate times a gradient
     bool begin_saves;      // begin writes saved fields: a round that was begun
                            // must be ended
+    uint32_t payloads;     // of a tensor in a message; 0: one
     bool message_per_peer; // model family: each neighbour gets its own message
     bool scratch;          // uses round->scratch
     bool native_sums;      // gradient family: see laci_group_options
@@ -133,6 +135,9 @@ typedef struct laci_algorithm_ops {
     bool inexact;    // is not exact with the identity either, because of a
                      // memory such as a momentum; updates move the mean at
                      // least as far as they reach
+
+    const char *coarsens; // the setting, if any, with which workers may stay
+                          // apart, as it ignores or leaves out values
 
     // Gradient family: `reduce` detects non-finite values itself, in its first
     // message, and then returns LACI_SCAN before it sends anything. The
@@ -201,6 +206,11 @@ typedef struct laci_algorithm_ops {
 
     // Optional: the step size of the algorithm.
     laci_step_size *(*step)(void *state);
+
+    // Optional: writes a warning for the user about settings that do not suit
+    // the worker, see lac_algorithm_warning.
+    void (*warn)(
+        const void *state, const laci_worker *w, char *out, size_t size);
 } laci_algorithm_ops;
 
 #endif

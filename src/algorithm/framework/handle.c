@@ -210,10 +210,11 @@ static lac_status allocate_round(lac_algorithm *a)
     a->items = laci_zalloc((tensors + 1) * sizeof(*a->items));
     a->progress = laci_zalloc((tensors + 1) * sizeof(*a->progress));
     r->worker = w;
+    r->rate = 1;
     r->items = a->items;
     r->readers = laci_zalloc(((size_t)w->world + 1) * sizeof(*r->readers));
     r->views = laci_zalloc((laci_views_max(a) + 1) * sizeof(*r->views));
-    r->sent = laci_zalloc((tensors + 1) * sizeof(*r->sent));
+    r->sent = laci_zalloc((laci_sent_max(a) + 1) * sizeof(*r->sent));
     // Saving reads error memories through the scratch too.
     const size_t scratch =
         a->fields.errors > 0 ? laci_largest_tensor(w) : laci_scratch_max(a);
@@ -374,6 +375,9 @@ lac_status lac_algorithm_open(
     }
     lac_algorithm *a = NULL;
     LAC_TRY(make_handle(&a, &o));
+    if (a->ops->warn != NULL) {
+        a->ops->warn(a->state, &a->worker, a->warning, sizeof(a->warning));
+    }
     warn_uncompressed(a);
     const lac_status status = allocate_algorithm(a, &o);
     if (status != LAC_OK) {
@@ -414,7 +418,10 @@ lac_status lac_algorithm_cost(
     LAC_TRY(read_options(options, &o));
     lac_algorithm *a = NULL;
     LAC_TRY(make_handle(&a, &o));
-    lac_cost cost = {.family = a->ops->family};
+    lac_cost cost = {
+        .family = a->ops->family,
+        .flags = a->ops->plain_updates ? LAC_COST_PLAIN_UPDATES : 0,
+    };
     a->ops->cost(a->state, &a->worker, &cost);
     const lac_status status = laci_memory_bytes(a, &o, &cost.memory_bytes);
     lac_algorithm_close(a);
@@ -540,5 +547,16 @@ lac_status lac_algorithm_use_kernels(lac_algorithm *a, const char *name)
     const laci_kernels *kernels = NULL;
     LAC_TRY(laci_kernels_find(name, &kernels));
     laci_algorithm_use_kernels(a, kernels);
+    return LAC_OK;
+}
+
+lac_status lac_algorithm_set_rate(lac_algorithm *a, double rate)
+{
+    if (!isfinite(rate) || rate < 0) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: the rate is %g, expected 0 or more",
+            a->worker.algorithm, rate);
+    }
+    a->round.rate = rate;
     return LAC_OK;
 }

@@ -58,6 +58,24 @@ void laci_put(
     laci_view_put(&round->sent[i], values, message);
 }
 
+static const lac_shape no_values = {0, 0};
+
+void laci_put_nothing(
+    laci_round *round, const lac_compressor *c, lac_scope scope, size_t i,
+    laci_writer *message)
+{
+    laci_view *const view = &round->sent[i];
+    *view = laci_view_make(round, c, i, scope);
+    view->call.shape = no_values;
+    view->bytes = laci_writer_room(message, 0);
+    laci_writer_commit(message, 0);
+}
+
+bool laci_view_omitted(const laci_round *round, const laci_view *view, size_t i)
+{
+    return round->items[i].n > 0 && lac_shape_values(view->call.shape) == 0;
+}
+
 static lac_status check_view(const laci_view *view)
 {
     if (lac_shape_values(view->call.shape) > 0) {
@@ -112,17 +130,28 @@ lac_status laci_take(
     return laci_view_take(round, view, k, i);
 }
 
+// How the payloads of a message are taken.
+typedef enum take_how { TAKE_BYTES, TAKE_ALL, TAKE_SOME } take_how;
+
+static lac_status take_payload(
+    laci_round *round, uint32_t k, size_t i, take_how how)
+{
+    laci_view *const view = laci_received(round, k, i);
+    if (how == TAKE_SOME && laci_reader_at_empty(&round->readers[k])) {
+        view->call.shape = no_values;
+    }
+    return how == TAKE_BYTES ? laci_view_take_bytes(round, view, k, i)
+                             : laci_view_take(round, view, k, i);
+}
+
 static lac_status take_messages(
-    laci_round *round, const lac_compressor *c, uint32_t count, bool scan)
+    laci_round *round, const lac_compressor *c, uint32_t count, take_how how)
 {
     for (uint32_t k = 0; k < count; k++) {
         const lac_scope scope = lac_scope_worker(round->readers[k].peer);
         for (size_t i = 0; i < round->count; i++) {
-            laci_view *const view = laci_received(round, k, i);
-            *view = laci_view_make(round, c, i, scope);
-            LAC_TRY(
-                scan ? laci_view_take(round, view, k, i)
-                     : laci_view_take_bytes(round, view, k, i));
+            *laci_received(round, k, i) = laci_view_make(round, c, i, scope);
+            LAC_TRY(take_payload(round, k, i, how));
         }
         LAC_TRY(laci_reader_done(&round->readers[k]));
     }
@@ -133,7 +162,15 @@ lac_status laci_take_all(
     laci_round *round, const lac_compressor *c, uint32_t count, bool scan)
 {
     return laci_group_abort_on_failure(
-        round->group, take_messages(round, c, count, scan));
+        round->group,
+        take_messages(round, c, count, scan ? TAKE_ALL : TAKE_BYTES));
+}
+
+lac_status laci_take_some(
+    laci_round *round, const lac_compressor *c, uint32_t count)
+{
+    return laci_group_abort_on_failure(
+        round->group, take_messages(round, c, count, TAKE_SOME));
 }
 
 void laci_view_read(const laci_view *view, float *x)

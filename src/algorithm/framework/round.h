@@ -56,6 +56,8 @@ struct laci_round {
     uint32_t edge_count;
     double self_weight;
 
+    double rate; // of the local steps: lac_algorithm_set_rate
+
     // Gradient family: how many items hold zeros in place of non-finite
     // values.
     uint32_t nonfinite;
@@ -109,6 +111,15 @@ void laci_put(
     laci_round *round, const lac_compressor *c, lac_scope scope, size_t i,
     const float *values, laci_writer *message);
 
+// laci_put_nothing appends an empty payload for item `i` instead: the receiver
+// takes it with laci_take_some. The view is then of no values, so that adding
+// it does nothing. laci_view_omitted returns whether a view is such a one.
+void laci_put_nothing(
+    laci_round *round, const lac_compressor *c, lac_scope scope, size_t i,
+    laci_writer *message);
+bool laci_view_omitted(
+    const laci_round *round, const laci_view *view, size_t i);
+
 // laci_take points laci_received(round, k, i) at the next payload of reader
 // `k` and checks it, its values included: they must be finite.
 // Fails with LAC_ERR_CORRUPT; the message names the sender and the tensor.
@@ -140,6 +151,10 @@ bool laci_view_finite(const laci_view *view);
 // laci_view_take_bytes. When it fails, all workers fail.
 LACI_CHECKED lac_status laci_take_all(
     laci_round *round, const lac_compressor *c, uint32_t count, bool scan);
+
+// laci_take_some does the same, with `scan`, where payloads may be empty.
+LACI_CHECKED lac_status
+laci_take_some(laci_round *round, const lac_compressor *c, uint32_t count);
 
 // Non-finite values in the gradient family. Before `reduce` sees a round, the
 // framework replaces every tensor with such a value by zeros and counts them in

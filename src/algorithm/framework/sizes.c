@@ -74,11 +74,22 @@ static uint32_t messages_max(const lac_algorithm *a)
                                       : 1;
 }
 
+// The payloads of a tensor in a message.
+static size_t tensor_payloads(const lac_algorithm *a)
+{
+    return a->ops->payloads == 0 ? 1 : a->ops->payloads;
+}
+
+size_t laci_sent_max(const lac_algorithm *a)
+{
+    return tensor_payloads(a) * lac_layout_count(a->worker.layout);
+}
+
 // The most payloads in a message.
 static size_t payloads_max(const lac_algorithm *a)
 {
     const laci_worker *const w = &a->worker;
-    size_t most = a->ops->sharded ? 0 : lac_layout_count(w->layout);
+    size_t most = a->ops->sharded ? 0 : laci_sent_max(a);
     for (uint32_t k = 0; a->ops->sharded && k < w->world; k++) {
         const size_t count = w->shards.served[k].count;
         most = count > most ? count : most;
@@ -164,7 +175,7 @@ size_t laci_views_max(const lac_algorithm *a)
         return w->shards.count;
     }
     const size_t peers = w->topology == NULL ? w->world : w->peer_count;
-    return peers * lac_layout_count(w->layout);
+    return peers * laci_sent_max(a);
 }
 
 static size_t compressor_scratch(const lac_compressor *c)

@@ -13,9 +13,11 @@ LACI_CHECKED lac_status laci_algorithm_group_options(
     const lac_algorithm *a, const lac_algorithm_options *o,
     laci_group_options *out);
 
-// laci_scratch_max returns the floats of round->scratch, laci_views_max the
-// most payloads that arrive in an exchange.
+// laci_scratch_max returns the floats of round->scratch, laci_sent_max the
+// payloads that this worker sends to a neighbour, and laci_views_max the most
+// that arrive in an exchange.
 size_t laci_scratch_max(const lac_algorithm *a);
+size_t laci_sent_max(const lac_algorithm *a);
 size_t laci_views_max(const lac_algorithm *a);
 
 // laci_memory_bytes returns the bytes of a handle that rounds touch. Fails like

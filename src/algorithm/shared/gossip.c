@@ -10,14 +10,26 @@ enum { PHASE_REPLICAS = 1 };
 
 enum { MIX_BLOCK = 1 << 13 }; // values, which stay in the first cache
 
+// Returns the message that item `i` is appended to.
+static laci_writer *message_for(laci_round *round, size_t i)
+{
+    if (i == 0) {
+        round->message = laci_group_message(round->group, 0); // empties it
+    }
+    return round->message;
+}
+
 void laci_gossip_put(
     laci_round *round, const lac_compressor *c, size_t i, const float *values)
 {
     const lac_scope scope = lac_scope_worker(round->worker->rank);
-    if (i == 0) {
-        round->message = laci_group_message(round->group, 0); // empties it
-    }
-    laci_put(round, c, scope, i, values, round->message);
+    laci_put(round, c, scope, i, values, message_for(round, i));
+}
+
+void laci_gossip_omit(laci_round *round, const lac_compressor *c, size_t i)
+{
+    const lac_scope scope = lac_scope_worker(round->worker->rank);
+    laci_put_nothing(round, c, scope, i, message_for(round, i));
 }
 
 // Differences and sums of finite values may overflow. The framework has
@@ -36,12 +48,17 @@ static lac_status check_sent(const laci_round *round, const lac_compressor *c)
     return LAC_OK;
 }
 
+static lac_status send_to_neighbours(laci_round *round, uint32_t phase)
+{
+    return laci_group_exchange(
+        round->group, round->number, phase, round->edges, round->edge_count,
+        true, round->readers);
+}
+
 static lac_status gossip_exchange(
     laci_round *round, const lac_compressor *c, uint32_t phase, bool scan)
 {
-    LAC_TRY(laci_group_exchange(
-        round->group, round->number, phase, round->edges, round->edge_count,
-        true, round->readers));
+    LAC_TRY(send_to_neighbours(round, phase));
     return laci_take_all(round, c, round->edge_count, scan);
 }
 
@@ -50,6 +67,20 @@ lac_status laci_gossip_exchange(
 {
     LAC_TRY(laci_group_abort_on_failure(round->group, check_sent(round, c)));
     return gossip_exchange(round, c, phase, true);
+}
+
+lac_status laci_gossip_exchange_some(
+    laci_round *round, const lac_compressor *c, uint32_t phase)
+{
+    LAC_TRY(laci_group_abort_on_failure(round->group, check_sent(round, c)));
+    LAC_TRY(send_to_neighbours(round, phase));
+    return laci_take_some(round, c, round->edge_count);
+}
+
+lac_status laci_gossip_exchange_any(
+    laci_round *round, const lac_compressor *c, uint32_t phase)
+{
+    return gossip_exchange(round, c, phase, false);
 }
 
 size_t laci_gossip_bound(const void *state, const laci_worker *w, size_t tensor)

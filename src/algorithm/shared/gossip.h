@@ -25,6 +25,18 @@ void laci_gossip_put(
 LACI_CHECKED lac_status laci_gossip_exchange(
     laci_round *round, const lac_compressor *c, uint32_t phase);
 
+// laci_gossip_omit puts an empty payload for item `i` instead.
+// laci_gossip_exchange_some does what laci_gossip_exchange does where
+// neighbours may do so.
+void laci_gossip_omit(laci_round *round, const lac_compressor *c, size_t i);
+LACI_CHECKED lac_status laci_gossip_exchange_some(
+    laci_round *round, const lac_compressor *c, uint32_t phase);
+
+// laci_gossip_exchange_any does the same without looking at the values, which
+// may be infinite or NaN.
+LACI_CHECKED lac_status laci_gossip_exchange_any(
+    laci_round *round, const lac_compressor *c, uint32_t phase);
+
 // laci_gossip_bound is a message_bound, laci_gossip_cost a cost: of one payload
 // of the compressor a tensor, or of the values if there is none.
 size_t laci_gossip_bound(

@@ -63,7 +63,9 @@ const cli_option cli_train_options[] = {
     OPEN(lr, "lr", "default|auto", 1e6,
          "learning rate; auto: try a few (see below)"),
     OPEN(momentum, "momentum", "default", 1,
-         "of sgd, local to a worker (see below)"),
+         "of sgd (see below)"),
+    CHOICE(momentum_kind, "momentum-kind", "local|quasi-global", "local",
+           "of gradients, or of the gossiped model's steps"),
     CHOICE(nesterov, "nesterov", "torch|powersgd|no", "torch",
            "form of the momentum"),
     NUMBER(weight_decay, "weight-decay", "0", 0, 1e6,
@@ -145,6 +147,29 @@ lac_status cli_train_shared(
     return LAC_OK;
 }
 
+// Quasi-global momentum is that of a model that gossips.
+static lac_status check_momentum(
+    const cli_train_settings *s, const train_plan *p, bool gradient)
+{
+    if (p->optimiser.kind != TRAIN_MOMENTUM_QUASI_GLOBAL) {
+        return LAC_OK;
+    }
+    if (p->optimiser.rule == TRAIN_ADAM) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "--momentum-kind quasi-global: adam has its own momentum, expected "
+            "--optimizer sgd");
+    }
+    if (gradient) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "--momentum-kind quasi-global: %s averages gradients, expected a "
+            "model algorithm",
+            s->algorithm);
+    }
+    return LAC_OK;
+}
+
 static lac_status check_tests(
     const cli_train_settings *s, const train_plan *p, bool gradient)
 {
@@ -186,6 +211,14 @@ static lac_status check_plan(const cli_train_settings *s, const train_plan *p)
             "a run without it");
     }
 #endif
+    LAC_TRY(check_momentum(s, p, gradient));
+    if ((cost.flags & LAC_COST_PLAIN_UPDATES) != 0 &&
+        p->optimiser.momentum > 0) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "--momentum %g: %s tracks gradients, not momenta, expected 0",
+            p->optimiser.momentum, s->algorithm);
+    }
     if (!gradient && p->optimiser.rule == TRAIN_ADAM) {
         return lac_fail(
             LAC_ERR_INVALID,
@@ -213,6 +246,7 @@ lac_status cli_train_plan(
                 .rule = (train_rule)s->optimizer,
                 .nesterov = (train_nesterov)s->nesterov,
                 .momentum = s->momentum.value,
+                .kind = (train_momentum_kind)s->momentum_kind,
                 .weight_decay = s->weight_decay,
             },
         .schedule =

@@ -25,6 +25,7 @@ typedef struct cli_train_settings {
     uint32_t optimizer;
     lac_number_or_word lr;
     lac_number_or_word momentum;
+    uint32_t momentum_kind;
     uint32_t nesterov;
     double weight_decay;
     double clip;

@@ -57,6 +57,8 @@ void cli_train_warn(
          "adam has its own, of 0.9"},
         {adam || plan->optimiser.momentum <= 0, "nesterov",
          "there is no momentum"},
+        {plan->optimiser.momentum <= 0, "momentum-kind",
+         "there is no momentum"},
         {s->launch.workers == 1, "split", "there is a single worker"},
     };
     if (plan->schedule.warmup > plan->schedule.epochs) {

@@ -49,6 +49,87 @@ static void nothing_is_lost(void **state)
     }
 }
 
+// The mean of e after T rounds is the sum of decay^(T - t) (mean gradient -
+// result) over rounds t. The memories have decayed once more by then. Rounding
+// is as above, and the product rounds once more; old roundings count less.
+static void assert_decays(const char *compressor)
+{
+    const double decay = 0.75;
+    float results[ROUNDS][REDUCTION_VALUES];
+    reduction r = {
+        .algorithm = "error-feedback:decay=0.75",
+        .compressor = compressor,
+        .workers = 4,
+        .rounds = ROUNDS,
+        .gradient = changing_gradient,
+        .results = results,
+    };
+    reduction_run(&r);
+    for (size_t i = 0; i < REDUCTION_VALUES; i++) {
+        double expected = 0, got = 0;
+        for (uint64_t round = 0; round < ROUNDS; round++) {
+            expected = decay * expected - (double)results[round][i];
+            for (uint32_t rank = 0; rank < r.workers; rank++) {
+                expected +=
+                    (double)changing_gradient(rank, round, i) / r.workers;
+            }
+        }
+        for (uint32_t rank = 0; rank < r.workers; rank++) {
+            got += (double)r.errors[rank][i] / decay / r.workers;
+        }
+        assert_true(fabs(got - expected) < ROUNDS * 11 * 0x1p-19);
+    }
+}
+
+static void old_errors_decay(void **state)
+{
+    (void)state;
+    static const char *const compressors[] = {
+        "sign", "top-k:0.1", "random-k:0.2", "natural"};
+    for (size_t c = 0; c < sizeof(compressors) / sizeof(*compressors); c++) {
+        print_message("%s\n", compressors[c]);
+        assert_decays(compressors[c]);
+    }
+}
+
+// A decay of 1 is the algorithm without it, bit for bit.
+static void without_decay_nothing_changes(void **state)
+{
+    (void)state;
+    float results[2][ROUNDS][REDUCTION_VALUES];
+    static const char *const specs[] = {
+        "error-feedback", "error-feedback:decay=1"};
+    for (size_t k = 0; k < 2; k++) {
+        reduction r = {
+            .algorithm = specs[k],
+            .compressor = "sign",
+            .workers = 4,
+            .rounds = ROUNDS,
+            .gradient = changing_gradient,
+            .results = results[k],
+        };
+        reduction_run(&r);
+    }
+    assert_memory_equal(results[0], results[1], sizeof(results[0]));
+}
+
+static void a_decay_needs_a_memory(void **state)
+{
+    (void)state;
+    lac_layout *layout;
+    lac_cost cost;
+    const lac_tensor tensor = {.name = "x", .shape = {6, 10}};
+    assert_ok(lac_layout_open(&layout, &tensor, 1));
+    lac_algorithm_options o = lac_algorithm_options_default();
+    o.spec = "error-feedback:memory=no,decay=0.9";
+    o.compressor = "sign";
+    o.layout = layout;
+    assert_fails(
+        lac_algorithm_cost(&o, &cost), LAC_ERR_INVALID,
+        "error-feedback: decay is 0.9 with memory=no, expected 1");
+    lac_layout_close(layout);
+}
+
 static void assert_payload(const char *compressor, uint64_t expected)
 {
     reduction r = {
@@ -139,6 +220,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_lost),
+        cmocka_unit_test(old_errors_decay),
+        cmocka_unit_test(without_decay_nothing_changes),
+        cmocka_unit_test(a_decay_needs_a_memory),
         cmocka_unit_test(a_payload_is_the_compressors),
         cmocka_unit_test(without_memory_the_result_is_the_mean_of_payloads),
     };

@@ -140,6 +140,9 @@ static void huge_gradients_do_not_poison_error_feedback(void **state)
     (void)state;
     assert_true(reduce_all_huge("error-feedback") > 0);
     assert_true(reduce_all_huge("error-feedback:memory=no") > 0);
+    assert_true(reduce_all_huge("error-feedback:decay=0.9") > 0);
+    assert_true(reduce_all_huge("ef21") > 0);
+    assert_true(reduce_all_huge("ef21:momentum=0.9") > 0);
 }
 
 // Worker 1 sends a valid message with an infinity by hand.
