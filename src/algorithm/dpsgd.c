@@ -32,6 +32,12 @@ static lac_status dpsgd_begin(void *state, laci_round *round)
     return laci_mixing_begin(round, round->worker->identity, (double)rate);
 }
 
+static double dpsgd_gossip_rate(const void *state)
+{
+    const dpsgd *const settings = state;
+    return settings->rate;
+}
+
 const laci_algorithm_ops laci_dpsgd_algorithm = {
     .plugin.size = sizeof(laci_algorithm_ops),
     .plugin.name = "dpsgd",
@@ -42,6 +48,7 @@ const laci_algorithm_ops laci_dpsgd_algorithm = {
     .plugin.state_size = sizeof(dpsgd),
     .family = LAC_FAMILY_MODEL,
     .baseline = true,
+    .gossip_rate = dpsgd_gossip_rate,
     .plan = laci_mixing_plan,
     .message_bound = laci_gossip_bound,
     .begin = dpsgd_begin,
