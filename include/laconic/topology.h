@@ -35,7 +35,9 @@ typedef struct lac_edge {
 } lac_edge;
 
 /// The spectrum of the mixing matrix. For a graph that varies, W is the product
-/// over one period. A single worker has the gap 1, and all else is 0.
+/// over one period; for one whose rounds are drawn at random, the mean over all
+/// draws, whose gap is the part of the mean squared distance that a round
+/// removes. A single worker has the gap 1, and all else is 0.
 typedef struct lac_spectrum {
     double lambda2;     ///< The second largest eigenvalue of W.
     double lambdan;     ///< The smallest eigenvalue of W.
@@ -62,6 +64,10 @@ LAC_API uint32_t lac_topology_workers(const lac_topology *t);
 /// lac_topology_period returns after how many rounds the network repeats, 1 if
 /// it is the same in every round.
 LAC_API uint32_t lac_topology_period(const lac_topology *t);
+
+/// lac_topology_is_drawn returns whether every round is drawn at random, as in
+/// random-matching. The spectrum is then that of the mean of W.
+LAC_API bool lac_topology_is_drawn(const lac_topology *t);
 
 /// lac_topology_edges points `*edges_out` at the neighbours of `rank` in
 /// `round`, in the order of their ranks and without `rank` itself, and returns

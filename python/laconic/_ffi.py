@@ -260,6 +260,7 @@ _PROTOTYPES: List[Tuple[str, Any, List[Any]]] = [
     ("lac_topology_close", None, [c_void_p]),
     ("lac_topology_workers", c_uint32, [c_void_p]),
     ("lac_topology_period", c_uint32, [c_void_p]),
+    ("lac_topology_is_drawn", c_bool, [c_void_p]),
     ("lac_topology_edges", c_uint32,
      [c_void_p, c_uint32, c_uint64, POINTER(POINTER(Edge))]),
     ("lac_topology_self_weight", c_double, [c_void_p, c_uint32, c_uint64]),

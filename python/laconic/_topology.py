@@ -47,6 +47,8 @@ class Topology(Handle):
         self.workers = int(lib.lac_topology_workers(pointer))
         #: After how many rounds the network repeats.
         self.period = int(lib.lac_topology_period(pointer))
+        #: Whether every round is drawn at random, as in random-matching.
+        self.drawn = bool(lib.lac_topology_is_drawn(pointer))
         #: How many pairs are neighbours in any round.
         self.edge_count = int(lib.lac_topology_edge_count(pointer))
         #: The largest number of neighbours of a worker in a round.
@@ -92,7 +94,10 @@ class Topology(Handle):
 
     @property
     def spectrum(self) -> Spectrum:
-        """The spectrum of the mixing matrix, computed in time workers^3."""
+        """The spectrum of the mixing matrix, computed in time workers^3.
+
+        If every round is drawn, it is that of the mean matrix.
+        """
         found = _ffi.Spectrum()
         with self._resource as t:
             lib.lac_topology_spectrum(t, byref(found))

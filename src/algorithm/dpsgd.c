@@ -126,6 +126,12 @@ static void dpsgd_warn(
     }
 }
 
+static double dpsgd_gossip_rate(const void *state)
+{
+    const dpsgd *const settings = state;
+    return settings->rate;
+}
+
 const laci_algorithm_ops laci_dpsgd_algorithm = {
     .plugin.size = sizeof(laci_algorithm_ops),
     .plugin.name = "dpsgd",
@@ -137,6 +143,7 @@ const laci_algorithm_ops laci_dpsgd_algorithm = {
     .family = LAC_FAMILY_MODEL,
     .baseline = true,
     .coarsens = "clip",
+    .gossip_rate = dpsgd_gossip_rate,
     .plan = dpsgd_plan,
     .message_bound = laci_gossip_bound,
     .begin = dpsgd_begin,

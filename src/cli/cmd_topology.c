@@ -62,7 +62,11 @@ static void add_degrees(const lac_topology *t, cli_table *table)
     const uint32_t most = lac_topology_max_degree(t);
     cli_table_add(table, "most neighbours");
     cli_table_add(table, "%" PRIu32, most);
-    if (lac_topology_period(t) > 1) {
+    if (lac_topology_is_drawn(t)) {
+        cli_table_add(
+            table, "per round; drawn for %" PRIu32 " rounds, which repeat",
+            lac_topology_period(t));
+    } else if (lac_topology_period(t) > 1) {
         cli_table_add(
             table, "per round; the network repeats after %" PRIu32 " rounds",
             lac_topology_period(t));
@@ -88,6 +92,7 @@ static void topology_table(
     const lac_topology *t, const lac_spectrum *s, FILE *stream)
 {
     char text[CLI_GROUPED_SIZE];
+    const bool drawn = lac_topology_is_drawn(t);
     const bool varies = lac_topology_period(t) > 1;
     cli_table table = cli_table_make("lrl", NULL);
     cli_table_row(
@@ -99,13 +104,15 @@ static void topology_table(
     if (isfinite(s->gap)) {
         add_eigenvalue(
             &table, "lambda 2", s->lambda2,
-            varies ? "second largest eigenvalue of W, over one period"
-                   : "second largest eigenvalue of W");
+            drawn    ? "second largest eigenvalue of the mean of W"
+            : varies ? "second largest eigenvalue of W, over one period"
+                     : "second largest eigenvalue of W");
         add_eigenvalue(&table, "lambda n", s->lambdan, "smallest eigenvalue");
         add_eigenvalue(
             &table, "gap", s->gap,
-            varies ? "part of the distance to the mean lost in a period"
-                   : "part of the distance to the mean lost in a round");
+            drawn ? "part of the squared distance to the mean lost in a round"
+            : varies ? "part of the distance to the mean lost in a period"
+                     : "part of the distance to the mean lost in a round");
         add_eigenvalue(&table, "beta", s->beta, "norm of I - W");
     }
     cli_table_print(&table, stream);
@@ -169,7 +176,7 @@ const cli_command cmd_topology = {
         "Show the neighbours and weights of the network SPEC and the spectrum\n"
         "of its mixing matrix W. `laconic list` shows the available networks.\n"
         "For a network that varies from round to round, W is the product over\n"
-        "one period.",
+        "one period; if every round is drawn, W is the mean over all draws.",
     .example = "Show a torus of 16 workers, and write its mixing matrix:\n"
                "\n"
                "    laconic topology torus --workers 16 --matrix w.npy",

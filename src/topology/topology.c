@@ -301,6 +301,18 @@ uint32_t lac_topology_max_degree(const lac_topology *t)
     return t->max_degree;
 }
 
+double laci_topology_mean_gap(const lac_topology *t)
+{
+    return t->ops->mean_gap == NULL || t->workers < 2
+               ? 0
+               : t->ops->mean_gap(t->state, t->workers);
+}
+
+bool lac_topology_is_drawn(const lac_topology *t)
+{
+    return t->ops->mean_gap != NULL;
+}
+
 void lac_topology_matrix(const lac_topology *t, uint64_t round, double *w)
 {
     const size_t n = t->workers;
@@ -318,6 +330,12 @@ void lac_topology_matrix(const lac_topology *t, uint64_t round, double *w)
 
 lac_status lac_topology_spectrum(const lac_topology *t, lac_spectrum *out)
 {
+    const double gap = laci_topology_mean_gap(t);
+    if (gap > 0) { // all eigenvalues but one are the same
+        *out = (lac_spectrum){
+            .lambda2 = 1 - gap, .lambdan = 1 - gap, .gap = gap, .beta = gap};
+        return LAC_OK;
+    }
 #ifdef LACI_HAVE_LAPACK
     return laci_spectrum(t, out);
 #else

@@ -125,6 +125,10 @@ typedef struct laci_topology_ops {
     // fit, or forwards the failure of an add.
     lac_status (*build)(
         const void *state, uint64_t round, laci_dice *dice, laci_graph *graph);
+    // Optional, for rounds that are drawn independently and with all workers
+    // alike: the mean of W over all draws is (1 - p) I + p/n 11', and this
+    // returns p, for at least 2 workers.
+    double (*mean_gap)(const void *state, uint32_t workers);
 } laci_topology_ops;
 
 struct lac_topology {
@@ -143,6 +147,10 @@ struct lac_topology {
 lac_status laci_topology_open_with(
     lac_topology **out, const laci_topology_ops *ops, const char *params,
     uint32_t workers, uint64_t seed);
+
+// laci_topology_mean_gap returns the p of mean_gap, or 0 if rounds are not
+// drawn.
+double laci_topology_mean_gap(const lac_topology *t);
 
 // laci_topology_mixes writes to `*out` whether the network has a spectral gap:
 // the union of all rounds is connected and no round has an eigenvalue -1. If

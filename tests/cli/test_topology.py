@@ -58,6 +58,20 @@ class Topology(Command):
                       "--matrix", "w.npy")
         self.assertEqual(self.matrix(), [(0.125,) * 8] * 8)
 
+    def test_the_spectrum_of_drawn_rounds_is_that_of_their_mean(self):
+        words = ("topology", "random-matching", "--workers")
+        found = self.numbers(*words[1:], "8")
+        self.assertEqual((found["max_degree"], found["edges"]), (1, 28))
+        self.assertAlmostEqual(found["gap"], 4 / 7, 15)
+        self.assertAlmostEqual(found["lambda2"], 3 / 7, 15)
+        self.assertEqual(self.numbers(*words[1:], "7")["gap"], 0.5)
+        text = self.succeeds(*words, "4", "--matrix", "w.npy")
+        self.assertIn("eigenvalue of the mean of W", text)
+        self.assertIn("drawn for 256 rounds", text)
+        for i, row in enumerate(self.matrix()):
+            for j, value in enumerate(row):
+                self.assertAlmostEqual(value, 1 / 2 if i == j else 1 / 6, 15)
+
     def test_small_networks_are_printed(self):
         text = self.succeeds("topology", "path", "--workers", "3")
         self.assertRegex(text, r"\n +0  \\#\. .* 1\n +1  #\\# .* 0 2\n")

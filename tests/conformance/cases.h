@@ -181,8 +181,32 @@ static inline void add_numbers(const lac_param *param, other_values *v)
     }
 }
 
-static inline other_values other_values_of(const lac_param *param)
+// The name of an algorithm of the model family that is exact gossip.
+static inline const char *baseline_name(void)
 {
+    size_t count, i = 0;
+    const lac_plugin *const *const plugins = lac_algorithms(&count);
+    while (i < count && (!claims_of(plugins[i])->baseline ||
+                         claims_of(plugins[i])->family != LAC_FAMILY_MODEL)) {
+        i++;
+    }
+    assert_true(i < count);
+    return plugins[i]->name;
+}
+
+// A spec is that of a compressor, or of an inner algorithm.
+static inline void add_spec(const lac_plugin *plugin, other_values *v)
+{
+    char value[SETTING_SIZE] = "(natural)";
+    if (claims_of(plugin)->inner != NULL) {
+        (void)snprintf(value, sizeof(value), "(%s)", baseline_name());
+    }
+    add_inner(v, value);
+}
+
+static inline other_values other_values_of(const lac_plugin *plugin, size_t i)
+{
+    const lac_param *const param = &plugin->params[i];
     other_values v = {0};
     switch (param->type) {
     case LAC_PARAM_BOOL:
@@ -200,7 +224,7 @@ static inline other_values other_values_of(const lac_param *param)
         add_numbers(param, &v);
         break;
     case LAC_PARAM_SPEC:
-        add_inner(&v, "(natural)"); // of a compressor
+        add_spec(plugin, &v);
         break;
     case LAC_PARAM_TEXT: // no value is known to be valid
         break;
@@ -250,7 +274,7 @@ static inline void visit_settings(
     algorithm_case *c, visit_case *visit, const void *context)
 {
     for (size_t i = 0; i < param_count(c->plugin); i++) {
-        const other_values v = other_values_of(&c->plugin->params[i]);
+        const other_values v = other_values_of(c->plugin, i);
         for (size_t k = 0; k < v.inner_count; k++) {
             set_base(c);
             memcpy(c->values[i], v.inner[k], SETTING_SIZE);
@@ -276,8 +300,8 @@ static inline void visit_pairs(
     c->pair = true;
     for (size_t i = 0; i < count; i++) {
         for (size_t k = i + 1; k < count; k++) {
-            const other_values a = other_values_of(&c->plugin->params[i]);
-            const other_values b = other_values_of(&c->plugin->params[k]);
+            const other_values a = other_values_of(c->plugin, i);
+            const other_values b = other_values_of(c->plugin, k);
             if (a.inner_count == 0 || b.inner_count == 0) {
                 continue;
             }

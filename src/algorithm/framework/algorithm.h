@@ -25,6 +25,7 @@ typedef struct laci_worker {
     const char *compressor_spec;  // "" where there is none
     lac_compressor *server;       // for the way back, where there is one
     lac_compressor *identity;     // sends values as they are
+    lac_algorithm *inner;         // that this one calls: inner.h; or NULL
     const laci_kernels *kernels;
     uint32_t rank;
     uint32_t world;
@@ -135,6 +136,7 @@ typedef struct laci_algorithm_ops {
     bool inexact;    // is not exact with the identity either, because of a
                      // memory such as a momentum; updates move the mean at
                      // least as far as they reach
+    bool rescales;   // updates move the mean along, by a factor of the settings
 
     const char *coarsens; // the setting, if any, with which workers may stay
                           // apart, as it ignores or leaves out values
@@ -155,6 +157,13 @@ typedef struct laci_algorithm_ops {
     // Optional: the spec of a second compressor, for the way back. The
     // framework opens it like the first; "" means the same.
     const char *(*server)(const void *state);
+
+    // Optional: the spec of another algorithm, worker->inner. The framework
+    // opens it with the compressor that the user gives: see inner.h.
+    const char *(*inner)(const void *state);
+
+    // Exact gossip, optional: the factor r of x += r (W - I) x in a round.
+    double (*gossip_rate)(const void *state);
 
     // Optional: returns whether a vector of n values is viewed as the matrix
     // `folded`, see laci_fold. The worker's layout and the items then have that

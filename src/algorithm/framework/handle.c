@@ -7,6 +7,7 @@
 
 #include "algorithm/framework/fold.h"
 #include "algorithm/framework/handle.h"
+#include "algorithm/framework/inner.h"
 #include "algorithm/framework/sizes.h"
 #include "base/alloc.h"
 #include "base/bytes.h"
@@ -127,10 +128,10 @@ static lac_status check_options(
     if (ops->family == LAC_FAMILY_MODEL && o->topology == NULL) {
         return lac_fail(LAC_ERR_INVALID, "%s: a topology is needed", name);
     }
-    if (ops->takes_compressor && o->compressor == NULL) {
+    if (ops->inner == NULL && ops->takes_compressor && o->compressor == NULL) {
         return no_compressor(ops);
     }
-    if (!ops->takes_compressor && o->compressor != NULL) {
+    if (ops->inner == NULL && !ops->takes_compressor && o->compressor != NULL) {
         return lac_fail(
             LAC_ERR_INVALID,
             "%s: compressor %.60s was given, but it takes none", name,
@@ -179,7 +180,7 @@ static lac_status open_compressors(
 {
     laci_worker *const w = &a->worker;
     LAC_TRY(lac_compressor_open(&w->identity, "identity", LAC_FORM_PLAIN));
-    if (o->compressor == NULL) {
+    if (o->compressor == NULL || a->ops->inner != NULL) {
         return LAC_OK;
     }
     LAC_TRY(open_compressor(a, o->compressor, &w->compressor));
@@ -215,12 +216,14 @@ static lac_status allocate_round(lac_algorithm *a)
     r->readers = laci_zalloc(((size_t)w->world + 1) * sizeof(*r->readers));
     r->views = laci_zalloc((laci_views_max(a) + 1) * sizeof(*r->views));
     r->sent = laci_zalloc((laci_sent_max(a) + 1) * sizeof(*r->sent));
+    r->slices = laci_zalloc((tensors + 1) * sizeof(*r->slices));
     // Saving reads error memories through the scratch too.
     const size_t scratch =
         a->fields.errors > 0 ? laci_largest_tensor(w) : laci_scratch_max(a);
     r->scratch = laci_zalloc_aligned(scratch * sizeof(*r->scratch));
     if (a->items == NULL || a->progress == NULL || r->readers == NULL ||
-        r->views == NULL || r->sent == NULL || r->scratch == NULL) {
+        r->views == NULL || r->sent == NULL || r->slices == NULL ||
+        r->scratch == NULL) {
         return lac_fail(
             LAC_ERR_NOMEM, "%s: no memory for %zu tensors", w->algorithm,
             tensors);
@@ -257,11 +260,24 @@ static void fill_worker(
     }
 }
 
+static lac_status make_handle(
+    lac_algorithm **out, const lac_algorithm_options *o);
+
+static lac_status make_inner(lac_algorithm *a, const lac_algorithm_options *o)
+{
+    if (a->ops->inner == NULL) {
+        return LAC_OK;
+    }
+    const lac_algorithm_options inner = laci_inner_options(a, o);
+    return make_handle(&a->worker.inner, &inner);
+}
+
 static lac_status plan_algorithm(
     lac_algorithm *a, const lac_algorithm_options *o)
 {
     LAC_TRY(laci_fold_open(a));
     LAC_TRY(open_compressors(a, o));
+    LAC_TRY(make_inner(a, o));
     if (a->ops->sharded) {
         LAC_TRY(laci_shards_open(&a->worker.shards, &a->worker));
     }
@@ -305,6 +321,10 @@ static lac_status allocate_algorithm(
     lac_algorithm *a, const lac_algorithm_options *o)
 {
     void *room;
+    if (a->worker.inner != NULL) {
+        const lac_algorithm_options inner = laci_inner_options(a, o);
+        LAC_TRY(allocate_algorithm(a->worker.inner, &inner));
+    }
     LAC_TRY(laci_fields_allocate(&a->fields, a->worker.compressor));
     LAC_TRY(allocate_round(a));
     LAC_TRY(laci_round_room(&a->round, laci_fold_room(a), &room));
@@ -378,7 +398,7 @@ lac_status lac_algorithm_open(
     if (a->ops->warn != NULL) {
         a->ops->warn(a->state, &a->worker, a->warning, sizeof(a->warning));
     }
-    warn_uncompressed(a);
+    warn_uncompressed(a->worker.inner != NULL ? a->worker.inner : a);
     const lac_status status = allocate_algorithm(a, &o);
     if (status != LAC_OK) {
         lac_algorithm_close(a);
@@ -393,6 +413,7 @@ void lac_algorithm_close(lac_algorithm *a)
     if (a == NULL) {
         return;
     }
+    lac_algorithm_close(a->worker.inner);
     laci_group_close(a->round.group);
     laci_fields_fini(&a->fields);
     laci_shards_fini(&a->worker.shards);
@@ -401,6 +422,7 @@ void lac_algorithm_close(lac_algorithm *a)
     lac_compressor_close(a->worker.identity);
     laci_free(a->round.views);
     laci_free(a->round.sent);
+    laci_free(a->round.slices);
     laci_free(a->round.readers);
     laci_free_aligned(a->round.scratch);
     laci_free_aligned(a->round.room);
@@ -443,6 +465,9 @@ static void list_rounds(
 static uint32_t period_of(const lac_algorithm *a)
 {
     const lac_topology *const topology = a->worker.topology;
+    if (a->worker.inner != NULL) {
+        return period_of(a->worker.inner);
+    }
     if (a->ops->period != NULL) {
         return a->ops->period(a->state, &a->worker);
     }
@@ -475,7 +500,9 @@ lac_status lac_algorithm_exchanges(
     LAC_TRY(make_handle(&a, &o));
     lac_status status = check_listed(&a->worker);
     if (status == LAC_OK) {
-        status = laci_algorithm_group_options(a, &o, &group);
+        const lac_algorithm *const sender = laci_sender(a);
+        o = sender == a ? o : laci_inner_options(a, &o);
+        status = laci_algorithm_group_options(sender, &o, &group);
     }
     if (status == LAC_OK) {
         laci_listing l = {
@@ -503,7 +530,8 @@ bool lac_algorithm_takes_update(const lac_algorithm *a)
 
 const char *lac_algorithm_warning(const lac_algorithm *a)
 {
-    return a->warning[0] == '\0' ? NULL : a->warning;
+    const char *const warning = laci_sender(a)->warning;
+    return warning[0] == '\0' ? NULL : warning;
 }
 
 uint64_t lac_algorithm_round(const lac_algorithm *a, size_t tensor)
@@ -513,18 +541,28 @@ uint64_t lac_algorithm_round(const lac_algorithm *a, size_t tensor)
 
 double lac_algorithm_gamma(const lac_algorithm *a)
 {
-    return a->ops->step == NULL ? (double)NAN : a->ops->step(a->state)->value;
+    const lac_algorithm *const s = laci_sender(a);
+    return s->ops->step == NULL ? (double)NAN : s->ops->step(s->state)->value;
 }
 
 lac_traffic lac_algorithm_traffic(const lac_algorithm *a)
 {
     const laci_counts *const counts = laci_group_counts(a->round.group);
-    return (lac_traffic){counts->payload, counts->wire, counts->messages};
+    lac_traffic sum = {counts->payload, counts->wire, counts->messages};
+    if (a->worker.inner != NULL) {
+        const lac_traffic inner = lac_algorithm_traffic(a->worker.inner);
+        sum.payload_bytes += inner.payload_bytes;
+        sum.wire_bytes += inner.wire_bytes;
+        sum.messages += inner.messages;
+    }
+    return sum;
 }
 
 double lac_algorithm_waited(const lac_algorithm *a)
 {
-    return laci_group_waited(a->round.group);
+    return laci_group_waited(a->round.group) +
+           (a->worker.inner == NULL ? 0
+                                    : lac_algorithm_waited(a->worker.inner));
 }
 
 static void set_kernels(lac_compressor *c, const laci_kernels *kernels)
@@ -536,6 +574,9 @@ static void set_kernels(lac_compressor *c, const laci_kernels *kernels)
 
 void laci_algorithm_use_kernels(lac_algorithm *a, const laci_kernels *kernels)
 {
+    if (a->worker.inner != NULL) {
+        laci_algorithm_use_kernels(a->worker.inner, kernels);
+    }
     a->worker.kernels = kernels;
     set_kernels(a->worker.identity, kernels);
     set_kernels(a->worker.compressor, kernels);

@@ -66,6 +66,7 @@ struct laci_round {
     laci_reader *readers; // messages that arrived: of neighbours or of workers
     laci_view *views;     // of payloads that arrived: see laci_received
     laci_view *sent;      // of this worker's payloads: see laci_sent
+    lac_slice *slices;    // room for a call of worker->inner
     float *scratch;       // room for the largest tensor, or for the largest
                     // shard of a sharded algorithm; for ops with `scratch`
     float *sums; // room for sum_bound of all tensors and for

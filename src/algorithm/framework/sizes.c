@@ -4,6 +4,7 @@
 #include <xxhash.h>
 
 #include "algorithm/framework/fold.h"
+#include "algorithm/framework/inner.h"
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "compress/compressor.h"
@@ -209,12 +210,17 @@ lac_status laci_memory_bytes(
     const lac_algorithm *a, const lac_algorithm_options *o, size_t *out)
 {
     laci_group_options options;
+    size_t inner = 0;
     LAC_TRY(laci_algorithm_group_options(a, o, &options));
+    if (a->worker.inner != NULL) {
+        const lac_algorithm_options inner_options = laci_inner_options(a, o);
+        LAC_TRY(laci_memory_bytes(a->worker.inner, &inner_options, &inner));
+    }
     const size_t floats = a->fields.values + a->nonfinite.saved_n +
                           laci_scratch_max(a) + sums_room(a, &options) -
                           LACI_SUM_NOTES;
     const size_t views = laci_views_max(a) * sizeof(laci_view);
-    *out = floats * sizeof(float) + views + a->fields.errors +
+    *out = inner + floats * sizeof(float) + views + a->fields.errors +
            compressor_scratch(a->worker.compressor) +
            compressor_scratch(a->worker.server) + message_bytes(a) +
            laci_group_sum_bytes(&options, a->worker.world) + laci_fold_room(a);

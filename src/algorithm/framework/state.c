@@ -17,6 +17,8 @@
 //         text      name
 //         u32       peer, or 2^32 - 1
 //         u64       number of floats, then the floats
+//     u64       bytes of the state of its inner algorithm, then these bytes, in
+//               this form; only where there is one
 //     u64       XXH3 of all bytes before
 //
 // Loading checks everything before it changes the state. Saving refuses what
@@ -28,6 +30,7 @@
 #include <xxhash.h>
 
 #include "algorithm/framework/handle.h"
+#include "algorithm/framework/state_bytes.h"
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "kernels/vector.h"
@@ -38,7 +41,6 @@ enum {
     MAGIC_LEN = 8,
     VERSION = 1,
     CHECKSUM_SIZE = 8,
-    SHOWN_MAX = 60,
     STEP_MAX = 2,
 };
 
@@ -69,40 +71,6 @@ static lac_status nonfinite_field(
     return lac_fail(
         status, "state: %s has a value in field %s that is not finite", tensor,
         field->name);
-}
-
-// Writes, or only counts while `out` is NULL.
-typedef struct state_writer {
-    uint8_t *out;
-    size_t len;
-} state_writer;
-
-static void put_bytes(state_writer *w, const void *bytes, size_t len)
-{
-    if (w->out != NULL && len > 0) {
-        memcpy(w->out + w->len, bytes, len);
-    }
-    w->len += len;
-}
-
-static void put_u32(state_writer *w, uint32_t value)
-{
-    uint8_t bytes[4];
-    laci_put_u32(bytes, value);
-    put_bytes(w, bytes, sizeof(bytes));
-}
-
-static void put_u64(state_writer *w, uint64_t value)
-{
-    uint8_t bytes[8];
-    laci_put_u64(bytes, value);
-    put_bytes(w, bytes, sizeof(bytes));
-}
-
-static void put_text(state_writer *w, const char *text)
-{
-    put_u32(w, (uint32_t)strlen(text));
-    put_bytes(w, text, strlen(text));
 }
 
 // Fails when a field is not finite: a NaN would stay in it for ever, and reach
@@ -153,6 +121,18 @@ static lac_status put_tensor(
     return LAC_OK;
 }
 
+static lac_status put_state(state_writer *w, const lac_algorithm *a);
+
+static lac_status put_inner(state_writer *w, const lac_algorithm *inner)
+{
+    state_writer nested = {0};
+    put_u64(w, lac_algorithm_state_size(inner));
+    nested.out = w->out == NULL ? NULL : w->out + w->len;
+    LAC_TRY(put_state(&nested, inner));
+    w->len += nested.len;
+    return LAC_OK;
+}
+
 static lac_status put_state(state_writer *w, const lac_algorithm *a)
 {
     const size_t tensors = lac_layout_count(a->worker.layout);
@@ -168,6 +148,9 @@ static lac_status put_state(state_writer *w, const lac_algorithm *a)
     put_u32(w, (uint32_t)tensors);
     for (size_t t = 0; t < tensors; t++) {
         LAC_TRY(put_tensor(w, a, t));
+    }
+    if (a->worker.inner != NULL) {
+        LAC_TRY(put_inner(w, a->worker.inner));
     }
     if (w->out != NULL) {
         laci_put_u64(w->out + w->len, XXH3_64bits(w->out, w->len));
@@ -200,7 +183,7 @@ static lac_status check_saveable(const lac_algorithm *a)
                 lac_layout_tensor(a->worker.layout, t)->name);
         }
     }
-    return LAC_OK;
+    return a->worker.inner == NULL ? LAC_OK : check_saveable(a->worker.inner);
 }
 
 lac_status lac_algorithm_save(const lac_algorithm *a, uint8_t *out, size_t cap)
@@ -213,61 +196,6 @@ lac_status lac_algorithm_save(const lac_algorithm *a, uint8_t *out, size_t cap)
     LAC_TRY(check_saveable(a));
     state_writer w = {.out = out};
     return put_state(&w, a);
-}
-
-// Reads; past the end it returns zeros and sets `cut`.
-typedef struct state_reader {
-    const uint8_t *next;
-    const uint8_t *end;
-    bool cut;
-    bool apply;       // change the algorithm, else only check
-    bool other_world; // accept the state of another worker
-    bool foreign;     // it is of another worker
-} state_reader;
-
-typedef struct text {
-    const char *start;
-    size_t len;
-} text;
-
-static const uint8_t *get_bytes(state_reader *r, size_t len)
-{
-    if ((size_t)(r->end - r->next) < len) {
-        r->cut = true;
-        return NULL;
-    }
-    const uint8_t *const bytes = r->next;
-    r->next += len;
-    return bytes;
-}
-
-static uint32_t get_u32(state_reader *r)
-{
-    const uint8_t *const bytes = get_bytes(r, 4);
-    return bytes == NULL ? 0 : laci_get_u32(bytes);
-}
-
-static uint64_t get_u64(state_reader *r)
-{
-    const uint8_t *const bytes = get_bytes(r, 8);
-    return bytes == NULL ? 0 : laci_get_u64(bytes);
-}
-
-static text get_text(state_reader *r)
-{
-    const uint32_t len = get_u32(r);
-    const uint8_t *const bytes = get_bytes(r, len);
-    return bytes == NULL ? (text){"", 0} : (text){(const char *)bytes, len};
-}
-
-static bool same_text(text t, const char *word)
-{
-    return strlen(word) == t.len && memcmp(word, t.start, t.len) == 0;
-}
-
-static int shown(text t)
-{
-    return (int)(t.len < SHOWN_MAX ? t.len : SHOWN_MAX);
 }
 
 // A step size that is a setting must equal the saved one; one that is searched
@@ -500,6 +428,34 @@ static lac_status get_tensor(state_reader *r, lac_algorithm *a, size_t expected)
     return LAC_OK;
 }
 
+static lac_status check_checksum(const uint8_t *in, size_t len)
+{
+    return len >= CHECKSUM_SIZE && laci_get_u64(in + len - CHECKSUM_SIZE) ==
+                                       XXH3_64bits(in, len - CHECKSUM_SIZE)
+               ? LAC_OK
+               : lac_fail(
+                     LAC_ERR_CORRUPT,
+                     "state: the checksum of its %zu bytes is wrong", len);
+}
+
+static lac_status get_state(
+    lac_algorithm *a, const uint8_t *in, size_t len, unsigned flags,
+    bool apply);
+
+static lac_status get_inner(
+    state_reader *r, lac_algorithm *inner, unsigned flags)
+{
+    const uint64_t len = get_u64(r);
+    const uint8_t *const bytes = get_bytes(r, len);
+    if (bytes == NULL) {
+        return LAC_OK; // get_state reports the cut
+    }
+    LAC_TRY(check_checksum(bytes, len));
+    LAC_TRY(get_state(inner, bytes, len - CHECKSUM_SIZE, flags, r->apply));
+    inner->started = inner->started || r->apply;
+    return LAC_OK;
+}
+
 static lac_status get_state(
     lac_algorithm *a, const uint8_t *in, size_t len, unsigned flags, bool apply)
 {
@@ -516,6 +472,9 @@ static lac_status get_state(
     }
     for (size_t t = 0; t < lac_layout_count(a->worker.layout); t++) {
         a->progress[t].listed = false;
+    }
+    if (a->worker.inner != NULL && status == LAC_OK && !r.cut) {
+        status = get_inner(&r, a->worker.inner, flags);
     }
     if (r.cut || (status == LAC_OK && r.next != r.end)) {
         return lac_fail(
@@ -566,12 +525,7 @@ lac_status lac_algorithm_load_with(
 {
     LAC_TRY(check_flags(a, flags));
     LAC_TRY(expect_between_rounds(a));
-    if (len < CHECKSUM_SIZE || laci_get_u64(in + len - CHECKSUM_SIZE) !=
-                                   XXH3_64bits(in, len - CHECKSUM_SIZE)) {
-        return lac_fail(
-            LAC_ERR_CORRUPT, "state: the checksum of its %zu bytes is wrong",
-            len);
-    }
+    LAC_TRY(check_checksum(in, len));
     LAC_TRY(get_state(a, in, len - CHECKSUM_SIZE, flags, false));
     LAC_TRY(get_state(a, in, len - CHECKSUM_SIZE, flags, true));
     a->started = true;

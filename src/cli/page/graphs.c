@@ -129,7 +129,9 @@ static lac_status put_spectrum(FILE *f, const lac_topology *t)
             "<p>Spectral gap <b>%.4f</b>, \xce\xbb<sub>2</sub> %.4f, "
             "\xce\xbb<sub>n</sub> %.4f, \xce\xb2 %.4f%s.</p>\n",
             s.gap, no_minus_zero(s.lambda2), no_minus_zero(s.lambdan), s.beta,
-            lac_topology_period(t) > 1 ? ", of the product of a period" : "");
+            lac_topology_is_drawn(t)     ? ", of the mean of all draws"
+            : lac_topology_period(t) > 1 ? ", of the product of a period"
+                                         : "");
     }
     free(w);
     return status;

@@ -33,12 +33,19 @@ int cli_network_open(
                : cli_bad_spec(command, "topologies", spec);
 }
 
+// Whether the rounds of a network are few and differ by a rule.
+static bool takes_turns(const lac_topology *t)
+{
+    return lac_topology_period(t) > 1 && !lac_topology_is_drawn(t);
+}
+
 // The digit of the round in which two workers of a varying network communicate.
 static const char round_digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
 
 static void draw_row(const lac_topology *t, uint32_t rank, char *row)
 {
     const uint32_t period = lac_topology_period(t);
+    const bool turns = takes_turns(t);
     const lac_edge *edges;
     memset(row, '.', lac_topology_workers(t));
     row[lac_topology_workers(t)] = '\0';
@@ -47,8 +54,7 @@ static void draw_row(const lac_topology *t, uint32_t rank, char *row)
         const uint32_t count = lac_topology_edges(t, rank, round, &edges);
         for (uint32_t k = 0; k < count; k++) {
             row[edges[k].peer] =
-                period == 1 ? '#'
-                            : round_digits[round % (sizeof(round_digits) - 1)];
+                turns ? round_digits[round % (sizeof(round_digits) - 1)] : '#';
         }
     }
 }
@@ -102,7 +108,10 @@ void cli_network_print(const lac_topology *t, FILE *stream)
         NULL);
     cli_table_add(&table, "worker");
     cli_table_add(
-        &table, "%s", lac_topology_period(t) == 1 ? "neighbours" : "in round");
+        &table, "%s",
+        takes_turns(t)             ? "in round"
+        : lac_topology_is_drawn(t) ? "in some round"
+                                   : "neighbours");
     if (weighed) {
         cli_table_add(&table, "own weight");
         cli_table_add(&table, "neighbour's");
@@ -152,8 +161,24 @@ static lac_status multiply_round(
     return LAC_OK;
 }
 
+// The mean of W over all draws: its eigenvalues are all 1 - gap, but for one.
+static lac_status mean_matrix(const lac_topology *t, double *w)
+{
+    const size_t n = lac_topology_workers(t);
+    lac_spectrum s;
+    LAC_TRY(lac_topology_spectrum(t, &s));
+    for (size_t i = 0; i < n * n; i++) {
+        const double own = i % (n + 1) == 0 ? 1 - s.gap : 0;
+        w[i] = own + s.gap / (double)n;
+    }
+    return LAC_OK;
+}
+
 lac_status cli_network_matrix(const lac_topology *t, double *w)
 {
+    if (lac_topology_is_drawn(t) && lac_topology_workers(t) > 1) {
+        return mean_matrix(t, w);
+    }
     lac_topology_matrix(t, 0, w);
     for (uint32_t round = 1; round < lac_topology_period(t); round++) {
         LAC_TRY(multiply_round(t, round, w));

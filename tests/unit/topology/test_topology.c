@@ -20,10 +20,13 @@ static void one_worker_keeps_its_value(void **state)
 {
     (void)state;
     static const char *const specs[] = {
-        "complete",       "star",        "path",        "ring",
-        "torus",          "hypercube",   "exponential", "one-peer-exponential",
-        "random-regular", "erdos-renyi", "small-world", "ring:max-degree",
-        "file:/dev/null",
+        "complete",       "star",
+        "path",           "ring",
+        "torus",          "hypercube",
+        "exponential",    "one-peer-exponential",
+        "random-regular", "erdos-renyi",
+        "small-world",    "ring:max-degree",
+        "file:/dev/null", "random-matching",
     };
     for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
         lac_topology *const t = open_topology(specs[i], 1);

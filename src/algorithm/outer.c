@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT
+// Local steps with an outer optimiser: workers take any number of steps of
+// their own between two rounds, and a round treats the way that they have come
+// since the last one as a gradient. With phi the anchor, the model after the
+// last round, and x the model now, with the local step of this round added,
+//
+//     D = phi - mean of x             inner is a gradient algorithm
+//     D = phi - gossip of x           inner is a model algorithm
+//     m = momentum m + D
+//     phi -= lr (D + momentum m)      Nesterov's form, as in PyTorch
+//     phi -= lr m                     with nesterov=no
+//     x = phi
+//
+// A gradient algorithm averages phi - x, which it may compress. With the
+// defaults this is DiLoCo (Douillard et al., arXiv:2311.08105), with lr=1 and
+// momentum=0 local SGD, and with inner=(dpsgd), nesterov=no and random
+// matchings NoLoCo (arXiv:2506.10911): its two vectors become one where both of
+// its coefficients are lr.
+//
+// With a gradient algorithm all workers have the same anchor. They begin with
+// the exact mean of their values, so that they may start from different ones.
+//
+// Stability without local steps. On a fixed graph the disagreement in the
+// direction of an eigenvalue 1 - c of W is multiplied by c in D. It vanishes if
+// lr c < 2 (1 + momentum) / (1 + 2 momentum), or 2 (1 + momentum) with
+// nesterov=no; the same holds for c = 1 - (1 - eta lambda)^H of H local steps
+// on a quadratic. On random matchings I - W is a random projection P, and with
+// u the disagreement of phi, E|Pu|^2 = p |u|^2 and E<Pu, m> = p <u, m>. So
+// E|u|^2, E<u, m> and E|m|^2 obey a linear recursion of their own. It preserves
+// the cone of covariances, so its largest eigenvalue is real, and it reaches 1
+// where the determinant of the recursion minus I vanishes. With g = lr and
+// a = momentum this is at
+//
+//     a p (1 + 2a) g^2 + (1 + a - 2 a p (1 + 2a)) g = 2 (1 - a^2)
+//     g = 2 (1 - a^2) / (1 + a - 2 a p)        with nesterov=no
+//
+// Steps from there on are refused.
+#include <math.h>
+#include <string.h>
+
+#include "algorithm/framework/inner.h"
+#include "base/fail.h"
+#include "kernels/gossip.h"
+#include "kernels/vector.h"
+#include "topology/topology.h"
+
+enum { ANCHOR, MOMENTUM, MIXED }; // the fields of a tensor
+
+typedef struct outer {
+    const char *inner;
+    double lr;
+    double momentum;
+    bool nesterov;
+} outer;
+
+static const lac_param outer_params[] = {
+    {.name = "inner",
+     .type = LAC_PARAM_SPEC,
+     .offset = offsetof(outer, inner),
+     .default_value = "allreduce",
+     .help = "the algorithm that averages, in parentheses"},
+    {.name = "lr",
+     .type = LAC_PARAM_F64,
+     .offset = offsetof(outer, lr),
+     .default_value = "0.7",
+     .min = 0,
+     .max = 4,
+     .above_min = true,
+     .help = "the outer learning rate"},
+    {.name = "momentum",
+     .type = LAC_PARAM_F64,
+     .offset = offsetof(outer, momentum),
+     .default_value = "0.9",
+     .min = 0,
+     .max = 1,
+     .help = "the outer momentum; below 1"},
+    {.name = "nesterov",
+     .type = LAC_PARAM_BOOL,
+     .offset = offsetof(outer, nesterov),
+     .default_value = "yes",
+     .help = "Nesterov's momentum, or heavy ball"},
+    {0},
+};
+
+static const char *outer_inner(const void *state)
+{
+    const outer *const settings = state;
+    return settings->inner;
+}
+
+static bool averages(const laci_worker *w)
+{
+    return lac_algorithm_family(w->inner) == LAC_FAMILY_GRADIENT;
+}
+
+// The step from which on rounds with this p do not converge.
+static double step_bound(const outer *s, double p)
+{
+    const double a = s->momentum;
+    const double free = 2 * (1 - a * a);
+    if (!s->nesterov) {
+        return free / (1 + a - 2 * a * p);
+    }
+    const double square = a * p * (1 + 2 * a);
+    const double linear = 1 + a - 2 * square;
+    const double root = sqrt(linear * linear + 4 * square * free);
+    // The positive root, in the form that does not cancel.
+    return linear > 0 ? 2 * free / (linear + root)
+                      : (root - linear) / (2 * square);
+}
+
+static lac_status check_step(const outer *s, const laci_worker *w)
+{
+    const double p = laci_topology_mean_gap(w->topology);
+    const double rate = laci_inner_gossip_rate(w);
+    if (p == 0 || rate == 0) {
+        return LAC_OK;
+    }
+    const double bound = step_bound(s, p) / rate;
+    if (s->lr < bound) {
+        return LAC_OK;
+    }
+    return lac_fail(
+        LAC_ERR_INVALID,
+        "outer: lr is %g, expected less than %.4g: with momentum=%g, "
+        "nesterov=%s and random matchings of %u workers, larger steps diverge",
+        s->lr, bound, s->momentum, s->nesterov ? "yes" : "no", w->world);
+}
+
+static lac_status outer_configure(void *state, const laci_worker *w)
+{
+    const outer *const settings = state;
+    if (settings->momentum >= 1) {
+        return lac_fail(LAC_ERR_INVALID, "outer: momentum is 1, expected less");
+    }
+    if (lac_algorithm_takes_update(w->inner)) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "outer: inner is %.60s, whose state follows a model that only its "
+            "own rounds change, expected another algorithm",
+            settings->inner);
+    }
+    return averages(w) ? LAC_OK : check_step(settings, w);
+}
+
+static void outer_plan(
+    const void *state, const laci_worker *w, size_t tensor, laci_plan *plan)
+{
+    (void)state;
+    const size_t n = laci_tensor_values(w, tensor);
+    laci_plan_own(plan, "anchor", n);
+    laci_plan_own(plan, "momentum", n);
+    if (!averages(w)) {
+        laci_plan_working(plan, n);
+    }
+}
+
+// A gradient algorithm averages in the memory of the sum at the start.
+static size_t outer_sum_bound(
+    const void *state, const laci_worker *w, size_t tensor)
+{
+    (void)state;
+    return averages(w) ? laci_tensor_values(w, tensor) : 0;
+}
+
+// Points the slices of the inner algorithm's round at working memory, which
+// they replace.
+static void outer_set_slices(laci_round *round)
+{
+    float *next = round->sums;
+    for (size_t i = 0; i < round->count; i++) {
+        const laci_item *const item = &round->items[i];
+        float *const x =
+            averages(round->worker) ? next : item->fields[MIXED].values;
+        round->slices[i] = (lac_slice){item->tensor, LAC_F32, x, x};
+        next += averages(round->worker) ? item->n : 0;
+    }
+}
+
+static size_t values_of(const laci_round *round)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < round->count; i++) {
+        n += round->items[i].n;
+    }
+    return n;
+}
+
+// Replaces the values in the slices by their exact mean over all workers.
+static lac_status average_start(laci_round *round)
+{
+    const laci_worker *const w = round->worker;
+    const size_t n = values_of(round);
+    LAC_TRY(laci_group_sum(round->group, 0, 0, round->sums, n, 0));
+    w->kernels->gossip->scale(
+        (float)(1.0 / w->world), round->sums, round->sums, n);
+    return laci_all_finite(w->kernels, round->sums, n)
+               ? LAC_OK
+               : lac_fail(
+                     LAC_ERR_INVALID,
+                     "outer: the sum of the values of all workers overflows");
+}
+
+static lac_status outer_start(void *state, laci_round *round)
+{
+    (void)state;
+    const laci_worker *const w = round->worker;
+    outer_set_slices(round);
+    for (size_t i = 0; i < round->count; i++) {
+        const laci_item *const item = &round->items[i];
+        w->kernels->gossip->apply(
+            item->in, NULL, round->slices[i].out, item->n);
+    }
+    LAC_TRY(
+        averages(w)
+            ? average_start(round)
+            : lac_algorithm_start(w->inner, round->slices, round->count));
+    for (size_t i = 0; i < round->count; i++) {
+        const laci_item *const item = &round->items[i];
+        float *const momentum = item->fields[MOMENTUM].values;
+        w->kernels->gossip->apply(
+            round->slices[i].out, NULL, item->fields[ANCHOR].values, item->n);
+        memset(momentum, 0, item->n * sizeof(*momentum));
+    }
+    return LAC_OK;
+}
+
+// Writes what the inner algorithm averages to its slice: x, or phi - x, with
+// the local step.
+static lac_status put_values(laci_round *round, size_t i)
+{
+    const laci_worker *const w = round->worker;
+    const laci_item *const item = &round->items[i];
+    float *const x = round->slices[i].out;
+    w->kernels->gossip->apply(item->in, item->update, x, item->n);
+    if (averages(w)) {
+        w->kernels->gossip->subtract(
+            item->fields[ANCHOR].values, x, x, item->n);
+    }
+    return laci_all_finite(w->kernels, x, item->n)
+               ? LAC_OK
+               : lac_fail(
+                     LAC_ERR_INVALID,
+                     "%s: worker %u has values in %s that overflow in this "
+                     "round",
+                     w->algorithm, w->rank, item->name);
+}
+
+// The outer step of one tensor. `x` holds D, or the gossip of x.
+static void step_tensor(
+    const outer *s, bool averaged, const float *x, const laci_item *item)
+{
+    const float lr = (float)s->lr, a = (float)s->momentum;
+    float *const anchor = item->fields[ANCHOR].values;
+    float *const momentum = item->fields[MOMENTUM].values;
+    for (size_t i = 0; i < item->n; i++) {
+        const float d = averaged ? x[i] : anchor[i] - x[i];
+        const float m = a * momentum[i] + d;
+        momentum[i] = m;
+        anchor[i] -= lr * (s->nesterov ? d + a * m : m);
+        item->out[i] = anchor[i];
+    }
+}
+
+static lac_status outer_end(void *state, laci_round *round)
+{
+    const laci_worker *const w = round->worker;
+    outer_set_slices(round);
+    for (size_t i = 0; i < round->count; i++) {
+        LAC_TRY(
+            laci_group_abort_on_failure(round->group, put_values(round, i)));
+    }
+    LAC_TRY(
+        averages(w)
+            ? lac_algorithm_reduce(
+                  w->inner, round->number, round->slices, round->count)
+            : lac_algorithm_mix(
+                  w->inner, round->number, round->slices, NULL, round->count));
+    for (size_t i = 0; i < round->count; i++) {
+        step_tensor(state, averages(w), round->slices[i].out, &round->items[i]);
+    }
+    return LAC_OK;
+}
+
+const laci_algorithm_ops laci_outer_algorithm = {
+    .plugin.size = sizeof(laci_algorithm_ops),
+    .plugin.name = "outer",
+    .plugin.summary = "local steps, averaged by an outer optimiser (DiLoCo)",
+    .plugin.example = "outer",
+    .plugin.params = outer_params,
+    .plugin.param_size = sizeof(lac_param),
+    .plugin.state_size = sizeof(outer),
+    .family = LAC_FAMILY_MODEL,
+    .takes_update = true,
+    .inexact = true,
+    .rescales = true,
+    .inner = outer_inner,
+    .configure = outer_configure,
+    .plan = outer_plan,
+    .sum_bound = outer_sum_bound,
+    .start = outer_start,
+    .end = outer_end,
+    .cost = laci_inner_cost,
+    .exchanges = laci_inner_exchanges,
+};
