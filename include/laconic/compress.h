@@ -47,7 +47,9 @@ typedef enum lac_form {
 /// values in the normal range of the format; the documentation of each
 /// compressor describes subnormal values and the largest floats. Dithering
 /// draws 16 bits a value, so its mean is exact to 2^-17 of a step between two
-/// levels; for terngrad, to 2^-17 of the largest value.
+/// levels; for terngrad, to 2^-17 of the largest value. That of rotated is a
+/// mean over its rotations, measured for blocks of many kinds rather than
+/// proved, and its mean is exact to 0.2 % of the length of a block.
 typedef struct lac_guarantee {
     bool unbiased;
     double error;
@@ -375,6 +377,12 @@ typedef struct lac_compressor_ops {
     /// always get the encoder's key. Such a payload is not linear. Not for
     /// compressors with encode_add, nor for sparsifiers.
     bool needs_key;
+
+    /// Optional, in place of needs_key: returns whether decoding a tensor of
+    /// `shape` draws from the key. The ops then get a key that is made from a
+    /// seed of 8 bytes, and the seed from the encoder's key. Only the seed
+    /// precedes the payload, and only if the receiver cannot derive it.
+    bool (*needs_seed)(const void *state, lac_shape shape);
 } lac_compressor_ops;
 
 /// lac_compressor_open_with opens a compressor that the caller defines. The

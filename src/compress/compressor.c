@@ -139,10 +139,17 @@ static lac_status check_ops(const lac_compressor_ops *ops)
             LAC_ERR_INVALID, "%s: its ops lack a member that is not optional",
             ops->plugin.name);
     }
-    if (ops->needs_key && (s != NULL || memory)) {
+    const bool seed = ops->needs_seed != NULL;
+    if ((ops->needs_key || seed) && (s != NULL || memory)) {
         return lac_fail(
             LAC_ERR_INVALID,
-            "%s: needs_key is set, expected no sparsifier and no encode_add",
+            "%s: needs_%s is set, expected no sparsifier and no encode_add",
+            ops->plugin.name, ops->needs_key ? "key" : "seed");
+    }
+    if (ops->needs_key && seed) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: needs_key and needs_seed are set, expected one of them",
             ops->plugin.name);
     }
     return LAC_OK;
@@ -378,7 +385,8 @@ unsigned lac_compressor_traits(const lac_compressor *c, lac_scope_kind scope)
     if (c->ops->sparsifier != NULL) {
         return laci_sparse_traits(c, scope);
     }
-    const bool sends_key = c->ops->needs_key && scope == LAC_SCOPE_WORKER;
+    const bool sends_key = (c->ops->needs_key || c->ops->needs_seed != NULL) &&
+                           scope == LAC_SCOPE_WORKER;
     return sends_key ? c->ops->traits & ~(unsigned)LAC_TRAIT_LINEAR
                      : c->ops->traits;
 }

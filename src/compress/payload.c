@@ -5,7 +5,9 @@
 // reach the ops.
 //
 // A compressor whose decoder needs the key finds it in the call. Where the
-// receiver cannot derive it, `low` and `high` precede the payload.
+// receiver cannot derive it, `low` and `high` precede the payload. One that
+// needs a seed gets a key that is made from the seed, and the seed precedes the
+// payload.
 #include <assert.h>
 #include <float.h>
 #include <math.h>
@@ -42,12 +44,38 @@ lac_status laci_check_length(const char *name, size_t len, size_t expected)
     return LAC_OK;
 }
 
-enum { KEY_SIZE = 16 };
+enum { KEY_SIZE = 16, SEED_SIZE = 8 };
 
-// The bytes of the key before the payload of a compressor.
-static size_t key_size(const lac_compressor *c, lac_scope_kind scope)
+static bool payload_seeded(const lac_compressor *c, lac_shape shape)
 {
-    return c->ops->needs_key && scope == LAC_SCOPE_WORKER ? KEY_SIZE : 0;
+    return c->ops->needs_seed != NULL && c->ops->needs_seed(c->state, shape);
+}
+
+// The bytes of the key or the seed before the payload of a compressor.
+static size_t key_size(
+    const lac_compressor *c, lac_shape shape, lac_scope_kind scope)
+{
+    if (scope != LAC_SCOPE_WORKER) {
+        return 0;
+    }
+    const size_t seed = payload_seeded(c, shape) ? SEED_SIZE : 0;
+    return c->ops->needs_key ? KEY_SIZE : seed;
+}
+
+// A seed depends on all bits of the key.
+static uint64_t seed_of(const lac_key *key)
+{
+    return lac_key_make(
+               key->low, LAC_PURPOSE_CHOICE, key->high, lac_scope_shared(), 0)
+        .low;
+}
+
+static lac_key seeded_key(uint64_t seed, lac_scope_kind scope)
+{
+    lac_key key =
+        lac_key_make(seed, LAC_PURPOSE_CHOICE, 0, lac_scope_shared(), 0);
+    key.scope = scope;
+    return key;
 }
 
 // A payload without the key, and the call with it.
@@ -61,9 +89,12 @@ static content content_of(
     const lac_compressor *c, const lac_call *call, const uint8_t *in,
     size_t len)
 {
-    const size_t head = key_size(c, call->key.scope);
+    const size_t head = key_size(c, call->shape, call->key.scope);
     content k = {*call, in + head, len - head};
-    if (head > 0) {
+    if (payload_seeded(c, call->shape)) {
+        const uint64_t seed = head > 0 ? laci_get_u64(in) : seed_of(&call->key);
+        k.call.key = seeded_key(seed, call->key.scope);
+    } else if (head > 0) {
         k.call.key.low = laci_get_u64(in);
         k.call.key.high = laci_get_u64(in + sizeof(uint64_t));
     }
@@ -74,7 +105,7 @@ size_t laci_payload_bound(
     const lac_compressor *c, lac_shape shape, lac_scope_kind scope)
 {
     return c->ops->sparsifier == NULL
-               ? key_size(c, scope) + c->ops->bound(c->state, shape)
+               ? key_size(c, shape, scope) + c->ops->bound(c->state, shape)
                : laci_sparse_bound(c, shape, scope);
 }
 
@@ -126,12 +157,19 @@ size_t laci_payload_encode(
     if (c->ops->sparsifier != NULL) {
         return laci_sparse_encode(c, call, x, out);
     }
-    const size_t head = key_size(c, call->key.scope);
-    if (head > 0) {
+    const size_t head = key_size(c, call->shape, call->key.scope);
+    lac_call own = *call;
+    if (payload_seeded(c, call->shape)) {
+        const uint64_t seed = seed_of(&call->key);
+        own.key = seeded_key(seed, call->key.scope);
+        if (head > 0) {
+            laci_put_u64(out, seed);
+        }
+    } else if (head > 0) {
         laci_put_u64(out, call->key.low);
         laci_put_u64(out + sizeof(uint64_t), call->key.high);
     }
-    return head + c->ops->encode(c->state, call, x, out + head);
+    return head + c->ops->encode(c->state, &own, x, out + head);
 }
 
 lac_status laci_payload_check(
@@ -141,12 +179,12 @@ lac_status laci_payload_check(
     if (c->ops->sparsifier != NULL) {
         return laci_sparse_check(c, call, in, len);
     }
-    const size_t head = key_size(c, call->key.scope);
+    const size_t head = key_size(c, call->shape, call->key.scope);
     if (len < head) {
         return lac_fail(
             LAC_ERR_CORRUPT,
-            "%s: payload has %zu bytes, expected at least the %zu of its key",
-            c->name, len, head);
+            "%s: payload has %zu bytes, expected at least the %zu of its %s",
+            c->name, len, head, c->ops->needs_key ? "key" : "seed");
     }
     const content k = content_of(c, call, in, len);
     return c->ops->check(c->state, &k.call, k.in, k.len);

@@ -15,6 +15,7 @@
 #include "kernels/natural.h"
 #include "kernels/pack.h"
 #include "kernels/powersgd.h"
+#include "kernels/rotate.h"
 #include "kernels/select.h"
 #include "kernels/sign.h"
 #include "kernels/vector.h"
@@ -31,6 +32,7 @@ static const laci_kernels portable = {
     .pack = &laci_pack_portable,
     .matrix = &laci_matrix_portable,
     .powersgd = &laci_powersgd_portable,
+    .rotate = &laci_rotate_portable,
 };
 
 #ifdef LACI_HAVE_AVX2
@@ -46,6 +48,7 @@ static const laci_kernels avx2 = {
     .pack = &laci_pack_avx2,
     .matrix = &laci_matrix_avx2,
     .powersgd = &laci_powersgd_avx2,
+    .rotate = &laci_rotate_avx2,
 };
 
 // Some compilers do not accept f16c in __builtin_cpu_supports.

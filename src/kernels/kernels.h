@@ -19,6 +19,7 @@ typedef struct laci_kernels {
     const struct laci_pack_kernels *pack;
     const struct laci_matrix_kernels *matrix;
     const struct laci_powersgd_kernels *powersgd;
+    const struct laci_rotate_kernels *rotate;
 } laci_kernels;
 
 // laci_kernels_best returns the fastest set this machine can run.

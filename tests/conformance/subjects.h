@@ -55,6 +55,9 @@ static const char *const variants[] = {
     "low-rank:rank=2,fold=yes",
     "unbiased-rank:rank=4",
     "atomo:rank=3",
+    "rotated:bits=1",
+    "rotated:bits=2,block=64",
+    "rotated:bits=3,block=256",
     "top-k:0.5+random-k:0.5+natural",
 };
 

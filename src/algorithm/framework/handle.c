@@ -599,5 +599,7 @@ lac_status lac_algorithm_set_rate(lac_algorithm *a, double rate)
             a->worker.algorithm, rate);
     }
     a->round.rate = rate;
-    return LAC_OK;
+    return a->worker.inner == NULL
+               ? LAC_OK
+               : lac_algorithm_set_rate(a->worker.inner, rate);
 }

@@ -94,6 +94,7 @@ static void growing_structs_keep_what_they_had(void **state)
     assert_int_equal(offsetof(lac_compressor_ops, largest), 200);
     assert_int_equal(offsetof(lac_compressor_ops, group), 208);
     assert_int_equal(offsetof(lac_compressor_ops, needs_key), 216);
+    assert_int_equal(offsetof(lac_compressor_ops, needs_seed), 224);
     assert_int_equal(offsetof(lac_transport_ops, exchange), 8);
     assert_int_equal(offsetof(lac_transport_ops, allreduce_sum), 32);
 }

@@ -277,6 +277,82 @@ static void a_key_that_decoding_needs_is_sent(void **state)
     }
 }
 
+static bool seed_for_many(const void *state, lac_shape many)
+{
+    (void)state;
+    return many.rows > 1;
+}
+
+// The ops get a key that both ends make from 8 bytes: another one for every bit
+// of the encoder's key, and for a shape that needs no seed the key itself.
+static void a_seed_that_decoding_needs_is_sent(void **state)
+{
+    (void)state;
+    static const lac_key keys[] = {
+        {5, 6, 0}, {4, 6, 0}, {5, 7, 0}, {5 | 1ULL << 63, 6, 0}};
+    const lac_shape row = {1, VALUES};
+    lac_compressor_ops ops = keyed_ops();
+    ops.needs_key = false;
+    ops.needs_seed = seed_for_many;
+    float first[4];
+    for (size_t i = 0; i < 12; i++) {
+        const lac_scope_kind scope = (lac_scope_kind)(i / 4);
+        const bool sent = scope == LAC_SCOPE_WORKER;
+        const lac_key key = {keys[i % 4].low, keys[i % 4].high, scope};
+        const lac_key other = {sent ? 9 : key.low, sent ? 9 : key.high, scope};
+        const float x[VALUES] = {1, 2, 3, 4};
+        float y[VALUES] = {0};
+        uint8_t payload[20];
+        size_t len;
+        lac_compressor *c;
+        assert_ok(lac_compressor_open_with(&c, &ops, "", LAC_FORM_PLAIN));
+        assert_ok(lac_compressor_reserve(c, shape));
+        assert_int_equal(lac_compressor_bound(c, shape, scope), sent ? 12 : 4);
+        assert_int_equal(
+            lac_compressor_traits(c, scope), sent ? 0 : LAC_TRAIT_LINEAR);
+        assert_ok(lac_compressor_encode(
+            c, &key, shape, x, payload, sizeof(payload), &len));
+        assert_int_equal(len, sent ? 12 : 4);
+        assert_ok(lac_compressor_decode(c, &other, shape, payload, len, y));
+        assert_true(y[0] == y[1] && y[0] != (float)key.low);
+        first[i % 4] = i < 4 ? y[0] : first[i % 4];
+        assert_true(y[0] == first[i % 4]);
+        for (size_t k = 0; i < 4 && k < i; k++) {
+            assert_true(first[k] != y[0]);
+        }
+        assert_int_equal(lac_compressor_bound(c, row, scope), 4);
+        assert_ok(lac_compressor_encode(
+            c, &key, row, x, payload, sizeof(payload), &len));
+        assert_ok(lac_compressor_decode(c, &key, row, payload, len, y));
+        assert_true(len == 4 && y[0] == (float)key.low && y[1] == y[0]);
+        lac_compressor_close(c);
+    }
+}
+
+static void a_seed_does_not_go_with_other_members(void **state)
+{
+    (void)state;
+    lac_compressor *c;
+    lac_compressor_ops ops = {
+        .plugin.size = sizeof(ops),
+        .plugin.name = "head",
+        .guarantee = first_guarantee,
+        .sparsifier = &head_sparsifier,
+        .needs_seed = seed_for_many,
+    };
+    assert_fails(
+        lac_compressor_open_with(&c, &ops, "", LAC_FORM_PLAIN), LAC_ERR_INVALID,
+        "head: needs_seed is set, expected no sparsifier and no encode_add");
+    ops = keyed_ops();
+    ops.needs_seed = seed_for_many;
+    assert_status(
+        lac_compressor_open_with(&c, &ops, "", LAC_FORM_PLAIN),
+        LAC_ERR_INVALID);
+    assert_non_null(strstr(
+        lac_error_message(),
+        "needs_key and needs_seed are set, expected one of them"));
+}
+
 static void a_key_does_not_go_with_other_members(void **state)
 {
     (void)state;
@@ -357,6 +433,8 @@ int main(void)
         cmocka_unit_test(an_older_table_with_a_sparsifier_works),
         cmocka_unit_test(a_key_that_decoding_needs_is_sent),
         cmocka_unit_test(a_key_does_not_go_with_other_members),
+        cmocka_unit_test(a_seed_that_decoding_needs_is_sent),
+        cmocka_unit_test(a_seed_does_not_go_with_other_members),
         cmocka_unit_test(smaller_tables_are_refused),
         cmocka_unit_test(settings_of_other_sizes_are_read),
     };
