@@ -13,38 +13,14 @@ import subprocess
 import time
 import unittest
 
-from command import Command, FAILED, GOOD, HANG, LACONIC, USAGE
+from command import FAILED, GOOD, HANG, LACONIC, USAGE
+from image_runs import ImageRuns, STEPS, WORKERS
 import training
 
-WORKERS, STEPS = 3, 16  # 240 examples, 5 a worker and step
 
-
-class Train(Command):
-    def setUp(self):
-        super().setUp()
-        training.images(os.path.join(self.folder, "images"))
-
-    def path(self, *parts):
-        return os.path.join(self.folder, *parts)
-
-    def words(self, out, *more, model="lenet", data="mnist", folder="images"):
-        return ("train", "--model", model, "--data", data, "--data-dir",
-                folder, "--workers", str(WORKERS), "--batch", "5",
-                "--lr", "0.02", "--epochs", "2", "--out", out, *more)
-
+class Train(ImageRuns):
     def latest(self, out):
         return int(self.read(out + "/latest").decode().strip()[5:])
-
-    def train(self, out, *more, **which):
-        done = self.run_laconic(*self.words(out, *more, **which))
-        self.assertEqual(done.returncode, GOOD, done.stderr)
-        return done
-
-    def rejected(self, code, part, *words, **more):
-        done = self.run_laconic(*words, **more)
-        self.assertEqual(done.returncode, code, done.stderr)
-        self.assertIn(part, done.stderr)
-        self.assertEqual(done.stdout, "")
 
     def test_a_run_writes_the_promised_files(self):
         done = self.train("out", "--json", "--algorithm", "choco:gamma=auto",
@@ -579,16 +555,16 @@ class Train(Command):
 
     def test_a_memory_limit_never_crashes_a_run(self):
         with open(LACONIC, "rb") as file:
-            program = file.read()
-        if b"__asan_init" in program or b"__tsan_init" in program:
+            code = file.read()
+        if b"__asan_init" in code or b"__tsan_init" in code:
             self.skipTest("a sanitizer needs an unlimited address space")
         codes = set()
         for megabytes in (100, 140, 180, 220, 260, 300, 2000):
-            size = megabytes << 20
+            size = (megabytes << 20, megabytes << 20)
             done = self.run_laconic(
                 *self.words("out-%d" % megabytes, "--epochs", "1"),
                 preexec_fn=lambda: resource.setrlimit(
-                    resource.RLIMIT_AS, (size, size)))
+                    resource.RLIMIT_AS, size))
             with self.subTest(megabytes):
                 self.assertIn(done.returncode, (GOOD, FAILED), done.stderr)
                 if done.returncode == FAILED:

@@ -17,36 +17,12 @@ import termios
 import time
 import unittest
 
-from command import Command, FAILED, GOOD, HANG, LACONIC, USAGE
+from command import FAILED, GOOD, HANG, LACONIC, USAGE
+from image_runs import ImageRuns, STEPS, WORKERS
 import training
 
-WORKERS, STEPS = 3, 16  # 240 examples, 5 a worker and step
 
-
-class Runs(Command):
-    def setUp(self):
-        super().setUp()
-        training.images(os.path.join(self.folder, "images"))
-
-    def path(self, *parts):
-        return os.path.join(self.folder, *parts)
-
-    def words(self, out, *more, model="lenet", data="mnist", folder="images"):
-        return ("train", "--model", model, "--data", data, "--data-dir",
-                folder, "--workers", str(WORKERS), "--batch", "5",
-                "--lr", "0.02", "--epochs", "2", "--out", out, *more)
-
-    def train(self, out, *more, **which):
-        done = self.run_laconic(*self.words(out, *more, **which))
-        self.assertEqual(done.returncode, GOOD, done.stderr)
-        return done
-
-    def rejected(self, code, part, *words):
-        done = self.run_laconic(*words)
-        self.assertEqual(done.returncode, code, done.stderr)
-        self.assertIn(part, done.stderr)
-        self.assertEqual(done.stdout, "")
-
+class Runs(ImageRuns):
     def on_a_terminal(self, *words, **environment):
         """What a terminal of 80 columns receives on stderr."""
         given = {k: v for k, v in os.environ.items()
