@@ -138,19 +138,22 @@ static lac_status store_defaults(
     return LAC_OK;
 }
 
+static lac_status extra_argument(const cli_command *command, const char *word)
+{
+    if (word[0] == '-' && isalpha((unsigned char)word[1])) {
+        return unknown_option(command, word);
+    }
+    return lac_fail(
+        LAC_ERR_INVALID, "%s: unexpected argument \"%s\", expected %s",
+        command->name, word,
+        *command->arguments == '\0' ? "only options" : command->arguments);
+}
+
 static lac_status check_complete(
     const cli_command *command, uint64_t missing, size_t count, char **argv)
 {
-    const char *const extra =
-        count > command->arguments_max ? argv[command->arguments_max] : NULL;
-    if (extra != NULL && extra[0] == '-' && isalpha((unsigned char)extra[1])) {
-        return unknown_option(command, extra);
-    }
-    if (extra != NULL) {
-        return lac_fail(
-            LAC_ERR_INVALID, "%s: unexpected argument \"%s\", expected %s",
-            command->name, extra,
-            *command->arguments == '\0' ? "only options" : command->arguments);
+    if (count > command->arguments_max) {
+        return extra_argument(command, argv[command->arguments_max]);
     }
     for (size_t i = 0; command->options[i].name != NULL; i++) {
         if (missing >> i & 1) {
