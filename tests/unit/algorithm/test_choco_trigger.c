@@ -185,7 +185,7 @@ static void a_trigger_saves_messages_at_the_same_floor(void **state)
 static lac_status set_rates(test_worker *w)
 {
     const lac_tensor tensor = {.name = "x", .shape = {VALUES, 1}};
-    static const double wrong[] = {-1, NAN, INFINITY};
+    static const double wrong[] = {-1, (double)NAN, (double)INFINITY};
     lac_layout *layout;
     lac_algorithm *a;
     LAC_TRY(lac_layout_open(&layout, &tensor, 1));

@@ -147,7 +147,8 @@ static void settings_that_cannot_be_swept_are_refused(void **state)
     (void)state;
     assert_refused(
         "rat=1", "choco", "top-k+natural",
-        "no setting with a number is named \"rat\", expected gamma, ratio");
+        "no setting with a number is named \"rat\", expected gamma, trigger, "
+        "ratio");
     assert_refused(
         "fold=1", "powergossip", NULL,
         "named \"fold\", expected rank, iterations, rate");
