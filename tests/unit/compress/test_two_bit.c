@@ -43,10 +43,11 @@ static double sum_of(const float *x, const float *y, size_t n)
 static void bins_are_as_documented(void **state)
 {
     (void)state;
-    const float x[] = {5, -1, -1, -1, -2, 1, 1, -1, -1, 0};
-    const float expected[] = {5,       -0.375f, -0.375f, -0.375f, -2,
-                              -0.375f, -0.375f, -0.375f, -0.375f, -0.375f};
-    const uint8_t codes[] = {0xab, 0xa9, 0x0a};
+    const float x[] = {5, 1.5f, -1.5f, -2, -1, -1, -0.5f, -0.5f, 0, 0};
+    const float middle = -0.375f;
+    const float expected[] = {5,      middle, middle, -2,     middle,
+                              middle, middle, middle, middle, middle};
+    const uint8_t codes[] = {0x6b, 0xaa, 0x0a};
     float y[10];
     assert_int_equal(compress("two-bit", x, 10, y), 16 + 3);
     assert_memory_equal(y, expected, sizeof(y));
