@@ -274,6 +274,13 @@ static void every_chunk_matches_sorting(void **state)
         check_chunks(x, 1000, 0.3, chunks[i]);
     }
     check_chunks(x, LARGE, 1, 4096);
+    float *const y = calloc(LARGE, sizeof(*y));
+    assert_non_null(y);
+    for (size_t i = 0; i < LARGE; i++) { // no chunk resembles the one before
+        y[i] = ldexpf(x[i], i / 4096 % 5 == 0 ? -130 : (int)(i / 4096 % 3) * 9);
+    }
+    check_chunks(y, LARGE, 0.015625, 4096);
+    free(y);
     for (size_t i = 0; i < LARGE; i++) {
         x[i] = i % 3 == 0 ? -1 : 1; // only the index decides
     }
