@@ -12,7 +12,14 @@
 // the band is wrong, the k-th largest is searched among all values. The result
 // is the same in all cases.
 //
+// With `chunk`, each chunk of so many values, and the shorter last one, keeps
+// as many of its values as a tensor of its length would (SparseLoCo,
+// arXiv:2508.15706). So the kept values are spread over the tensor, and every
+// search is within the cache. The error is that of the worst chunk.
+//
 // Payload: the indices, as in indices.h; then the values by ascending index.
+// The code of the indices is the same with chunks: for a 64th of the values,
+// gaps take 7.5 bits each, 12-bit offsets in chunks of 4096 would take 12.
 #include <laconic/compress.h>
 
 #include <assert.h>
@@ -34,6 +41,7 @@ enum {
 
 typedef struct top_k_state {
     double ratio;
+    uint32_t chunk; // 0: the whole tensor
 } top_k_state;
 
 static const lac_param params[] = {
@@ -47,25 +55,51 @@ static const lac_param params[] = {
         .above_min = true,
         .help = "fraction of the values that is kept",
     },
+    {
+        .name = "chunk",
+        .type = LAC_PARAM_U32,
+        .offset = offsetof(top_k_state, chunk),
+        .default_value = "0",
+        .max = UINT32_MAX,
+        .help = "keep that fraction of every so many values, 0 for a tensor",
+    },
     {.name = NULL},
 };
+
+static bool is_chunked(const top_k_state *s, size_t n)
+{
+    return s->chunk > 0 && s->chunk < n;
+}
 
 static size_t top_k_keep(const void *state, lac_shape shape)
 {
     const top_k_state *const s = state;
-    return laci_keep_ratio(s->ratio, lac_shape_values(shape));
+    const size_t n = lac_shape_values(shape);
+    if (!is_chunked(s, n)) {
+        return laci_keep_ratio(s->ratio, n);
+    }
+    const size_t rest = n % s->chunk;
+    return n / s->chunk * laci_keep_ratio(s->ratio, s->chunk) +
+           (rest > 0 ? laci_keep_ratio(s->ratio, rest) : 0);
+}
+
+// The part of n values that is not kept.
+static double top_k_dropped(const top_k_state *s, size_t n)
+{
+    return 1 - (double)laci_keep_ratio(s->ratio, n) / (double)n;
 }
 
 static lac_guarantee top_k_guarantee(
     const void *state, lac_shape shape, lac_form form)
 {
     (void)form;
+    const top_k_state *const s = state;
     const size_t n = lac_shape_values(shape);
-    const size_t k = top_k_keep(state, shape);
-    return (lac_guarantee){
-        .unbiased = k == n,
-        .error = 1 - (double)k / (double)n,
-    };
+    double error = top_k_dropped(s, is_chunked(s, n) ? s->chunk : n);
+    if (is_chunked(s, n) && n % s->chunk > 0) {
+        error = fmax(error, top_k_dropped(s, n % s->chunk));
+    }
+    return (lac_guarantee){.unbiased = error == 0, .error = error};
 }
 
 static bool worth_a_sample(size_t n, size_t k)
@@ -137,8 +171,12 @@ static size_t top_k_list_size(size_t cap)
 
 static size_t top_k_scratch(const void *state, lac_shape shape)
 {
+    const top_k_state *const s = state;
     const size_t n = lac_shape_values(shape);
     const size_t k = top_k_keep(state, shape);
+    if (is_chunked(s, n)) {
+        return 2 * top_k_list_size(s->chunk);
+    }
     if (!worth_a_sample(n, k)) {
         return 0;
     }
@@ -168,30 +206,47 @@ static search top_k_lay_out(
     };
 }
 
-// The magnitude of the k-th largest of n values. Digit by digit, from the
-// highest, it counts how many values have each digit and stops where k are
-// reached.
+static const laci_digit digits[DIGIT_COUNT] = {
+    {.shift = 20, .bits = 11},
+    {.shift = 10, .bits = 10},
+    {.shift = 0, .bits = 10},
+};
+
+// Extends the magnitude of the k-th largest of n values by one digit: counts
+// how many values have each digit and stops where k are reached.
+static void next_digit(
+    const laci_select_kernels *select, const float *x, size_t n,
+    laci_digit digit, laci_limit *limit)
+{
+    uint32_t counts[LACI_DIGITS] = {0};
+    digit.higher = limit->magnitude;
+    select->count(x, n, digit, counts);
+    uint32_t d = (1u << digit.bits) - 1;
+    for (; counts[d] < limit->ties; d--) {
+        limit->ties -= counts[d];
+    }
+    limit->magnitude = limit->magnitude << digit.bits | d;
+}
+
+// The magnitude of the k-th largest of n values, digit by digit from the
+// highest.
 static laci_limit limit_of(
     const laci_select_kernels *select, const float *x, size_t n, size_t k)
 {
-    static const laci_digit digits[DIGIT_COUNT] = {
-        {.shift = 20, .bits = 11},
-        {.shift = 10, .bits = 10},
-        {.shift = 0, .bits = 10},
-    };
     laci_limit limit = {.magnitude = 0, .ties = k};
     for (size_t i = 0; i < DIGIT_COUNT; i++) {
-        uint32_t counts[LACI_DIGITS] = {0};
-        laci_digit digit = digits[i];
-        digit.higher = limit.magnitude;
-        select->count(x, n, digit, counts);
-        uint32_t d = (1u << digit.bits) - 1;
-        for (; counts[d] < limit.ties; d--) {
-            limit.ties -= counts[d];
-        }
-        limit.magnitude = limit.magnitude << digit.bits | d;
+        next_digit(select, x, n, digits[i], &limit);
     }
     return limit;
+}
+
+// The smallest magnitude that has the first digit of the k-th largest.
+static uint32_t first_digit_of(
+    const laci_select_kernels *select, const float *x, size_t n, size_t k)
+{
+    laci_limit limit = {.magnitude = 0, .ties = k};
+    next_digit(select, x, n, digits[0], &limit);
+    return limit.magnitude << digits[0].shift;
 }
 
 // An odd stride is not a divisor of rows of an even length.
@@ -285,12 +340,70 @@ static void choose_of_all(
     select->collect(x, n, limit, k, indices_out, NULL);
 }
 
+// Where the values of chunks that may be among the largest are collected.
+typedef struct candidates {
+    float *values;
+    uint32_t *indices;
+} candidates;
+
+// Searches the k largest of a chunk among the values of at least the magnitude
+// `guess` or, if these are too few, among those that have the first digit of
+// the k-th largest or a higher one. Returns the magnitude of the k-th largest.
+static uint32_t choose_of_chunk(
+    const laci_select_kernels *select, const float *x, size_t n, size_t k,
+    uint32_t guess, candidates c, uint32_t *indices_out)
+{
+    laci_limit wide = {.magnitude = guess, .ties = SIZE_MAX};
+    size_t found = select->collect(x, n, wide, n, c.indices, c.values);
+    if (found < k) {
+        wide.magnitude = first_digit_of(select, x, n, k);
+        found = select->collect(x, n, wide, n, c.indices, c.values);
+    }
+    const laci_limit limit = limit_of(select, c.values, found, k);
+    select->collect(c.values, found, limit, k, indices_out, NULL);
+    for (size_t i = 0; i < k; i++) {
+        indices_out[i] = c.indices[indices_out[i]];
+    }
+    return limit.magnitude;
+}
+
+// The k-th largest of a chunk is seldom less than 0.7 times that of the one
+// before it: half an octave, in bits of a float.
+static void choose_of_chunks(
+    const top_k_state *s, const lac_call *call, const float *x,
+    uint32_t *indices_out)
+{
+    const uint32_t half_octave = UINT32_C(1) << 22;
+    const size_t n = lac_shape_values(call->shape);
+    unsigned char *const scratch = call->scratch;
+    const candidates c = {
+        .values = (void *)scratch,
+        .indices = (void *)(scratch + top_k_list_size(s->chunk)),
+    };
+    uint32_t guess = INT32_MAX;
+    for (size_t start = 0; start < n; start += s->chunk) {
+        const size_t len = n - start < s->chunk ? n - start : s->chunk;
+        const size_t k = laci_keep_ratio(s->ratio, len);
+        const uint32_t last = choose_of_chunk(
+            call->kernels->select, x + start, len, k, guess, c, indices_out);
+        guess = last > half_octave ? last - half_octave : 0;
+        for (size_t i = 0; i < k; i++) {
+            indices_out[i] += (uint32_t)start;
+        }
+        indices_out += k;
+    }
+}
+
 static void top_k_choose(
     const void *state, const lac_call *call, const float *x,
     uint32_t *indices_out)
 {
     const size_t n = lac_shape_values(call->shape);
     const size_t k = top_k_keep(state, call->shape);
+    if (is_chunked(state, n)) {
+        choose_of_chunks(state, call, x, indices_out);
+        return;
+    }
     if (worth_a_sample(n, k)) {
         const search s = top_k_lay_out(state, call, x);
         s.found->mapped = false;
@@ -325,7 +438,7 @@ static size_t top_k_put_indices(
 {
     const laci_subset subset = subset_of(state, call);
     const uint8_t *bitmap = NULL;
-    if (worth_a_sample(subset.n, subset.k)) {
+    if (!is_chunked(state, subset.n) && worth_a_sample(subset.n, subset.k)) {
         const search s = top_k_lay_out(state, call, NULL);
         bitmap = s.found->mapped ? s.bitmap : NULL;
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // pack.c with BMI2: pext squeezes the codes out of 64 bits at once and pdep
-// spreads them again. Loads and stores of 8 bytes reach beyond the bits that
-// count, so the last few codes are left to the portable kernels.
+// spreads them again. Codes of 4 bits are packed with AVX2, 32 at once. Loads
+// and stores of 8 bytes reach beyond the bits that count, so the last few codes
+// are left to the portable kernels.
 #include "kernels/pack.h"
 
 #include <immintrin.h>
@@ -33,9 +34,45 @@ static size_t movable(size_t n, unsigned bits)
     return groups < kept ? 0 : 8 * (groups - kept + 1);
 }
 
+// Packs 32 codes of 4 bits at a time. Returns how many it packed.
+static size_t pack_halves(const uint8_t *codes, size_t n, uint8_t *out)
+{
+    const __m256i factors = _mm256_set1_epi16(0x1001); // 1 and 16
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        const __m256i pairs = _mm256_maddubs_epi16(
+            _mm256_loadu_si256((const void *)(codes + i)), factors);
+        const __m128i bytes = _mm_packus_epi16(
+            _mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
+        _mm_storeu_si128((void *)(out + i / 2), bytes);
+    }
+    return i;
+}
+
+// The reverse: a byte in 16 bits, and again 4 bits higher, is two codes.
+static size_t unpack_halves(const uint8_t *in, size_t n, uint8_t *codes)
+{
+    const __m256i mask = _mm256_set1_epi8(15);
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        const __m256i bytes =
+            _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)(in + i / 2)));
+        const __m256i both =
+            _mm256_or_si256(bytes, _mm256_slli_epi16(bytes, 4));
+        _mm256_storeu_si256((void *)(codes + i), _mm256_and_si256(both, mask));
+    }
+    return i;
+}
+
 static void avx2_pack_bytes(
     unsigned bits, const uint8_t *codes, size_t n, uint8_t *out)
 {
+    if (bits == 4) {
+        const size_t done = pack_halves(codes, n, out);
+        laci_pack_portable.pack_bytes(
+            bits, codes + done, n - done, out + done / 2);
+        return;
+    }
     const uint64_t mask = UINT64_C(0x0101010101010101) * ((1u << bits) - 1);
     const size_t stop = movable(n, bits);
     for (size_t i = 0; i < stop; i += 8) {
@@ -48,6 +85,12 @@ static void avx2_pack_bytes(
 static void avx2_unpack_bytes(
     unsigned bits, const uint8_t *in, size_t n, uint8_t *codes)
 {
+    if (bits == 4) {
+        const size_t done = unpack_halves(in, n, codes);
+        laci_pack_portable.unpack_bytes(
+            bits, in + done / 2, n - done, codes + done);
+        return;
+    }
     const uint64_t mask = UINT64_C(0x0101010101010101) * ((1u << bits) - 1);
     const size_t stop = movable(n, bits);
     for (size_t i = 0; i < stop; i += 8) {

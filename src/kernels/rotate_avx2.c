@@ -357,27 +357,31 @@ static laci_rotate_sums avx2_quantise(
     }
 }
 
-// Step times each centre.
+// Step times each centre. The centres of fewer than 8 levels are repeated, so
+// that the lowest 3 bits of a code find them, whether or not its sign is one of
+// them.
 static inline __m256 steps_of(unsigned bits, float step)
 {
     const __m128i centres = _mm_loadu_si128((const void *)laci_centres(bits));
     const __m256 floats = _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(centres));
     const __m256 unit = _mm256_set1_ps(1.0f / LACI_CENTRE_UNIT);
-    return _mm256_mul_ps(_mm256_mul_ps(floats, unit), _mm256_set1_ps(step));
+    const __m256i levels = _mm256_and_si256(
+        _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
+        _mm256_set1_epi32((1 << (bits - 1)) - 1));
+    const __m256 steps =
+        _mm256_mul_ps(_mm256_mul_ps(floats, unit), _mm256_set1_ps(step));
+    return _mm256_permutevar8x32_ps(steps, levels);
 }
 
-// The values of 64 codes. A level is the low 3 bits of a code that has no sign
-// in them; the centres after the last of fewer bits are filled in.
+// The values of 64 codes.
 static inline void group_values(
     unsigned bits, __m256 steps, const uint8_t *codes, __m256 r[8])
 {
-    const __m256i mask = _mm256_set1_epi32((1 << (bits - 1)) - 1);
     const __m128i before = _mm_cvtsi32_si128((int)(32 - bits));
     for (size_t j = 0; j < 8; j++) {
         const __m256i code = _mm256_cvtepu8_epi32(
             _mm_loadl_epi64((const void *)(codes + 8 * j)));
-        const __m256 value =
-            _mm256_permutevar8x32_ps(steps, _mm256_and_si256(code, mask));
+        const __m256 value = _mm256_permutevar8x32_ps(steps, code);
         r[j] = with_signs(value, _mm256_sll_epi32(code, before));
     }
 }

@@ -228,7 +228,9 @@ def decode_rotated(p, data, key, rows, cols):
 def kept(p, n, rows, cols):
     if int(p.get("rank", 0)) > 0:
         return min(n, int(p["rank"]) * (rows + cols))
-    return max(1, int(float(p["ratio"]) * n))
+    chunk = int(p.get("chunk", 0)) or n
+    return sum(max(1, int(float(p["ratio"]) * min(chunk, n - start)))
+               for start in range(0, n, chunk))
 
 
 def top_k_indices(data, n, k):
@@ -283,11 +285,11 @@ def random_block_indices(key, n, k):
 
 
 DEFAULTS = {
-    "identity": [], "half": [], "bfloat16": [], "sign": [],
+    "identity": [], "half": [], "bfloat16": [], "sign": [], "two-bit": [],
     "natural": [("bits", "9")],
     "natural-dithering": [("levels", "8"), ("norm", "2")],
     "dithering": [("levels", "127"), ("norm", "2"), ("bucket", "0")],
-    "top-k": [("ratio", "0.01")],
+    "top-k": [("ratio", "0.01"), ("chunk", "0")],
     "random-k": [("ratio", "0.01"), ("rank", "0")],
     "random-block": [("ratio", "0.01"), ("rank", "0")],
     "low-rank": [("rank", "1"), ("iterations", "1"), ("fold", "no")],
@@ -317,6 +319,8 @@ DENSE = {
     "atomo": lambda p, data, key, rows, cols: decode_low_rank(
         {**p, "fold": "no"}, data, key, rows, cols),
     "rotated": decode_rotated,
+    "two-bit": lambda p, data, key, rows, cols: [
+        floats(data[:16])[code] for code in codes(data[16:], rows * cols, 2)],
 }
 
 
@@ -394,13 +398,14 @@ SPECS = [
     "unbiased-rank", "unbiased-rank:rank=3", "top-k:0.5+unbiased-rank",
     "atomo", "atomo:rank=3",
     "rotated", "rotated:1", "rotated:2,block=64", "rotated:3,block=256",
-    "top-k:0.5+rotated",
+    "top-k:0.5+rotated", "two-bit", "top-k:0.2,chunk=16",
+    "top-k:0.3,chunk=64+two-bit", "top-k:0.015625,chunk=1024+sign",
     "top-k:0.1+natural", "random-k:0.3+dithering:levels=15",
     "top-k:0.5+random-k:0.5+half", "random-block:0.5+sign",
 ]
 SHAPES = [(1,), (37,), (12, 31), (5, 6, 7)]
 LARGE = (3365,)  # for those that cut a tensor into blocks
-CUT = ("rotated",)
+CUT = ("rotated", "chunk")
 
 
 def replace_payload(data, payload):

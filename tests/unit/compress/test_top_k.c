@@ -43,18 +43,26 @@ static void keep_largest(const float *x, size_t n, size_t k, float *y)
     free(order);
 }
 
-// Compresses with every set of kernels and compares with sorting.
-static void check_against_sorting(const float *x, size_t n, double ratio)
+static size_t keep_of(double ratio, size_t n)
+{
+    const size_t k = (size_t)(ratio * (double)n);
+    return k < 1 ? 1 : k;
+}
+
+// Compresses with every set of kernels and compares with sorting every chunk.
+static void check_chunks(const float *x, size_t n, double ratio, size_t chunk)
 {
     static const char *const sets[] = {"portable", "best"};
+    const size_t step = chunk == 0 ? n : chunk;
     char spec[64];
-    (void)snprintf(spec, sizeof(spec), "top-k:%.17g", ratio);
-    size_t k = (size_t)(ratio * (double)n);
-    k = k < 1 ? 1 : k;
+    (void)snprintf(spec, sizeof(spec), "top-k:%.17g,chunk=%zu", ratio, chunk);
     float *const expected = malloc(2 * n * sizeof(*expected));
     assert_non_null(expected);
     float *const y = expected + n;
-    keep_largest(x, n, k, expected);
+    for (size_t i = 0; i < n; i += step) {
+        const size_t len = n - i < step ? n - i : step;
+        keep_largest(x + i, len, keep_of(ratio, len), expected + i);
+    }
     for (size_t i = 0; i < 2; i++) {
         const lac_shape shape = {n, 1};
         lac_compressor *c = NULL;
@@ -73,6 +81,11 @@ static void check_against_sorting(const float *x, size_t n, double ratio)
         lac_compressor_close(c);
     }
     free(expected);
+}
+
+static void check_against_sorting(const float *x, size_t n, double ratio)
+{
+    check_chunks(x, n, ratio, 0);
 }
 
 static const double ratios[] = {1e-9, 0.0003, 0.01, 0.04, 0.2, 0.5, 0.98, 1};
@@ -251,6 +264,90 @@ static void bad_payloads_are_refused(void **state)
     lac_compressor_close(c);
 }
 
+static void every_chunk_matches_sorting(void **state)
+{
+    (void)state;
+    static const size_t chunks[] = {1, 7, 64, 4096, LARGE - 1, LARGE, 1 << 20};
+    float *const x = large();
+    for (size_t i = 0; i < sizeof(chunks) / sizeof(*chunks); i++) {
+        check_chunks(x, LARGE, 0.015625, chunks[i]);
+        check_chunks(x, 1000, 0.3, chunks[i]);
+    }
+    check_chunks(x, LARGE, 1, 4096);
+    float *const y = calloc(LARGE, sizeof(*y));
+    assert_non_null(y);
+    for (size_t i = 0; i < LARGE; i++) { // no chunk resembles the one before
+        y[i] = ldexpf(x[i], i / 4096 % 5 == 0 ? -130 : (int)(i / 4096 % 3) * 9);
+    }
+    check_chunks(y, LARGE, 0.015625, 4096);
+    free(y);
+    for (size_t i = 0; i < LARGE; i++) {
+        x[i] = i % 3 == 0 ? -1 : 1; // only the index decides
+    }
+    x[100] = NAN;
+    x[5000] = INFINITY;
+    check_chunks(x, LARGE, 0.015625, 4096);
+}
+
+static size_t encoded(
+    const char *spec, const float *x, size_t n, uint8_t *out, size_t cap)
+{
+    const lac_shape shape = {n, 1};
+    lac_compressor *c;
+    size_t len = 0;
+    assert_ok(lac_compressor_open(&c, spec, LAC_FORM_PLAIN));
+    assert_ok(lac_compressor_reserve(c, shape));
+    assert_ok(lac_compressor_encode(c, &any_key, shape, x, out, cap, &len));
+    lac_compressor_close(c);
+    return len;
+}
+
+// One chunk is the whole tensor, to the byte.
+static void a_chunk_that_holds_the_tensor_changes_nothing(void **state)
+{
+    (void)state;
+    enum { N = 5000, ROOM = 4 * N };
+    static uint8_t whole[ROOM], chunk[ROOM];
+    const float *const x = large();
+    const size_t len = encoded("top-k:0.05", x, N, whole, ROOM);
+    static const char *const specs[] = {
+        "top-k:0.05,chunk=0", "top-k:0.05,chunk=5000", "top-k:0.05,chunk=9999"};
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(encoded(specs[i], x, N, chunk, ROOM), len);
+        assert_memory_equal(chunk, whole, len);
+    }
+}
+
+// 64 of 4096 normal values: the gaps are geometric with mean 63, of an entropy
+// of 7.41 bits. A Rice code takes 6 + 1 bits and as many as gap / 64, rounded
+// down, which is 0.58 in the mean: 7.6. 12-bit offsets would take 12.
+static void indices_of_chunks_take_less_than_8_bits(void **state)
+{
+    (void)state;
+    enum { N = 40 * 4096, K = 40 * 64 };
+    static uint8_t payload[N];
+    const float *const x = large();
+    const size_t len =
+        encoded("top-k:0.015625,chunk=4096+sign", x, N, payload, N);
+    const double bits = 8 * ((double)len - 4 - K / 8.0) / K;
+    print_message("%.3f bits an index\n", bits);
+    assert_true(bits < 7.7);
+}
+
+// 4 of 10 and 1 of 3 are kept: the worst is 2/3 of a chunk of 3 equal values.
+static void the_law_is_that_of_the_worst_chunk(void **state)
+{
+    (void)state;
+    lac_compressor *c;
+    assert_ok(lac_compressor_open(&c, "top-k:0.4,chunk=10", LAC_FORM_PLAIN));
+    const double whole = lac_compressor_guarantee(c, (lac_shape){20, 1}).error;
+    const double rest = lac_compressor_guarantee(c, (lac_shape){23, 1}).error;
+    assert_true(fabs(whole - 0.6) < 1e-12);
+    assert_true(fabs(rest - 2.0 / 3) < 1e-12);
+    assert_int_equal(lac_compressor_kept(c, (lac_shape){23, 1}), 9);
+    lac_compressor_close(c);
+}
+
 static void bad_ratios_are_refused(void **state)
 {
     (void)state;
@@ -276,6 +373,10 @@ int main(void)
         cmocka_unit_test(one_value_is_the_payload),
         cmocka_unit_test(the_law_is_reached_by_equal_values),
         cmocka_unit_test(bad_payloads_are_refused),
+        cmocka_unit_test(every_chunk_matches_sorting),
+        cmocka_unit_test(a_chunk_that_holds_the_tensor_changes_nothing),
+        cmocka_unit_test(indices_of_chunks_take_less_than_8_bits),
+        cmocka_unit_test(the_law_is_that_of_the_worst_chunk),
         cmocka_unit_test(bad_ratios_are_refused),
     };
     return cmocka_run_group_tests_name("compress/top_k", tests, NULL, NULL);
