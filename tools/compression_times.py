@@ -30,6 +30,8 @@ CHOICES = [
     ("GATHER", "ef21", "sign"),
     ("GATHER", "ef21", "top-k:0.01"),
     ("GATHER", "signum", None),
+    ("SHARED", "integer", None),
+    ("SHARED", "integer:bits=16", None),
     ("SHARED", "powersgd:rank=1", None),
     ("SHARED", "powersgd:rank=2", None),
     ("SHARED", "powersgd:rank=4", None),

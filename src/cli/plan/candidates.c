@@ -20,6 +20,8 @@ static const plan_choice usual[] = {
     {"ef21", "sign", false},
     {"ef21", "top-k:0.01", false},
     {"signum", NULL, false},
+    {"integer", NULL, false},
+    {"integer:bits=16", NULL, false},
     {"powersgd:rank=1", NULL, false},
     {"powersgd:rank=2", NULL, false},
     {"powersgd:rank=4", NULL, false},

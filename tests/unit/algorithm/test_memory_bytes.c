@@ -45,6 +45,8 @@ static const subject subjects[] = {
     {"error-feedback", "half", LAC_NONFINITE_STOP},
     {"ef21", "sign", LAC_NONFINITE_STOP},
     {"ef21:momentum=0.9", "sign", LAC_NONFINITE_RAW},
+    {"integer", NULL, LAC_NONFINITE_STOP},
+    {"integer:bits=16,memory=no", NULL, LAC_NONFINITE_RAW},
     {"dpsgd", NULL, LAC_NONFINITE_STOP},
     {"dpsgd:clip=1", NULL, LAC_NONFINITE_STOP},
     {"naive", "natural", LAC_NONFINITE_STOP},
