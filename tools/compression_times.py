@@ -36,6 +36,7 @@ CHOICES = [
     ("SHARED", "powersgd:rank=2", None),
     ("SHARED", "powersgd:rank=4", None),
     ("SHARED", "powersgd:rank=8", None),
+    ("SHARED", "powersgd:rank=1,high=2", None),
     ("GOSSIP", "dpsgd", None),
     ("GOSSIP", "naive", "natural"),
     ("GOSSIP", "dcd", QSGD),

@@ -25,6 +25,7 @@ static const plan_choice usual[] = {
     {"powersgd:rank=1", NULL, false},
     {"powersgd:rank=2", NULL, false},
     {"powersgd:rank=4", NULL, false},
+    {"powersgd:rank=1,high=2", NULL, false},
     {"dpsgd", NULL, false},
     {"dcd", "qsgd:bucket=512", false},
     {"ecd", "dithering:32767", false},

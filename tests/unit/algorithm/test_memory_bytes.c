@@ -36,6 +36,7 @@ static const subject subjects[] = {
     {"allreduce", NULL, LAC_NONFINITE_RAW},
     {"powersgd:rank=2", NULL, LAC_NONFINITE_STOP},
     {"powersgd:rank=2", NULL, LAC_NONFINITE_PROPAGATE},
+    {"powersgd:rank=1,high=2", NULL, LAC_NONFINITE_STOP},
     {"signum", NULL, LAC_NONFINITE_STOP},
     {"signum", NULL, LAC_NONFINITE_RAW},
     {"compressed", "natural", LAC_NONFINITE_STOP},
