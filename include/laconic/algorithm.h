@@ -163,10 +163,11 @@ LAC_FALLIBLE lac_status
 lac_algorithm_use_kernels(lac_algorithm *a, const char *name);
 
 /// lac_algorithm_set_rate sets the learning rate of the local steps, for the
-/// rounds that begin from now on; it is 1 at first. beer needs it, and choco
-/// with a trigger; a program that calls this for every algorithm, before each
-/// round or when the rate changes, loses nothing. It is not saved. Fails with
-/// LAC_ERR_INVALID if it is not finite, or negative.
+/// rounds that begin from now on; it is 1 at first. beer needs it; choco with a
+/// trigger uses it, and powersgd with `high`, where all workers must set the
+/// same. A program that calls this for every algorithm, before each round or
+/// when the rate changes, loses nothing. It is not saved.
+/// Fails with LAC_ERR_INVALID if it is not finite, or negative.
 LAC_FALLIBLE lac_status lac_algorithm_set_rate(lac_algorithm *a, double rate);
 
 /// lac_algorithm_start starts from the values in `slices`, which must be all

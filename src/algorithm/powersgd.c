@@ -21,6 +21,11 @@
 // warm start and with about four, the result is nearly the best approximation
 // of its rank. Each costs as much as the first.
 //
+// With high=H the rank of a matrix is H while its gradients change, and `rank`
+// while they do not (ACCORDION, Agarwal et al., arXiv:2010.16248): after every
+// interval of rounds, the norm of the sum of its results is compared with that
+// of the interval before. The first interval has rank H.
+//
 // One sum holds P of all matrices of a call, a second one Q. Tensors of one row
 // or column, unless they are folded, and those that factors would not make
 // small enough, are summed uncompressed together with the first P. The state
@@ -102,6 +107,20 @@ static const lac_param powersgd_params[] = {
      .offset = offsetof(laci_powersgd, fold),
      .default_value = "no",
      .help = "view a long vector as a matrix, which can be compressed"},
+    {.name = "high",
+     .type = LAC_PARAM_U32,
+     .offset = offsetof(laci_powersgd, high),
+     .default_value = "0",
+     .min = 0,
+     .max = LACI_POWERSGD_RANK_MAX,
+     .help = "rank while gradients change; 0: that of `rank`"},
+    {.name = "interval",
+     .type = LAC_PARAM_U32,
+     .offset = offsetof(laci_powersgd, interval),
+     .default_value = "1000",
+     .min = 1,
+     .max = UINT32_MAX,
+     .help = "rounds after which to choose between `rank` and `high`"},
     {0},
 };
 
@@ -114,6 +133,12 @@ static lac_status powersgd_configure(void *state, const laci_worker *w)
             LAC_ERR_INVALID,
             "powersgd: iterations is %u with alternating=yes, expected 1",
             s->iterations);
+    }
+    if (s->high > 0 && s->high < s->rank) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "powersgd: high is %u with rank=%u, expected at least that, or 0",
+            s->high, s->rank);
     }
     return LAC_OK;
 }
@@ -167,9 +192,11 @@ static float *second_of(const sums *s)
 static size_t step_rank(
     const laci_powersgd *s, const laci_round *round, const laci_item *item)
 {
-    return round->number < s->start_iteration
-               ? 0
-               : laci_powersgd_rank(s, item->shape);
+    if (round->number < s->start_iteration) {
+        return 0;
+    }
+    return item->fields == NULL ? laci_powersgd_rank(s, item->shape)
+                                : laci_powersgd_rank_now(s, item);
 }
 
 // Adds the floats of an item.
@@ -394,6 +421,9 @@ static void powersgd_exchanges(
 {
     const laci_powersgd *const s = state;
     const floats all = listed_floats(s, w, out->round);
+    if (s->high > 0) { // the listed rank is the larger one
+        out->flags |= LAC_EXCHANGE_BOUND;
+    }
     laci_nonfinite_list_sum(out, all.factors + all.raw);
     for (uint32_t i = 0; all.second > 0 && i < s->iterations; i++) {
         if (i > 0) {
@@ -419,6 +449,7 @@ const laci_algorithm_ops laci_powersgd_algorithm = {
     .plugin.param_size = sizeof(lac_param),
     .plugin.state_size = sizeof(laci_powersgd),
     .family = LAC_FAMILY_GRADIENT,
+    .late = "interval",
     .finds_nonfinite = true,
     .accepts = powersgd_accepts,
     .folds = powersgd_folds,

@@ -13,16 +13,32 @@
 #include "kernels/powersgd.h"
 #include "kernels/vector.h"
 
-size_t laci_powersgd_rank(const laci_powersgd *s, lac_shape shape)
+// The indices of field `choice`.
+enum { LOW, NORM, RATE, CHOICES };
+
+static size_t rank_for(const laci_powersgd *s, lac_shape shape, size_t wanted)
 {
     if (shape.rows <= 1 || shape.cols <= 1) {
         return 0;
     }
     const size_t smaller = shape.rows < shape.cols ? shape.rows : shape.cols;
-    const size_t rank = smaller < s->rank ? smaller : s->rank;
+    const size_t rank = smaller < wanted ? smaller : wanted;
     const double kept = (double)(shape.rows + shape.cols) * (double)rank;
     const double all = (double)shape.rows * (double)shape.cols;
     return kept * s->min_compression_rate >= all ? 0 : rank;
+}
+
+size_t laci_powersgd_rank(const laci_powersgd *s, lac_shape shape)
+{
+    const size_t high = rank_for(s, shape, s->high);
+    return high > 0 ? high : rank_for(s, shape, s->rank);
+}
+
+// Whether a tensor has two ranks.
+static bool adapts(const laci_powersgd *s, lac_shape shape)
+{
+    return s->high > 0 &&
+           laci_powersgd_rank(s, shape) > rank_for(s, shape, s->rank);
 }
 
 void laci_powersgd_plan(
@@ -47,6 +63,10 @@ void laci_powersgd_plan(
     if (s->warm_start && s->alternating) {
         laci_plan_shared(plan, "rows-start", shape.rows * rank);
     }
+    if (adapts(s, shape)) {
+        laci_plan_shared(plan, "history", lac_shape_values(shape));
+        laci_plan_shared(plan, "choice", CHOICES);
+    }
 }
 
 // Room for both sums, and for a copy of the worker's own part in one.
@@ -58,25 +78,46 @@ typedef struct matrix_fields {
     float *right;      // saved
     float *cols_start; // saved: where the next factor of columns starts
     float *rows_start; // saved: the same for rows
+    float *history;    // saved: the sum of the interval's results
+    float *choice;     // saved: LOW, NORM and RATE
 } matrix_fields;
 
-static matrix_fields fields_of(const laci_powersgd_step *t)
+static matrix_fields fields_in(const laci_powersgd *s, const laci_item *item)
 {
-    laci_field *f = t->item->fields;
+    laci_field *f = item->fields;
     matrix_fields m = {0};
-    if (t->settings->error_feedback) {
+    if (s->error_feedback) {
         m.sum = f++;
         m.next = f++;
         m.left = (f++)->values;
         m.right = (f++)->values;
     }
-    if (t->settings->warm_start) {
+    if (s->warm_start) {
         m.cols_start = (f++)->values;
     }
-    if (t->settings->warm_start && t->settings->alternating) {
+    if (s->warm_start && s->alternating) {
         m.rows_start = (f++)->values;
     }
+    if (adapts(s, item->shape)) {
+        m.history = (f++)->values;
+        m.choice = (f++)->values;
+    }
     return m;
+}
+
+static matrix_fields fields_of(const laci_powersgd_step *t)
+{
+    return fields_in(t->settings, t->item);
+}
+
+size_t laci_powersgd_rank_now(const laci_powersgd *s, const laci_item *item)
+{
+    if (!adapts(s, item->shape)) {
+        return laci_powersgd_rank(s, item->shape);
+    }
+    const matrix_fields m = fields_in(s, item);
+    return m.choice[LOW] != 0 ? rank_for(s, item->shape, s->rank)
+                              : laci_powersgd_rank(s, item->shape);
 }
 
 // An alternating round multiplies with S or, in turn, with S^T.
@@ -239,6 +280,51 @@ static void swap_sums(const matrix_fields *p)
     p->next->values = values;
 }
 
+// Subtracts the factors from the last S and zeroes them: those of a lower rank
+// would leave columns out.
+static void settle_memory(const laci_powersgd_step *t, const matrix_fields *p)
+{
+    const lac_shape shape = t->item->shape;
+    const laci_vector_kernels *const vector = t->round->worker->kernels->vector;
+    for (size_t r = 0; r < shape.rows; r++) {
+        for (size_t c = 0; c < t->rank; c++) {
+            vector->add_scaled(
+                -p->left[c * shape.rows + r], p->right + c * shape.cols,
+                p->sum->values + r * shape.cols, shape.cols);
+        }
+    }
+    memset(p->left, 0, t->rank * shape.rows * sizeof(float));
+    memset(p->right, 0, t->rank * shape.cols * sizeof(float));
+}
+
+// ACCORDION: after an interval in which the norm of the summed results changed
+// by less than half, and the rate did not fall below half, the lower rank is
+// enough. All workers have the same results, and decide alike.
+static void choose_rank(const laci_powersgd_step *t, const matrix_fields *p)
+{
+    const laci_vector_kernels *const vector = t->round->worker->kernels->vector;
+    const size_t n = t->item->n;
+    const uint64_t done = t->round->number + 1 - t->settings->start_iteration;
+    vector->add(t->item->out, p->history, n);
+    if (!laci_all_finite(t->round->worker->kernels, p->history, n)) {
+        memset(p->history, 0, n * sizeof(float));
+    }
+    if (done % t->settings->interval != 0) {
+        return;
+    }
+    const float norm = laci_norm(vector, p->history, n);
+    const float old = p->choice[NORM], rate = (float)t->round->rate;
+    const bool calm =
+        fabsf(old - norm) < 0.5f * old && rate >= 0.5f * p->choice[RATE];
+    if (calm && p->choice[LOW] == 0 && t->settings->error_feedback) {
+        settle_memory(t, p);
+    }
+    p->choice[LOW] = calm;
+    p->choice[NORM] = norm;
+    p->choice[RATE] = rate;
+    memset(p->history, 0, n * sizeof(float));
+}
+
 void laci_powersgd_finish(const laci_powersgd_step *t)
 {
     const matrix_fields p = fields_of(t);
@@ -267,6 +353,9 @@ void laci_powersgd_finish(const laci_powersgd_step *t)
     float *const start = right_is_mean ? p.cols_start : p.rows_start;
     if (start != NULL) {
         memcpy(start, mean, mean_n * sizeof(*mean));
+    }
+    if (p.choice != NULL) {
+        choose_rank(t, &p);
     }
 }
 

@@ -23,11 +23,15 @@ typedef struct laci_powersgd {
     uint32_t start_iteration;
     bool alternating;
     bool fold;
+    uint32_t high; // 0: the rank is always `rank`
+    uint32_t interval;
 } laci_powersgd;
 
 // laci_powersgd_rank returns the number of columns of a tensor's factors, 0 for
-// one that is sent uncompressed.
+// one that is sent uncompressed: the larger one, where there are two.
+// laci_powersgd_rank_now returns the one in use.
 size_t laci_powersgd_rank(const laci_powersgd *s, lac_shape shape);
+size_t laci_powersgd_rank_now(const laci_powersgd *s, const laci_item *item);
 
 // laci_powersgd_plan, a plan, requests the fields of a tensor.
 void laci_powersgd_plan(

@@ -188,6 +188,16 @@ LACI_CHECKED lac_status laci_group_sum_stream(
 LACI_CHECKED lac_status laci_group_sum_f64(
     laci_group *g, uint64_t round, uint32_t phase, double *x, size_t n);
 
+// laci_group_sum_numbers is the same for numbers of any type. laci_group_max
+// writes the largest of x[i] over all workers, floats from 0 up, with notes as
+// in laci_group_sum.
+LACI_CHECKED lac_status laci_group_sum_numbers(
+    laci_group *g, uint64_t round, uint32_t phase, const laci_number *type,
+    void *x, size_t n);
+LACI_CHECKED lac_status laci_group_max(
+    laci_group *g, uint64_t round, uint32_t phase, float *x, size_t n,
+    size_t notes);
+
 // laci_group_broadcast copies bytes[0..len) of worker `root` to all. Only the
 // root counts them, and not as payload. Fails like an exchange; the bytes are
 // then lost.

@@ -67,6 +67,10 @@ void laci_list_sum(laci_listing *l, size_t n);
 bool laci_list_streams(const laci_listing *l, size_t n);
 void laci_list_sum_stream(laci_listing *l, size_t n);
 
+// laci_list_numbers lists laci_group_sum_numbers, and laci_group_max of n
+// numbers, notes included.
+void laci_list_numbers(laci_listing *l, const laci_number *type, size_t n);
+
 // Parts of these lists: laci_list_shares lists the sum of a piece of n numbers
 // of `size` bytes in shares, laci_list_ahead a sum in pieces that are sent
 // ahead, with a note or without.

@@ -167,6 +167,161 @@ const laci_number laci_number_f64 = {
     .write = write_f64,
 };
 
+static void put_i8(uint8_t *out, const void *x, size_t n)
+{
+    memcpy(out, x, n);
+}
+
+static void get_i8(const uint8_t *in, void *x, size_t n)
+{
+    memcpy(x, in, n);
+}
+
+static void add_i8(
+    const laci_kernels *kernels, const void *x, void *y, size_t n)
+{
+    (void)kernels;
+    const uint8_t *const values = x;
+    uint8_t *const sums = y;
+    for (size_t i = 0; i < n; i++) {
+        sums[i] = (uint8_t)(sums[i] + values[i]);
+    }
+}
+
+static void add_bytes_i8(
+    const laci_kernels *kernels, const uint8_t *in, void *y, size_t n)
+{
+    add_i8(kernels, in, y, n);
+}
+
+static void copy_i8(const void *x, void *out, size_t n)
+{
+    memmove(out, x, n);
+}
+
+static double read_i8(const void *x, size_t i)
+{
+    return ((const int8_t *)x)[i];
+}
+
+static void write_i8(void *x, size_t i, double value)
+{
+    ((int8_t *)x)[i] = (int8_t)value;
+}
+
+const laci_number laci_number_i8 = {
+    .size = sizeof(int8_t),
+    .put = put_i8,
+    .get = get_i8,
+    .add = add_i8,
+    .add_bytes = add_bytes_i8,
+    .unify_nan = copy_i8,
+    .read = read_i8,
+    .write = write_i8,
+};
+
+static uint16_t get_one_i16(const uint8_t *in)
+{
+    return (uint16_t)(in[0] | in[1] << 8);
+}
+
+static void put_i16(uint8_t *out, const void *x, size_t n)
+{
+    const uint16_t *const values = x;
+    for (size_t i = 0; i < n; i++) {
+        out[2 * i] = (uint8_t)values[i];
+        out[2 * i + 1] = (uint8_t)(values[i] >> 8);
+    }
+}
+
+static void get_i16(const uint8_t *in, void *x, size_t n)
+{
+    uint16_t *const values = x;
+    for (size_t i = 0; i < n; i++) {
+        values[i] = get_one_i16(in + 2 * i);
+    }
+}
+
+static void add_i16(
+    const laci_kernels *kernels, const void *x, void *y, size_t n)
+{
+    (void)kernels;
+    const uint16_t *const values = x;
+    uint16_t *const sums = y;
+    for (size_t i = 0; i < n; i++) {
+        sums[i] = (uint16_t)(sums[i] + values[i]);
+    }
+}
+
+static void add_bytes_i16(
+    const laci_kernels *kernels, const uint8_t *in, void *y, size_t n)
+{
+    (void)kernels;
+    uint16_t *const sums = y;
+    for (size_t i = 0; i < n; i++) {
+        sums[i] = (uint16_t)(sums[i] + get_one_i16(in + 2 * i));
+    }
+}
+
+static void copy_i16(const void *x, void *out, size_t n)
+{
+    memmove(out, x, n * sizeof(uint16_t));
+}
+
+static double read_i16(const void *x, size_t i)
+{
+    return ((const int16_t *)x)[i];
+}
+
+static void write_i16(void *x, size_t i, double value)
+{
+    ((int16_t *)x)[i] = (int16_t)value;
+}
+
+const laci_number laci_number_i16 = {
+    .size = sizeof(int16_t),
+    .put = put_i16,
+    .get = get_i16,
+    .add = add_i16,
+    .add_bytes = add_bytes_i16,
+    .unify_nan = copy_i16,
+    .read = read_i16,
+    .write = write_i16,
+};
+
+static void add_max(
+    const laci_kernels *kernels, const void *x, void *y, size_t n)
+{
+    (void)kernels;
+    const float *const values = x;
+    float *const most = y;
+    for (size_t i = 0; i < n; i++) {
+        most[i] = values[i] > most[i] ? values[i] : most[i];
+    }
+}
+
+static void add_bytes_max(
+    const laci_kernels *kernels, const uint8_t *in, void *y, size_t n)
+{
+    (void)kernels;
+    float *const most = y;
+    for (size_t i = 0; i < n; i++) {
+        const float value = laci_get_f32(in + sizeof(float) * i);
+        most[i] = value > most[i] ? value : most[i];
+    }
+}
+
+const laci_number laci_number_max = {
+    .size = sizeof(float),
+    .put = put_f32,
+    .get = get_f32,
+    .add = add_max,
+    .add_bytes = add_bytes_max,
+    .unify_nan = unify_nan_f32,
+    .read = read_f32,
+    .write = write_f32,
+};
+
 void *laci_numbers_begin(const laci_number *type, uint8_t *out, void *room)
 {
     return readable(out, type->size) ? out : room;

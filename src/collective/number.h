@@ -33,6 +33,14 @@ typedef struct laci_number {
 extern const laci_number laci_number_f32;
 extern const laci_number laci_number_f64;
 
+// Integers in two's complement, whose sums wrap around: callers keep them small
+// enough, and bytes of a peer cannot overflow.
+extern const laci_number laci_number_i8;
+extern const laci_number laci_number_i16;
+
+// Floats from 0 up whose "sum" is the larger one.
+extern const laci_number laci_number_max;
+
 // Numbers that are computed in a message, without a copy where the host has the
 // byte order of messages. `room` is used elsewhere.
 //

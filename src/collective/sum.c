@@ -254,6 +254,13 @@ void laci_list_sum(laci_listing *l, size_t n)
            });
 }
 
+void laci_list_numbers(laci_listing *l, const laci_number *type, size_t n)
+{
+    if (l->rules.world > 1) {
+        list_in_pieces(l, type->size, n);
+    }
+}
+
 lac_status laci_group_sum(
     laci_group *g, uint64_t round, uint32_t phase, float *x, size_t n,
     size_t notes)
@@ -301,14 +308,39 @@ lac_status laci_group_sum_stream(
     return LAC_OK;
 }
 
-lac_status laci_group_sum_f64(
-    laci_group *g, uint64_t round, uint32_t phase, double *x, size_t n)
+// Sums all numbers, of which the first `n` are payload.
+static lac_status sum_numbers(
+    laci_group *g, const laci_number *type, void *x, size_t n, size_t all)
+{
+    LAC_TRY(sum_in_pieces(g, type, x, all));
+    laci_wire_count(g, n * type->size, all * type->size);
+    return LAC_OK;
+}
+
+lac_status laci_group_sum_numbers(
+    laci_group *g, uint64_t round, uint32_t phase, const laci_number *type,
+    void *x, size_t n)
 {
     if (g->world == 1) {
         return LAC_OK;
     }
     LAC_TRY(laci_wire_start(g, round, phase));
-    LAC_TRY(sum_in_pieces(g, &laci_number_f64, x, n));
-    laci_wire_count(g, n * sizeof(*x), n * sizeof(*x));
-    return LAC_OK;
+    return sum_numbers(g, type, x, n, n);
+}
+
+lac_status laci_group_sum_f64(
+    laci_group *g, uint64_t round, uint32_t phase, double *x, size_t n)
+{
+    return laci_group_sum_numbers(g, round, phase, &laci_number_f64, x, n);
+}
+
+lac_status laci_group_max(
+    laci_group *g, uint64_t round, uint32_t phase, float *x, size_t n,
+    size_t notes)
+{
+    if (g->world == 1) {
+        return LAC_OK;
+    }
+    LAC_TRY(laci_wire_start(g, round, phase));
+    return sum_numbers(g, &laci_number_max, x, n, n + notes);
 }

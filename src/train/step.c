@@ -105,6 +105,7 @@ static double step_now(const train_worker *w)
 
 static lac_status reduce_step(train_worker *w)
 {
+    LAC_TRY(lac_algorithm_set_rate(w->algorithm, step_rate(w)));
     start_gradient(w);
     LAC_TRY(finish_gradient(w));
     const double begun = step_now(w);

@@ -29,6 +29,8 @@ SETTINGS = {
     "ef21": (["ef21", "--compressor", "top-k:0.05"],
              ["ef21:momentum=0.5", "--compressor", "sign"]),
     "signum": (["signum"],),
+    "integer": (["integer"], ["integer:bits=16,memory=no", "--dimension",
+                              "70000"]),
     "powersgd": (["powersgd"], ["powersgd", "--dimension", "30x20"]),
 }
 

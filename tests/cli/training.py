@@ -16,6 +16,7 @@ ALGORITHMS = {
     "error-feedback": ["error-feedback", "--compressor", "top-k:0.05"],
     "ef21": ["ef21", "--compressor", "top-k:0.05"],
     "signum": ["signum", "--lr", "0.001"],
+    "integer": ["integer"],
     "powersgd": ["powersgd:rank=2"],
     "dpsgd": ["dpsgd"],
     "naive": ["naive", "--compressor", "natural"],

@@ -18,7 +18,9 @@ static inline void assert_effects(void)
 {
     for (size_t i = 0;
          effects.plugin != NULL && i < param_count(effects.plugin); i++) {
-        if (!effects.matters[i]) {
+        const char *const late = claims_of(effects.plugin)->late;
+        const char *const name = effects.plugin->params[i].name;
+        if (!effects.matters[i] && (late == NULL || strcmp(name, late) != 0)) {
             print_error(
                 "%s: %s has no effect\n", effects.plugin->name,
                 effects.plugin->params[i].name);

@@ -17,6 +17,7 @@ typedef struct reduction {
     uint32_t workers;
     uint64_t rounds;
     float (*gradient)(uint32_t rank, uint64_t round, size_t i);
+    double (*rate)(uint64_t round); // of lac_algorithm_set_rate, or NULL
     // Sums over rounds of the result of worker 0.
     double sum[REDUCTION_VALUES];
     float last[REDUCTION_VALUES];
@@ -66,6 +67,9 @@ static inline lac_status reduction_rounds(
             g[i] = r->gradient(rank, round, i);
         }
         const lac_slice slice = {0, LAC_F32, g, result};
+        if (r->rate != NULL) {
+            LAC_TRY(lac_algorithm_set_rate(a, r->rate(round)));
+        }
         LAC_TRY(lac_algorithm_reduce(a, round, &slice, 1));
         for (size_t i = 0; rank == 0 && i < REDUCTION_VALUES; i++) {
             r->sum[i] += (double)result[i];

@@ -141,6 +141,9 @@ typedef struct laci_algorithm_ops {
     const char *coarsens; // the setting, if any, with which workers may stay
                           // apart, as it ignores or leaves out values
 
+    const char *late; // a setting that matters only after more rounds than the
+                      // suite makes, if there is one
+
     // Gradient family: `reduce` detects non-finite values itself, in its first
     // message, and then returns LACI_SCAN before it sends anything. The
     // framework scans all values and calls it again. No field changes before

@@ -40,6 +40,19 @@ void laci_nonfinite_list_sum(laci_listing *l, size_t n)
     laci_list_sum(l, n + LACI_SUM_NOTES);
 }
 
+lac_status laci_nonfinite_max(const laci_round *round, float *x, size_t n)
+{
+    x[n] = (float)round->nonfinite;
+    LAC_TRY(
+        laci_group_max(round->group, round->number, 0, x, n, LACI_SUM_NOTES));
+    return x[n] != 0 ? LACI_NONFINITE : LAC_OK;
+}
+
+void laci_nonfinite_list_max(laci_listing *l, size_t n)
+{
+    laci_list_numbers(l, &laci_number_max, n + LACI_SUM_NOTES);
+}
+
 lac_status laci_nonfinite_stream(
     const laci_round *round, const laci_stream *stream, size_t n)
 {

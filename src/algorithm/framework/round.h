@@ -182,6 +182,11 @@ LACI_CHECKED lac_status
 laci_nonfinite_sum(const laci_round *round, float *x, size_t n);
 void laci_nonfinite_list_sum(laci_listing *l, size_t n);
 
+// laci_nonfinite_max does the same with laci_group_max.
+LACI_CHECKED lac_status
+laci_nonfinite_max(const laci_round *round, float *x, size_t n);
+void laci_nonfinite_list_max(laci_listing *l, size_t n);
+
 // laci_nonfinite_stream is laci_group_sum_stream in phase 0. It stores nothing
 // where it returns LACI_NONFINITE.
 LACI_CHECKED lac_status laci_nonfinite_stream(

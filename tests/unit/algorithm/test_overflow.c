@@ -145,6 +145,20 @@ static void huge_gradients_do_not_poison_error_feedback(void **state)
     assert_true(reduce_all_huge("ef21:momentum=0.9") > 0);
 }
 
+static void huge_gradients_do_not_poison_integers(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {"integer", "integer:memory=no"};
+    for (size_t i = 0; i < 2; i++) {
+        for (int k = LAC_NONFINITE_STOP; k <= LAC_NONFINITE_PROPAGATE; k++) {
+            run r = {.algorithm = specs[i], .nonfinite = (lac_nonfinite)k};
+            test_worker workers[WORLD];
+            run_workers(WORLD, reduce_huge, &r, workers);
+            assert_all_ok(workers, WORLD);
+        }
+    }
+}
+
 // Worker 1 sends a valid message with an infinity by hand.
 static lac_status send_infinity(lac_algorithm *a)
 {
@@ -393,6 +407,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(huge_gradients_do_not_poison_error_feedback),
+        cmocka_unit_test(huge_gradients_do_not_poison_integers),
         cmocka_unit_test(huge_gradients_do_not_poison_powersgd),
         cmocka_unit_test(deepsqueeze_stops_before_its_memory_overflows),
         cmocka_unit_test(an_infinity_of_a_peer_is_refused_by_name),
