@@ -273,8 +273,11 @@ typedef struct lac_cost {
     double phases;        ///< Exchanges one after the other.
     size_t memory_bytes;  ///< State, messages and working memory that rounds
                           ///< touch.
-    lac_family family;    ///< Only model algorithms need a topology.
-    uint64_t reserved[4]; ///< 0. Room to grow.
+    lac_family family;    ///< Only model algorithms need a topology. Of outer,
+                          ///< that of its inner algorithm.
+    uint64_t local_steps; ///< 1: any number of local steps may come between
+                          ///< two rounds; 0: gradients, every step a round.
+    uint64_t reserved[3]; ///< 0. Room to grow.
 } lac_cost;
 
 /// lac_algorithm_cost writes the cost to `*out`. It needs no transport. Fails

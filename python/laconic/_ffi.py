@@ -175,7 +175,8 @@ class Traffic(Structure):
 class Cost(Structure):
     _fields_ = [("payload_bytes", c_double), ("messages", c_double),
                 ("phases", c_double), ("memory_bytes", c_size_t),
-                ("family", c_int), ("reserved", c_uint64 * 4)]
+                ("family", c_int), ("local_steps", c_uint64),
+                ("reserved", c_uint64 * 3)]
 
 
 class Param(Structure):

@@ -471,6 +471,9 @@ const cli_command cmd_train = {
         "143). `laconic train --resume --out DIR` continues it, with the same\n"
         "bits as without the stop. All settings are in DIR/manifest.json.\n"
         "--epochs may be larger; others that are given must be the same.\n"
+        "--local-steps 16: the workers mix their models after every 16 steps,\n"
+        "and once more at the end; 1:16@150: after every step, from epoch 150\n"
+        "on after every 16. It needs a model algorithm, such as outer.\n"
         "--test-limit auto: 1,000 examples for the model of a worker, all for\n"
         "the averaged one.\n"
         "Processes may share DIR or have a folder each, on different disks.",

@@ -143,8 +143,11 @@ void train_worker_facts(const train_worker *w, train_facts *out);
 // train_worker_usage returns the traffic and the seconds of the worker so far.
 train_usage train_worker_usage(const train_worker *w);
 
-// train_worker_step makes one step.
+// train_worker_step makes one step. train_worker_last_round, after the last one
+// of a run with local steps, mixes the models once more if they have steps that
+// are not averaged.
 lac_status train_worker_step(train_worker *w);
+lac_status train_worker_last_round(train_worker *w);
 
 // train_worker_gather sends this report to worker 0 after adding the step, loss
 // and usage of the worker. On worker 0 it points `*reports_out` at all reports,

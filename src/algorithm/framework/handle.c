@@ -114,7 +114,8 @@ static lac_status check_options(
     if (o->layout == NULL) {
         return lac_fail(LAC_ERR_INVALID, "%s: a layout is needed", name);
     }
-    if (ops->family == LAC_FAMILY_MODEL && o->topology == NULL) {
+    if (ops->family == LAC_FAMILY_MODEL && ops->inner == NULL &&
+        o->topology == NULL) {
         return lac_fail(LAC_ERR_INVALID, "%s: a topology is needed", name);
     }
     if (ops->inner == NULL && ops->takes_compressor && o->compressor == NULL) {
@@ -426,7 +427,10 @@ lac_status lac_algorithm_cost(
     LAC_TRY(read_options(options, &o));
     lac_algorithm *a = NULL;
     LAC_TRY(make_handle(&a, &o));
-    lac_cost cost = {.family = a->ops->family};
+    lac_cost cost = {
+        .family = laci_sender(a)->ops->family,
+        .local_steps = a->ops->family == LAC_FAMILY_MODEL,
+    };
     a->ops->cost(a->state, &a->worker, &cost);
     const lac_status status = laci_memory_bytes(a, &o, &cost.memory_bytes);
     lac_algorithm_close(a);

@@ -58,6 +58,8 @@ const cli_option cli_train_options[] = {
           "examples per worker and step; rows of a text"),
     WHOLE(bptt, "bptt", "30", 1, BATCH_MAX,
           "words of back-propagation through time"),
+    TEXT(local_steps, "local-steps", "H[:H@E]", "1",
+         "steps from one round to the next (see above)"),
     CHOICE(optimizer, "optimizer", "sgd|adam", "sgd",
            "adam needs a gradient algorithm"),
     OPEN(lr, "lr", "default|auto", 1e6,
@@ -186,6 +188,13 @@ static lac_status check_plan(const cli_train_settings *s, const train_plan *p)
             "a run without it");
     }
 #endif
+    if (cost.local_steps == 0 && train_local_steps_any(&p->local_steps)) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "--local-steps %.60s: %.60s averages gradients in every step, "
+            "expected a model algorithm, such as outer:inner=(%.60s)",
+            s->local_steps, s->algorithm, s->algorithm);
+    }
     if (!gradient && p->optimiser.rule == TRAIN_ADAM) {
         return lac_fail(
             LAC_ERR_INVALID,
@@ -246,6 +255,7 @@ lac_status cli_train_plan(
         s->test_every, s->test_limit, data_set_info(set), s->bptt, &p->tests));
     p->tests.objective = s->train_objective;
     p->tests.spectra = s->differences;
+    LAC_TRY(train_local_steps_parse(s->local_steps, &p->local_steps));
     LAC_TRY(data_split_parse(s->split, &p->split));
     LAC_TRY(train_course_parse(s->schedule, &p->schedule));
     LAC_TRY(train_milestones_parse(s->milestones, &p->schedule));
