@@ -277,6 +277,9 @@ enum {
     /// Updates must be -rate times a gradient, as of SGD without momentum, with
     /// the rate of lac_algorithm_set_rate (beer).
     LAC_COST_PLAIN_UPDATES = 1,
+    /// Any number of local steps may come between two rounds. Without it every
+    /// step is a round, of gradients.
+    LAC_COST_LOCAL_STEPS = 2,
 };
 
 /// The cost of a round for one worker, from shapes alone, with all slices in
@@ -289,7 +292,8 @@ typedef struct lac_cost {
     double phases;        ///< Exchanges one after the other.
     size_t memory_bytes;  ///< State, messages and working memory that rounds
                           ///< touch.
-    lac_family family;    ///< Only model algorithms need a topology.
+    lac_family family;    ///< Only model algorithms need a topology. Of outer,
+                          ///< that of its inner algorithm.
     uint64_t flags;       ///< Such as LAC_COST_PLAIN_UPDATES.
     uint64_t reserved[3]; ///< 0. Room to grow.
 } lac_cost;

@@ -173,16 +173,21 @@ static lac_status put_items(float gamma, const laci_round *round)
     return LAC_OK;
 }
 
+static lac_status take_item(const laci_round *round, uint32_t k, size_t i)
+{
+    for (int part = 0; part < PARTS; part++) {
+        laci_view *const view = received_part(round, part, k, i);
+        *view = part_view(round, part, round->readers[k].peer, i);
+        LAC_TRY(laci_view_take(round, view, k, i));
+    }
+    return LAC_OK;
+}
+
 static lac_status take_parts(const laci_round *round)
 {
     for (uint32_t k = 0; k < round->edge_count; k++) {
-        const uint32_t peer = round->readers[k].peer;
         for (size_t i = 0; i < round->count; i++) {
-            for (int part = 0; part < PARTS; part++) {
-                laci_view *const view = received_part(round, part, k, i);
-                *view = part_view(round, part, peer, i);
-                LAC_TRY(laci_view_take(round, view, k, i));
-            }
+            LAC_TRY(take_item(round, k, i));
         }
         LAC_TRY(laci_reader_done(&round->readers[k]));
     }

@@ -31,6 +31,7 @@ typedef struct settings {
     const char *topology;
     bool overlap;
     bool gradients;
+    uint64_t local_steps;
     const char *measured_step;
     bool measure;
     bool probe;
@@ -83,6 +84,7 @@ static const cli_option options[] = {
      .type = CLI_OPTION_FLAG,
      .offset = offsetof(settings, gradients),
      .help = "only algorithms that average gradients, no gossip"},
+    CLI_OPTION_LOCAL_STEPS(settings),
     {.name = "measured-step",
      .type = CLI_OPTION_TEXT,
      .offset = offsetof(settings, measured_step),
@@ -258,6 +260,7 @@ static int open_candidates(job *j)
     j->task.seed = j->s->seed;
     j->task.overlap = j->s->overlap;
     j->task.gradients = j->s->gradients;
+    j->task.local_steps = (double)j->s->local_steps;
     return plan_speed_open(&j->speed, j->s->measure) == LAC_OK &&
                    plan_open(&j->plan, &j->task, j->speed) == LAC_OK
                ? CLI_GOOD
@@ -436,6 +439,7 @@ static int plan_check_run(job *j)
         {"workers", s->launch.workers != 0},
         {"overlap", s->overlap},
         {"gradients", s->gradients},
+        {"local-steps", s->local_steps > 1},
         {"measured-step", *s->measured_step != '\0'},
         {"map", s->map},
         {"probe", s->probe},
@@ -521,7 +525,8 @@ const cli_command cmd_plan = {
         "links that are otherwise idle. --network: star has a port a worker,\n"
         "pairs a link of its own for each pair of workers, shared one medium\n"
         "for all. With --overlap gossip exchanges models, and buckets of\n"
-        "gradients are averaged, during the computation. --measured-step, the\n"
+        "gradients are averaged, during the computation. With --local-steps\n"
+        "gossip and outer have a round every H steps. --measured-step, the\n"
         "time of an uncompressed step that you see, replaces the bandwidth\n"
         "by the one that explains it. --transport is the one to plan for; "
         "auto\n"

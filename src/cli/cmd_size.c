@@ -20,6 +20,7 @@ typedef struct settings {
     const char *compressor;
     const char *topology;
     uint64_t workers;
+    uint64_t local_steps;
     uint64_t seed;
     bool json;
 } settings;
@@ -41,6 +42,7 @@ static const cli_option options[] = {
      .min = 1,
      .max = CLI_WORKERS_MAX,
      .help = "number of workers"},
+    CLI_OPTION_LOCAL_STEPS(settings),
     CLI_OPTION_SEED(settings),
     CLI_OPTION_JSON(settings),
     {0},
@@ -108,9 +110,31 @@ static void split_bytes(job *j)
         if (tensor_bytes(&j->size.algorithm, i, &bytes[i]) != LAC_OK) {
             free(bytes);
             bytes = NULL;
+        } else {
+            bytes[i] /= (double)j->s->local_steps;
         }
     }
     j->size.tensor_bytes = bytes;
+}
+
+// Spreads the cost of a round over the steps from one to the next.
+static int spread_cost(job *j)
+{
+    const double steps = (double)j->s->local_steps;
+    lac_cost *const cost = &j->size.cost;
+    if (steps > 1 && (cost->flags & LAC_COST_LOCAL_STEPS) == 0) {
+        return cli_rejected(
+            "size", lac_fail(
+                        LAC_ERR_INVALID,
+                        "--local-steps %g: %.60s averages gradients in every "
+                        "step, expected a model algorithm, such as "
+                        "outer:inner=(%.60s)",
+                        steps, j->s->algorithm, j->s->algorithm));
+    }
+    cost->payload_bytes /= steps;
+    cost->messages /= steps;
+    cost->phases /= steps;
+    return CLI_GOOD;
 }
 
 static int find_cost(job *j)
@@ -138,6 +162,7 @@ static int size_report(job *j)
     j->size.model = cli_given(s->model);
     j->size.layout = cli_given(s->layout);
     j->size.topology = s->topology;
+    j->size.local_steps = s->local_steps;
     if (s->json) {
         return cli_json_print(cli_size_json(&j->size), stdout);
     }
@@ -148,9 +173,9 @@ static int size_report(job *j)
 
 static int size_run(const void *given, size_t count, char *const *arguments)
 {
-    static int (*const steps[])(job *) = {
-        open_size_layout, open_size_topology, count_kept, find_cost,
-        size_report};
+    static int (*const steps[])(job *) = {open_size_layout, open_size_topology,
+                                          count_kept,       find_cost,
+                                          spread_cost,      size_report};
     (void)count;
     (void)arguments;
     job j = {.s = given};
@@ -177,7 +202,7 @@ const cli_command cmd_size = {
         "its bytes once over common links (in gossip to each neighbour). The\n"
         "time has no latency, no computation and no overhead of a collective.\n"
         "If the size depends on the data, it is the maximum; if it differs\n"
-        "between rounds, it is the mean.\n"
+        "between rounds, it is the mean; with --local-steps too.\n"
         "A layout file has a line per tensor: its name, rows and columns.",
     .example = "Compute the bytes of PowerSGD for ResNet-18:\n"
                "\n"

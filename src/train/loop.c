@@ -141,11 +141,11 @@ static void reset_loss(train_worker *w)
     w->labels = w->last_labels = 0;
 }
 
-// Gradient algorithms have no topology.
+// Gradient algorithms have no topology, nor has outer over one of them.
 static train_identity loop_identity(const train_worker *w)
 {
     const train_plan *const p = &w->run->plan;
-    const bool model = lac_algorithm_family(w->algorithm) == LAC_FAMILY_MODEL;
+    const bool model = w->run->result.facts.family == LAC_FAMILY_MODEL;
     return (train_identity){
         .model = p->model,
         .data = data_set_info(p->set)->name,
@@ -218,6 +218,9 @@ static lac_status run_steps(train_worker *w)
             reset_loss(w);
         }
         LAC_TRY(train_worker_step(w));
+        if (w->step == w->total_steps) {
+            LAC_TRY(train_worker_last_round(w));
+        }
         if (w->step == w->decision.next || ended_epoch(w) || test_is_due(w)) {
             LAC_TRY(loop_synchronise(w));
         }
@@ -271,8 +274,8 @@ lac_status train_work(train_run *run, lac_transport *transport)
         run->result.seconds_before = w->elapsed_before;
         if (w->algorithm != NULL) {
             run->result.uncompressed_bytes = train_uncompressed_bytes(
-                lac_algorithm_family(w->algorithm),
-                run->plan.algorithm.topology, w->n, w->step);
+                run->result.facts.family, run->plan.algorithm.topology, w->n,
+                w->step);
         }
     }
     return status;

@@ -6,8 +6,9 @@
 // gradient, and all take the same step. With a *model* algorithm each worker
 // takes its own step and the models are averaged with those of neighbours. The
 // gossip reads the model before the step, so that it can overlap with the
-// gradient computation, and the step is added to the gossiped model (dcd and
-// ecd compress the step as well and add it themselves).
+// gradient computation, and the step is added to the gossiped model (dcd, ecd
+// and outer get the step as well and add it themselves). With local steps the
+// workers mix their models in some steps only, and once more after the last.
 #ifndef LACONIC_TRAIN_RUN_H
 #define LACONIC_TRAIN_RUN_H
 
@@ -20,6 +21,7 @@
 
 #include "data/dataset.h"
 #include "data/split.h"
+#include "train/local_steps.h"
 #include "train/metrics.h"
 #include "train/optimiser.h"
 #include "train/schedule.h"
@@ -53,6 +55,7 @@ typedef struct train_plan {
     double usual_rate;                 // around which to search
     double clip; // largest norm of a gradient; 0: no limit
     uint64_t epochs;
+    train_local_steps local_steps; // of model algorithms
     train_tests tests;
     bool overlap;
     double step_time; // seconds of computation that are added to each step

@@ -118,11 +118,18 @@ static lac_status reduce_step(train_worker *w)
                                              : diverged(w, "the model");
 }
 
+// Rounds are counted by the algorithm: there are fewer of them than steps if
+// there are local steps.
+static uint64_t next_round(const train_worker *w)
+{
+    return lac_algorithm_round(w->algorithm, 0);
+}
+
 static lac_status step_end_round(train_worker *w, const float *const *updates)
 {
     const double begun = step_now(w);
     const lac_status status = lac_algorithm_end(
-        w->algorithm, w->step, w->model_slices, updates, w->tensors);
+        w->algorithm, next_round(w), w->model_slices, updates, w->tensors);
     w->algorithm_seconds += step_now(w) - begun;
     return explain_divergence(w, status);
 }
@@ -133,8 +140,8 @@ static lac_status gossip_step(train_worker *w)
     train_optimiser_begin(w->optimiser, w->x);
     start_gradient(w);
     const double begun = step_now(w);
-    lac_status status =
-        lac_algorithm_begin(w->algorithm, w->step, w->model_slices, w->tensors);
+    lac_status status = lac_algorithm_begin(
+        w->algorithm, next_round(w), w->model_slices, w->tensors);
     status = explain_divergence(w, status);
     w->algorithm_seconds += step_now(w) - begun;
     // After a failure too: the job reads the model until it is finished.
@@ -155,14 +162,50 @@ static lac_status gossip_step(train_worker *w)
                                              : diverged(w, "the model");
 }
 
+static lac_status local_step(train_worker *w)
+{
+    start_gradient(w);
+    LAC_TRY(finish_gradient(w));
+    choose_step(w);
+    return add_step(w->x, w->gradient, w->n) ? LAC_OK
+                                             : diverged(w, "the model");
+}
+
+static bool step_mixes(const train_worker *w, uint64_t step)
+{
+    return train_local_steps_mix(
+        &w->run->plan.local_steps, step, w->epoch_steps);
+}
+
 lac_status train_worker_step(train_worker *w)
 {
-    if (lac_algorithm_family(w->algorithm) == LAC_FAMILY_MODEL) {
+    if (lac_algorithm_family(w->algorithm) != LAC_FAMILY_MODEL) {
+        LAC_TRY(reduce_step(w));
+    } else if (step_mixes(w, w->step)) {
         LAC_TRY(gossip_step(w));
         train_optimiser_end(w->optimiser, step_rate(w), w->x);
     } else {
-        LAC_TRY(reduce_step(w));
+        LAC_TRY(local_step(w));
     }
     w->step++;
     return LAC_OK;
+}
+
+// A round of an algorithm that takes the step contains it; the others add it
+// after the round.
+lac_status train_worker_last_round(train_worker *w)
+{
+    const train_local_steps *const l = &w->run->plan.local_steps;
+    const uint64_t last = w->step - 1;
+    const bool contained =
+        lac_algorithm_takes_update(w->algorithm) && step_mixes(w, last);
+    if (lac_algorithm_family(w->algorithm) != LAC_FAMILY_MODEL ||
+        train_local_steps_at(l, last, w->epoch_steps) == 1 || contained) {
+        return LAC_OK;
+    }
+    const double begun = step_now(w);
+    const lac_status status = lac_algorithm_mix(
+        w->algorithm, next_round(w), w->model_slices, NULL, w->tensors);
+    w->algorithm_seconds += step_now(w) - begun;
+    return explain_divergence(w, status);
 }

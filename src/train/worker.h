@@ -152,8 +152,11 @@ train_usage train_worker_usage(const train_worker *w);
 // resume included.
 double train_worker_elapsed(const train_worker *w);
 
-// train_worker_step makes one step.
+// train_worker_step makes one step. train_worker_last_round, after the last one
+// of a run with local steps, mixes the models once more if they have steps that
+// are not averaged.
 lac_status train_worker_step(train_worker *w);
+lac_status train_worker_last_round(train_worker *w);
 
 // train_worker_gather sends this report to worker 0 after adding the step, loss
 // and usage of the worker. On worker 0 it points `*reports_out` at all reports,

@@ -349,7 +349,7 @@ static inline void visit_family(
             c.compressor = "identity";
             assert_ok(cost_of(&c, &cost));
         }
-        if (cost.family == family) {
+        if (claims_of(c.plugin)->family == family) {
             visit_algorithm(&c, visit, context);
         }
     }

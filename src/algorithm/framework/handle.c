@@ -124,7 +124,8 @@ static lac_status check_options(
     if (o->layout == NULL) {
         return lac_fail(LAC_ERR_INVALID, "%s: a layout is needed", name);
     }
-    if (ops->family == LAC_FAMILY_MODEL && o->topology == NULL) {
+    if (ops->family == LAC_FAMILY_MODEL && ops->inner == NULL &&
+        o->topology == NULL) {
         return lac_fail(LAC_ERR_INVALID, "%s: a topology is needed", name);
     }
     if (ops->inner == NULL && ops->takes_compressor && o->compressor == NULL) {
@@ -432,6 +433,12 @@ void lac_algorithm_close(lac_algorithm *a)
     laci_free_aligned(a);
 }
 
+static uint64_t cost_flags(const laci_algorithm_ops *ops)
+{
+    return (ops->plain_updates ? LAC_COST_PLAIN_UPDATES : 0U) |
+           (ops->family == LAC_FAMILY_MODEL ? LAC_COST_LOCAL_STEPS : 0U);
+}
+
 lac_status lac_algorithm_cost(
     const lac_algorithm_options *options, lac_cost *out)
 {
@@ -440,8 +447,8 @@ lac_status lac_algorithm_cost(
     lac_algorithm *a = NULL;
     LAC_TRY(make_handle(&a, &o));
     lac_cost cost = {
-        .family = a->ops->family,
-        .flags = a->ops->plain_updates ? LAC_COST_PLAIN_UPDATES : 0,
+        .family = laci_sender(a)->ops->family,
+        .flags = cost_flags(a->ops),
     };
     a->ops->cost(a->state, &a->worker, &cost);
     const lac_status status = laci_memory_bytes(a, &o, &cost.memory_bytes);

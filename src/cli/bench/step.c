@@ -73,7 +73,9 @@ lac_status cli_bench_step_check(
     lac_cost cost;
     LAC_TRY(step_cost(step, options, degree == 0 ? 2 : degree + 1, &cost));
     step->values = lac_layout_values(options->layout);
-    step->family = cost.family;
+    step->family = (cost.flags & LAC_COST_LOCAL_STEPS) != 0
+                       ? LAC_FAMILY_MODEL
+                       : LAC_FAMILY_GRADIENT;
     step->degree = degree == 0 && cost.family == LAC_FAMILY_MODEL ? 1 : degree;
     step->payload_bytes = cost.payload_bytes;
     return LAC_OK;

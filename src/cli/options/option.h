@@ -59,6 +59,14 @@ typedef struct cli_option {
         .default_value = "",                                                   \
         .help = "such as top-k:0.01, if the algorithm takes one",              \
     }
+#define CLI_OPTION_LOCAL_STEPS(settings)                                       \
+    {                                                                          \
+        .name = "local-steps", .type = CLI_OPTION_U64,                         \
+        .offset = offsetof(settings, local_steps), .value = "H",               \
+        .default_value = "1", .min = 1, .max = 1000000000,                     \
+        .help = "steps from one round to the next, as in train"                \
+    }
+
 #define CLI_OPTION_TOPOLOGY(settings)                                          \
     {                                                                          \
         .name = "topology", .type = CLI_OPTION_TEXT,                           \

@@ -37,6 +37,8 @@ static const plan_choice usual[] = {
     {"deepsqueeze", "top-k:0.01", false},
     {"powergossip", NULL, false},
     {"powergossip:iterations=2", NULL, false},
+    {"outer", NULL, false},
+    {"outer:inner=(powersgd:rank=2)", NULL, false},
 };
 
 static bool left_out(const char *name)

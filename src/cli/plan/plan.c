@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/options/spec.h"
 #include "cli/size/report.h"
 
 // Bandwidths between which a break-even is sought, in bytes a second, and the
@@ -64,11 +65,19 @@ lac_status plan_candidate_open(
     LAC_TRY(status);
     c->choice.compressor = o.compressor;
     c->family = cost.family;
-    c->payload = cli_size_sent(&cost, cost.payload_bytes);
+    c->every = (cost.flags & LAC_COST_LOCAL_STEPS) != 0
+                   ? fmax(1, task->local_steps)
+                   : 1;
+    c->payload = cli_size_sent(&cost, cost.payload_bytes) / c->every;
     LAC_TRY(plan_compression_seconds(
         speed, o.spec, o.compressor, task->layout, task->workers,
         busiest_degree(task, cost.family), &c->compress));
-    return plan_pattern_open(&c->pattern, &o, cost.family, task->overlap);
+    c->compress /= c->every;
+    // Only gradients are averaged in buckets.
+    const lac_family family = (cost.flags & LAC_COST_LOCAL_STEPS) != 0
+                                  ? LAC_FAMILY_MODEL
+                                  : LAC_FAMILY_GRADIENT;
+    return plan_pattern_open(&c->pattern, &o, family, task->overlap);
 }
 
 // Adds a choice, or the reason why it is refused.
@@ -102,7 +111,11 @@ lac_status plan_open(plan *p, const plan_task *task, plan_speed *speed)
     const size_t count = plan_choices(choices);
     *p = (plan){.task = *task};
     for (size_t i = 0; i < count; i++) {
-        LAC_TRY(add_choice(p, &choices[i], speed));
+        // Without local steps outer sends what its inner algorithm does.
+        if (task->local_steps > 1 ||
+            !cli_spec_names(choices[i].algorithm, "outer")) {
+            LAC_TRY(add_choice(p, &choices[i], speed));
+        }
     }
     return LAC_OK;
 }
@@ -118,7 +131,7 @@ void plan_close(plan *p)
 double plan_step(const plan *p, const plan_candidate *c, const plan_network *n)
 {
     const plan_wait wait = plan_pattern_wait(&c->pattern, n, p->task.compute);
-    return p->task.compute + c->compress + wait.exposed;
+    return p->task.compute + c->compress + wait.exposed / c->every;
 }
 
 const plan_candidate *plan_baseline(const plan *p)
@@ -163,12 +176,12 @@ void plan_rank(plan *p, const plan_network *n)
         plan_candidate *const c = &p->candidates[i];
         const plan_wait wait =
             plan_pattern_wait(&c->pattern, n, p->task.compute);
-        c->network = wait.network;
-        c->hidden = wait.network - wait.exposed;
+        c->network = wait.network / c->every;
+        c->hidden = (wait.network - wait.exposed) / c->every;
         if (c->hidden < ROUNDING * c->network) {
             c->hidden = 0;
         }
-        c->step = p->task.compute + c->compress + wait.exposed;
+        c->step = p->task.compute + c->compress + wait.exposed / c->every;
     }
     qsort(p->candidates, p->count, sizeof(plan_candidate), compare_candidates);
 }

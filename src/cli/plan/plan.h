@@ -13,13 +13,14 @@
 // What is planned. All pointers are borrowed.
 typedef struct plan_task {
     const lac_layout *layout;
-    const lac_topology *topology; // of model algorithms
+    const lac_topology *topology; // of model algorithms; 0 is 1
     const char *transport;        // the name of a transport
     uint32_t workers;
     uint64_t seed;
-    double compute; // seconds of a step without communication
-    bool overlap;   // of communication and computation
-    bool gradients; // only algorithms that average gradients
+    double compute;     // seconds of a step without communication
+    bool overlap;       // of communication and computation
+    bool gradients;     // only algorithms that average gradients
+    double local_steps; // from one round to the next, of model algorithms
 } plan_task;
 
 // One algorithm with its compressor. The first members do not depend on the
@@ -28,7 +29,8 @@ typedef struct plan_candidate {
     plan_choice choice;
     lac_family family;
     plan_pattern pattern;
-    double compress; // seconds
+    double every;    // steps from one round to the next
+    double compress; // seconds, of a step
     double payload;  // bytes that a worker sends in a step
     // On the network of plan_rank:
     double step;    // seconds: computation, compression, visible exchanges

@@ -128,6 +128,7 @@ cJSON *plan_report_json(const plan_report *r)
     cJSON_AddStringToObject(o, "topology", r->topology);
     cJSON_AddStringToObject(o, "transport", task->transport);
     cJSON_AddBoolToObject(o, "overlap", task->overlap);
+    cJSON_AddNumberToObject(o, "local_steps", task->local_steps);
     cJSON_AddNumberToObject(o, "step_seconds", task->compute);
     cJSON_AddItemToObject(
         o, "network", plan_network_json(&r->network, r->network_source));

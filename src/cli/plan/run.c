@@ -48,6 +48,23 @@ static lac_status check_first_rounds(const cli_run *run)
     return LAC_OK;
 }
 
+// The local steps of a run. Those that change have no time of a step.
+static lac_status run_local_steps(const cli_run *run, double *out)
+{
+    const cJSON *const given =
+        cJSON_GetObjectItemCaseSensitive(run->settings, "local-steps");
+    const char *const text = cJSON_IsString(given) ? given->valuestring : "1";
+    if (strchr(text, ':') != NULL) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%s: its local steps change (%s), expected steps that all send "
+            "the same",
+            run->folder, text);
+    }
+    *out = strtod(text, NULL);
+    return LAC_OK;
+}
+
 // Computes the time of a step from the exchanges of its algorithm.
 static lac_status time_step(plan_run *run, const plan_task *task)
 {
@@ -66,9 +83,10 @@ static lac_status time_step(plan_run *run, const plan_task *task)
                 run->source, sizeof(run->source), "%s",
                 plan_speed_source(speed));
         }
-        run->network = wait.network;
-        run->hidden = run->trained.overlap ? wait.network - wait.exposed : 0;
-        run->step = run->compute + run->compress + wait.exposed;
+        run->network = wait.network / c.every;
+        run->hidden =
+            run->trained.overlap ? (wait.network - wait.exposed) / c.every : 0;
+        run->step = run->compute + run->compress + wait.exposed / c.every;
     }
     plan_pattern_close(&c.pattern);
     plan_speed_close(speed);
@@ -79,6 +97,8 @@ static lac_status time_run(plan_run *run, const lac_layout *layout)
 {
     lac_topology *topology = NULL;
     const cli_run *const t = &run->trained;
+    double local_steps = 1;
+    LAC_TRY(run_local_steps(t, &local_steps));
     LAC_TRY(lac_topology_open(&topology, t->topology, t->workers, t->seed));
     const plan_task task = {
         .layout = layout,
@@ -88,6 +108,7 @@ static lac_status time_run(plan_run *run, const lac_layout *layout)
         .seed = t->seed,
         .compute = run->compute,
         .overlap = t->overlap,
+        .local_steps = local_steps,
     };
     const lac_status status = time_step(run, &task);
     lac_topology_close(topology);

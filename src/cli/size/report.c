@@ -37,6 +37,7 @@ cJSON *cli_size_json(const cli_size *s)
         o, "topology", cli_json_text(gossip ? s->topology : NULL));
     cJSON_AddNumberToObject(
         o, "workers", lac_topology_workers(s->algorithm.topology));
+    cJSON_AddNumberToObject(o, "local_steps", (double)s->local_steps);
     cJSON_AddNumberToObject(o, "tensors", (double)lac_layout_count(layout));
     cJSON_AddNumberToObject(o, "parameters", (double)lac_layout_values(layout));
     cJSON_AddNumberToObject(o, "payload_bytes_per_step", c->payload_bytes);
@@ -119,6 +120,11 @@ static void add_costs(const cli_size *s, cli_table *t)
         note, sizeof(note), "per step, in %g consecutive exchange%s", c->phases,
         c->phases == 1 ? "" : "s");
     cli_table_row(t, "messages", text, c->phases > 1 ? note : "per step");
+    if (s->local_steps > 1) {
+        cli_table_row(
+            t, "local steps", cli_grouped(s->local_steps, number),
+            "from one round to the next");
+    }
     cli_table_row(
         t, "memory", cli_grouped(c->memory_bytes, number),
         cli_bytes((double)c->memory_bytes, text));

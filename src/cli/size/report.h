@@ -16,7 +16,8 @@ typedef struct cli_size {
     const char *layout; // a file, or NULL
     const char *topology;
     lac_algorithm_options algorithm;
-    lac_cost cost;
+    lac_cost cost;        // of a step
+    uint64_t local_steps; // from one round to the next
     size_t values_kept;   // by the compressor, if there is one
     double *tensor_bytes; // payload of each tensor, or NULL if unknown
 } cli_size;

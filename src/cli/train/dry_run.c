@@ -27,10 +27,11 @@ static lac_status estimate_run(const train_run *run, estimate *out)
     LAC_TRY(lac_algorithm_cost(&run->plan.algorithm, &cost));
     const size_t n = out->facts.parameters;
     out->steps = run->plan.epochs * out->facts.epoch_steps;
-    out->payload =
-        cost.payload_bytes / ((double)n * sizeof(float)) *
-        train_uncompressed_bytes(
-            cost.family, run->plan.algorithm.topology, n, out->steps);
+    const uint64_t rounds = train_local_steps_rounds(
+        &run->plan.local_steps, out->steps, out->facts.epoch_steps);
+    out->payload = cost.payload_bytes / ((double)n * sizeof(float)) *
+                   train_uncompressed_bytes(
+                       cost.family, run->plan.algorithm.topology, n, rounds);
     return LAC_OK;
 }
 

@@ -58,6 +58,8 @@ const cli_option cli_train_options[] = {
           "examples per worker and step; rows of a text"),
     WHOLE(bptt, "bptt", "30", 1, BATCH_MAX,
           "words of back-propagation through time"),
+    TEXT(local_steps, "local-steps", "H[:H@E]", "1",
+         "steps from one round to the next (see above)"),
     CHOICE(optimizer, "optimizer", "sgd|adam", "sgd",
            "adam needs a gradient algorithm"),
     OPEN(lr, "lr", "default|auto", 1e6,
@@ -212,6 +214,14 @@ static lac_status check_plan(const cli_train_settings *s, const train_plan *p)
     }
 #endif
     LAC_TRY(check_momentum(s, p, gradient));
+    if ((cost.flags & LAC_COST_LOCAL_STEPS) == 0 &&
+        train_local_steps_any(&p->local_steps)) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "--local-steps %.60s: %.60s averages gradients in every step, "
+            "expected a model algorithm, such as outer:inner=(%.60s)",
+            s->local_steps, s->algorithm, s->algorithm);
+    }
     if ((cost.flags & LAC_COST_PLAIN_UPDATES) != 0 &&
         p->optimiser.momentum > 0) {
         return lac_fail(
@@ -281,6 +291,7 @@ lac_status cli_train_plan(
         &p->tests));
     p->tests.objective = s->train_objective;
     p->tests.spectra = s->differences;
+    LAC_TRY(train_local_steps_parse(s->local_steps, &p->local_steps));
     LAC_TRY(data_split_parse(s->split, &p->split));
     LAC_TRY(train_course_parse(s->schedule, &p->schedule));
     LAC_TRY(train_milestones_parse(s->milestones, &p->schedule));

@@ -29,6 +29,7 @@ typedef struct cli_train_settings {
     uint32_t nesterov;
     double weight_decay;
     double clip;
+    const char *local_steps;
     const char *schedule;
     lac_number_or_word warmup;
     const char *milestones;
