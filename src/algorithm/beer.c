@@ -121,7 +121,7 @@ static void next_tracker(float gamma, const laci_round *round, size_t i)
 }
 
 // Writes x after this round to `out`, which may be the values themselves.
-static void next_values(
+static void beer_next_values(
     float gamma, const laci_round *round, size_t i, float *out)
 {
     const laci_item *const item = &round->items[i];
@@ -160,7 +160,7 @@ static lac_status put_item(
     round->worker->kernels->gossip->apply(
         item->fields[NEXT_TRACKER].values, NULL, round->scratch, item->n);
     LAC_TRY(put_part(round, PART_V, i, item->fields[VHAT].values, message));
-    next_values(gamma, round, i, round->scratch);
+    beer_next_values(gamma, round, i, round->scratch);
     return put_part(round, PART_X, i, item->fields[XHAT].values, message);
 }
 
@@ -173,25 +173,18 @@ static lac_status put_items(float gamma, const laci_round *round)
     return LAC_OK;
 }
 
-static lac_status take_item(const laci_round *round, uint32_t k, size_t i)
+// Takes the payloads of a neighbour.
+static lac_status take_parts(const laci_round *round, uint32_t k)
 {
-    for (int part = 0; part < PARTS; part++) {
-        laci_view *const view = received_part(round, part, k, i);
-        *view = part_view(round, part, round->readers[k].peer, i);
-        LAC_TRY(laci_view_take(round, view, k, i));
-    }
-    return LAC_OK;
-}
-
-static lac_status take_parts(const laci_round *round)
-{
-    for (uint32_t k = 0; k < round->edge_count; k++) {
-        for (size_t i = 0; i < round->count; i++) {
-            LAC_TRY(take_item(round, k, i));
+    const uint32_t peer = round->readers[k].peer;
+    for (size_t i = 0; i < round->count; i++) {
+        for (int part = 0; part < PARTS; part++) {
+            laci_view *const view = received_part(round, part, k, i);
+            *view = part_view(round, part, peer, i);
+            LAC_TRY(laci_view_take(round, view, k, i));
         }
-        LAC_TRY(laci_reader_done(&round->readers[k]));
     }
-    return LAC_OK;
+    return laci_reader_done(&round->readers[k]);
 }
 
 // Moves a public copy, and the distance to those of the neighbours.
@@ -216,7 +209,7 @@ static void finish_item(float gamma, const laci_round *round, size_t i)
     const laci_item *const item = &round->items[i];
     const laci_field *const fields = item->fields;
     const laci_gossip_kernels *const gossip = round->worker->kernels->gossip;
-    next_values(gamma, round, i, item->out);
+    beer_next_values(gamma, round, i, item->out);
     gossip->apply(
         fields[NEXT_TRACKER].values, NULL, fields[TRACKER].values, item->n);
     if (round->rate > 0 && item->update != NULL) {
@@ -239,7 +232,10 @@ static lac_status beer_end(void *state, laci_round *round)
     LAC_TRY(laci_group_exchange(
         round->group, round->number, 0, round->edges, round->edge_count, true,
         round->readers));
-    LAC_TRY(laci_group_abort_on_failure(round->group, take_parts(round)));
+    for (uint32_t k = 0; k < round->edge_count; k++) {
+        LAC_TRY(
+            laci_group_abort_on_failure(round->group, take_parts(round, k)));
+    }
     for (size_t i = 0; i < round->count; i++) {
         finish_item(gamma, round, i);
     }

@@ -61,7 +61,7 @@ static size_t integer_size(const integer *s)
     return s->bits == BITS_8 ? sizeof(int8_t) : sizeof(int16_t);
 }
 
-static const laci_number *number_of(const integer *s)
+static const laci_number *integer_type(const integer *s)
 {
     return s->bits == BITS_8 ? &laci_number_i8 : &laci_number_i16;
 }
@@ -108,7 +108,7 @@ static size_t integer_sum_bound(
 }
 
 // Writes values [at, at + n) of an item with its error memory to `sum`.
-static void add_error(
+static void integer_sum(
     const laci_round *round, const laci_item *item, size_t at, size_t n,
     float *sum)
 {
@@ -131,7 +131,7 @@ static float largest_of(const integer *s, const laci_round *round, size_t i)
     for (size_t at = 0; s->memory && at < item->n; at += BLOCK) {
         float sum[BLOCK];
         const size_t n = block_size(item, at);
-        add_error(round, item, at, n, sum);
+        integer_sum(round, item, at, n, sum);
         const uint32_t bits = vector->max_magnitude(sum, n);
         most = bits > most ? bits : most;
     }
@@ -193,7 +193,7 @@ static void encode_item(
     for (size_t at = 0; at < item->n; at += BLOCK) {
         float sum[BLOCK];
         const size_t n = block_size(item, at);
-        add_error(round, item, at, n, sum);
+        integer_sum(round, item, at, n, sum);
         laci_integers_encode(&type, NULL, sum, q + at * type.size, n);
     }
     if (item->n > 0) {
@@ -243,7 +243,8 @@ static lac_status integer_reduce(void *state, laci_round *round)
         (uint8_t *)(round->sums + round->count + LACI_SUM_NOTES);
     const size_t count = encode_items(s, round, integers);
     LAC_TRY(laci_group_sum_numbers(
-        round->group, round->number, PHASE_SUM, number_of(s), integers, count));
+        round->group, round->number, PHASE_SUM, integer_type(s), integers,
+        count));
     decode_items(s, round, integers);
     return LAC_OK;
 }
@@ -262,7 +263,7 @@ static void integer_exchanges(
     const void *state, const laci_worker *w, laci_listing *out)
 {
     laci_nonfinite_list_max(out, lac_layout_count(w->layout));
-    laci_list_numbers(out, number_of(state), lac_layout_values(w->layout));
+    laci_list_numbers(out, integer_type(state), lac_layout_values(w->layout));
 }
 
 const laci_algorithm_ops laci_integer_algorithm = {

@@ -116,8 +116,9 @@ size_t laci_powersgd_rank_now(const laci_powersgd *s, const laci_item *item)
         return laci_powersgd_rank(s, item->shape);
     }
     const matrix_fields m = fields_in(s, item);
-    return m.choice[LOW] != 0 ? rank_for(s, item->shape, s->rank)
-                              : laci_powersgd_rank(s, item->shape);
+    return m.choice != NULL && m.choice[LOW] != 0
+               ? rank_for(s, item->shape, s->rank)
+               : laci_powersgd_rank(s, item->shape);
 }
 
 // An alternating round multiplies with S or, in turn, with S^T.

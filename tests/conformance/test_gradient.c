@@ -134,9 +134,9 @@ static lac_status reduce_and_count(gradient_worker *w)
 // workers. A cost is that of rounds that compress.
 static void costs_are_bounds(gradient_run *run)
 {
-    const bool starts_late = run->subject->extreme &&
-                             strstr(run->algorithm, "start-iteration") != NULL;
-    if (!WORKERS_ARE_THREADS || starts_late) {
+    if (!WORKERS_ARE_THREADS ||
+        (run->subject->extreme &&
+         strstr(run->algorithm, "start-iteration") != NULL)) {
         return;
     }
     run_gradient_ok(run, reduce_and_count);
