@@ -227,7 +227,7 @@ static lac_status outer_start(void *state, laci_round *round)
 
 // Writes what the inner algorithm averages to its slice: x, or phi - x, with
 // the local step.
-static lac_status put_values(laci_round *round, size_t i)
+static lac_status outer_put_values(laci_round *round, size_t i)
 {
     const laci_worker *const w = round->worker;
     const laci_item *const item = &round->items[i];
@@ -267,8 +267,8 @@ static lac_status outer_end(void *state, laci_round *round)
     const laci_worker *const w = round->worker;
     outer_set_slices(round);
     for (size_t i = 0; i < round->count; i++) {
-        LAC_TRY(
-            laci_group_abort_on_failure(round->group, put_values(round, i)));
+        LAC_TRY(laci_group_abort_on_failure(
+            round->group, outer_put_values(round, i)));
     }
     LAC_TRY(
         averages(w)

@@ -87,7 +87,8 @@ class Candidates(Command):
                     "bench", "natural", "")
 
     def test_settings_of_specs(self):
-        self.offers(["choco:gamma="], "train", "--algorithm", "choco:")
+        self.offers(["choco:gamma=", "choco:trigger="], "train",
+                    "--algorithm", "choco:")
         self.offers(["choco:gamma=auto"], "train", "--algorithm",
                     "choco:gamma=a")
         self.offers(["dithering:levels=3,norm="], "encode", "--compressor",

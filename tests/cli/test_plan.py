@@ -66,7 +66,20 @@ class Predictions(Plan):
         names = {c["algorithm"].split(":")[0]
                  for c in self.planned()["candidates"]}
         self.assertEqual(names, set(self.listed("algorithms"))
-                         - {"naive", "moniqua"})
+                         - {"naive", "moniqua", "outer"})
+
+    def test_local_steps_share_the_network(self):
+        def alone(*more):
+            found = self.planned(*more)["candidates"]
+            return {c["algorithm"]: c for c in found if not c["compressor"]}
+        one, many = alone(), alone("--local-steps", "10")
+        for key in ("network_seconds", "payload_bytes"):
+            self.assertAlmostEqual(many["dpsgd"][key] * 10,
+                                   one["dpsgd"][key], 6)
+            self.assertEqual(many["allreduce"][key], one["allreduce"][key])
+        self.assertAlmostEqual(many["outer"]["network_seconds"] * 10,
+                               one["allreduce"]["network_seconds"], 9)
+        self.assertNotIn("outer", one)
 
     def test_the_fastest_comes_first(self):
         found = self.planned()["candidates"]

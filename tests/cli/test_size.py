@@ -107,7 +107,7 @@ class Reports(Size):
         self.assertEqual(found, {
             "model": "lenet", "layout": None, "algorithm": "dpsgd",
             "compressor": None, "topology": "ring", "workers": 8,
-            "tensors": 10, "parameters": 61706,
+            "local_steps": 1, "tensors": 10, "parameters": 61706,
             "payload_bytes_per_step": 4 * 61706,
             "uncompressed_bytes_per_step": 4 * 61706, "ratio": 1,
             "messages_per_step": 2, "phases_per_step": 1,
@@ -122,6 +122,22 @@ class Reports(Size):
                                     "--workers", "8")["messages_per_step"], 1)
         self.assertEqual(self.found(*words, "ring", "--workers",
                                     "1")["messages_per_step"], 0)
+
+    def test_local_steps_share_a_round(self):
+        words = ("--model", "resnet20", "--local-steps", "50", "--algorithm")
+        for spec, topology, messages in (
+                ("outer", None, 1 / 50), ("dpsgd", "ring", 2 / 50)):
+            found = self.found(*words, spec)
+            self.assertAlmostEqual(found["payload_bytes_per_step"],
+                                   4 * 272474 / 50)
+            self.assertAlmostEqual(found["messages_per_step"], messages)
+            self.assertEqual(found["topology"], topology)
+            self.assertEqual(found["local_steps"], 50)
+        done = self.run_laconic("size", *words, "allreduce")
+        self.assertEqual(done.returncode, USAGE)
+        self.assertIn("--local-steps 50: allreduce averages gradients in "
+                      "every step, expected a model algorithm, such as "
+                      "outer:inner=(allreduce)", done.stderr)
 
     def test_a_layout_file_is_read(self):
         self.write("shapes.txt", b"# mine\nw 20, 30\nb 20\n")

@@ -27,6 +27,7 @@ ALGORITHMS = {
     "deepsqueeze": ["deepsqueeze:gamma=0.1", "--compressor", "sign"],
     "moniqua": ["moniqua"],
     "powergossip": ["powergossip"],
+    "outer": ["outer:inner=(dpsgd),lr=0.7,momentum=0.5", "--local-steps", "3"],
 }
 
 

@@ -263,7 +263,7 @@ static void the_bound_of_the_step_is_that_of_the_quadratic(void **state)
 // determinant of the recursion of (phi, m): 0.27 with Nesterov's form, 0.9 with
 // heavy ball. The eigenvalues are complex, so single distances vary around it
 // by a factor that does not grow.
-static void nesterov_forgets_faster_than_heavy_ball(void **state)
+static void nesterov_converges_faster_than_heavy_ball(void **state)
 {
     (void)state;
     assert_true(distance_after("outer", 1, 16) < 20 * pow(0.27, 8));
@@ -282,7 +282,7 @@ int main(void)
         cmocka_unit_test(one_local_step_is_an_averaged_gradient),
         cmocka_unit_test(a_step_of_one_without_momentum_averages),
         cmocka_unit_test(the_bound_of_the_step_is_that_of_the_quadratic),
-        cmocka_unit_test(nesterov_forgets_faster_than_heavy_ball),
+        cmocka_unit_test(nesterov_converges_faster_than_heavy_ball),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -164,7 +164,7 @@ static void too_few_rounds_for_all_workers_are_refused(void **state)
         "with a gap above 0, expected settings that give more edges");
 }
 
-static void only_drawn_rounds_say_so(void **state)
+static void only_matchings_are_drawn(void **state)
 {
     (void)state;
     static const char *const specs[] = {"ring", "one-peer-exponential"};
@@ -187,7 +187,7 @@ int main(void)
         cmocka_unit_test(the_spectrum_is_that_of_the_mean),
         cmocka_unit_test(a_round_does_not_depend_on_how_many_are_drawn),
         cmocka_unit_test(too_few_rounds_for_all_workers_are_refused),
-        cmocka_unit_test(only_drawn_rounds_say_so),
+        cmocka_unit_test(only_matchings_are_drawn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
