@@ -48,17 +48,12 @@ static lac_status check_sent(const laci_round *round, const lac_compressor *c)
     return LAC_OK;
 }
 
-static lac_status send_to_neighbours(laci_round *round, uint32_t phase)
-{
-    return laci_group_exchange(
-        round->group, round->number, phase, round->edges, round->edge_count,
-        true, round->readers);
-}
-
 static lac_status gossip_exchange(
     laci_round *round, const lac_compressor *c, uint32_t phase, bool scan)
 {
-    LAC_TRY(send_to_neighbours(round, phase));
+    LAC_TRY(laci_group_exchange(
+        round->group, round->number, phase, round->edges, round->edge_count,
+        true, round->readers));
     return laci_take_all(round, c, round->edge_count, scan);
 }
 
@@ -73,7 +68,9 @@ lac_status laci_gossip_exchange_some(
     laci_round *round, const lac_compressor *c, uint32_t phase)
 {
     LAC_TRY(laci_group_abort_on_failure(round->group, check_sent(round, c)));
-    LAC_TRY(send_to_neighbours(round, phase));
+    LAC_TRY(laci_group_exchange(
+        round->group, round->number, phase, round->edges, round->edge_count,
+        true, round->readers));
     return laci_take_some(round, c, round->edge_count);
 }
 
