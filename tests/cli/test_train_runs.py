@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""How runs of laconic train test their models and describe themselves.
+"""How runs of laconic train test their models and describe themselves, and in
+which steps they average them.
 
 usage: test_train_runs.py LACONIC
 """
@@ -44,6 +45,36 @@ class Runs(ImageRuns):
         job.communicate(timeout=HANG)
         self.assertEqual(job.returncode, GOOD)
         return shown.decode()
+
+
+class LocalSteps(Runs):
+    def test_local_steps_have_fewer_rounds_and_a_last_one(self):
+        """32 steps of three workers. outer starts with a sum; its rounds
+        contain the step, those of dpsgd, to two neighbours, do not."""
+        for spec, steps, messages in (
+                ("outer", "1", 1 + 32), ("outer", "5", 1 + 6 + 1),
+                ("outer", "8", 1 + 4), ("outer", "1:4@1", 1 + 16 + 4),
+                ("dpsgd", "1", 2 * 32), ("dpsgd", "5", 2 * (6 + 1)),
+                ("dpsgd", "8", 2 * (4 + 1))):
+            with self.subTest(spec + " " + steps):
+                out = (spec + steps).replace(":", "-")
+                done = self.train(out, "--algorithm", spec, "--local-steps",
+                                  steps, "--json")
+                found = json.loads(done.stdout)
+                self.assertEqual(found["messages"], WORKERS * messages)
+                self.assertEqual(json.loads(self.read(
+                    out + "/manifest.json"))["settings"]["local-steps"],
+                    steps)
+                # All workers end with the model of the last round.
+                if spec == "outer":
+                    self.assertEqual(found["consensus"], 0)
+        self.rejected(USAGE, "--local-steps 2: allreduce averages gradients "
+                      "in every step, expected a model algorithm, such as "
+                      "outer:inner=(allreduce)",
+                      *self.words("no", "--algorithm", "allreduce",
+                                  "--local-steps", "2"))
+        self.rejected(USAGE, '--local-steps is "2:3"',
+                      *self.words("no", "--local-steps", "2:3"))
 
 
 class Tests(Runs):

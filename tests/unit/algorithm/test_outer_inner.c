@@ -213,7 +213,7 @@ static void inner_algorithms_that_do_not_fit_are_refused(void **state)
          "rounds change, expected another algorithm"},
         {{"outer:inner=(choco)", NULL},
          LAC_ERR_INVALID,
-         "choco: a compressor is needed, such as top-k"},
+         "choco: a compressor is needed, such as sign"},
         {{"outer", "sign"},
          LAC_ERR_INVALID,
          "allreduce: compressor sign was given, but it takes none"},
