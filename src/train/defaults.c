@@ -7,7 +7,8 @@
 // sent at last adds up: it needs a smaller step than the exact method, the more
 // so the less is sent at a time. unbiased-rank is far noisier than the
 // gradient: with the usual rate LeNet diverges. beer takes no momentum, and so
-// larger steps.
+// larger steps; ef21 and outer have a momentum of their own, and with a second
+// one they diverge. An outer step is 7 times a local one in the long run.
 #include "train/defaults.h"
 
 #include <stdbool.h>
@@ -23,6 +24,13 @@ static const train_default rows[] = {
     {"error-feedback", "sign", TRAIN_SGD, TRAIN_IMAGES, 0.03, 0.9, 0},
     {"error-feedback", "unbiased-rank", TRAIN_SGD, TRAIN_IMAGES, 0.003, 0.9, 0},
     {"powersgd", NULL, TRAIN_SGD, TRAIN_RESNET, 0.2, 0.9, 0},
+    {"ef21", NULL, TRAIN_SGD, TRAIN_IMAGES, 0.3, 0, 0},
+    {"ef21", NULL, TRAIN_SGD, TRAIN_RESNET, 1, 0, 0},
+    {"ef21", NULL, TRAIN_SGD, TRAIN_LINEAR, 0.1, 0, 0},
+    {"outer", NULL, TRAIN_SGD, TRAIN_IMAGES, 0.07, 0, 0},
+    {"outer", NULL, TRAIN_SGD, TRAIN_RESNET, 0.15, 0, 0},
+    {"outer", NULL, TRAIN_SGD, TRAIN_TEXT, 0.4, 0, 0},
+    {"outer", NULL, TRAIN_SGD, TRAIN_LINEAR, 0.01, 0, 0},
     {"beer", NULL, TRAIN_SGD, TRAIN_IMAGES, 0.1, 0, 0},
     {"beer", NULL, TRAIN_SGD, TRAIN_RESNET, 0.2, 0, 0},
     {"beer", NULL, TRAIN_SGD, TRAIN_LINEAR, 0.05, 0, 0},

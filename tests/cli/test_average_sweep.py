@@ -315,8 +315,8 @@ class Refusals(Average):
         self.rejected('choco: gamma is "2.5", expected auto or a number above '
                       "0 to 2", *CHOCO, "--sweep", "gamma=1,2.5")
         self.rejected('--sweep: no setting with a number is named "rank", '
-                      "expected gamma, trigger, ratio", *CHOCO, "--sweep",
-                      "rank=1")
+                      "expected gamma, trigger, ratio, chunk", *CHOCO,
+                      "--sweep", "rank=1")
         self.rejected('no algorithm is named "chocco"; did you mean choco?',
                       "--algorithm", "chocco", "--sweep", "gamma=1")
         self.rejected("average: --sweep has final values of several runs, "
