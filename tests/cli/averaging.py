@@ -32,6 +32,8 @@ SETTINGS = {
     "integer": (["integer"], ["integer:bits=16,memory=no", "--dimension",
                               "70000"]),
     "powersgd": (["powersgd"], ["powersgd", "--dimension", "30x20"]),
+    "outer": (["outer:inner=(dpsgd),lr=0.7,momentum=0.5"],
+              ["outer:inner=(powersgd)", "--dimension", "30x20"]),
 }
 
 # A sweep in which one value diverges.
