@@ -33,7 +33,7 @@ ALGORITHMS: List[Tuple[str, Optional[str]]] = [
     ("choco:gamma=0.4,trigger=1000", "sign"),
     ("beer:gamma=0.4", "natural"),
     ("deepsqueeze:gamma=0.4", "top-k:0.2"), ("moniqua", None),
-    ("powergossip:rank=2", None)]
+    ("powergossip:rank=2", None), ("outer:inner=(dpsgd),momentum=0.5", None)]
 RATE = 0.125
 MEGABYTE = 1 << 20
 
