@@ -98,7 +98,7 @@ static bool has_started(const laci_item *item)
 }
 
 // Writes v after this round to `out`, which may be the field itself.
-static void move_momentum(
+static void ef21_move_momentum(
     const ef21 *settings, const laci_round *round, size_t i, float *out)
 {
     const laci_item *const item = &round->items[i];
@@ -120,7 +120,7 @@ static void ef21_put(
         return;
     }
     if (settings->momentum > 0) {
-        move_momentum(settings, round, i, round->scratch);
+        ef21_move_momentum(settings, round, i, round->scratch);
         v = round->scratch;
     }
     w->kernels->gossip->subtract(
@@ -187,7 +187,7 @@ static void move_item(
 {
     const laci_item *const item = &round->items[i];
     if (settings->momentum > 0) {
-        move_momentum(settings, round, i, item->fields[MOMENTUM].values);
+        ef21_move_momentum(settings, round, i, item->fields[MOMENTUM].values);
     }
     laci_view_add(laci_sent(round, i), 1, item->fields[ESTIMATE].values);
     round->worker->kernels->vector->add(
