@@ -257,7 +257,7 @@ static lac_status end_saving(const train_worker *w, const saving *s)
 
 // Shares failures. Another worker may end the run before its decision arrives
 // here; a failure of this worker is then the cause, and is reported.
-static lac_status agree_on_failures(train_worker *w, const saving *s)
+static lac_status exchange_failures(train_worker *w, const saving *s)
 {
     const lac_status status = share_failures(w, s);
     return status == LAC_OK || s->status == LAC_OK
@@ -275,7 +275,7 @@ lac_status train_worker_save(train_worker *w)
     uint64_t previous = w->step;
     saving s = {.status = LAC_OK};
     note_failure(&s, write_worker(w));
-    LAC_TRY(agree_on_failures(w, &s));
+    LAC_TRY(exchange_failures(w, &s));
     if (w->decision.failed != 0) {
         if (w->owner) {
             train_checkpoint_discard(folder, w->step);
@@ -288,7 +288,7 @@ lac_status train_worker_save(train_worker *w)
             train_checkpoint_explain(
                 folder, train_checkpoint_commit(folder, w->step, &previous)));
     }
-    LAC_TRY(agree_on_failures(w, &s));
+    LAC_TRY(exchange_failures(w, &s));
     if (w->decision.failed == 0 && w->owner) {
         train_checkpoint_prune(folder, w->step, previous);
     }
