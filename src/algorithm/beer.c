@@ -36,6 +36,7 @@ enum { PART_V, PART_X, PARTS };
 
 static const lac_param beer_params[] = {
     {.name = "gamma",
+     .aliases = "consensus_stepsize",
      .type = LAC_PARAM_F64_OR_WORD,
      .offset = offsetof(laci_step_size, setting),
      .default_value = "auto",
