@@ -35,16 +35,7 @@ enum { XHAT, XAWAY, VHAT, VAWAY, TRACKER, GRADIENT, NEXT_TRACKER };
 enum { PART_V, PART_X, PARTS };
 
 static const lac_param beer_params[] = {
-    {.name = "gamma",
-     .aliases = "consensus_stepsize",
-     .type = LAC_PARAM_F64_OR_WORD,
-     .offset = offsetof(laci_step_size, setting),
-     .default_value = "auto",
-     .min = 0,
-     .max = 2,
-     .above_min = true,
-     .choices = "auto",
-     .help = "step towards the neighbours' copies"},
+    LACI_GAMMA_PARAM,
     {0},
 };
 

@@ -37,16 +37,7 @@ typedef struct choco {
 enum { XHAT, DISTANCE }; // the fields of a tensor
 
 static const lac_param choco_params[] = {
-    {.name = "gamma",
-     .aliases = "consensus_stepsize",
-     .type = LAC_PARAM_F64_OR_WORD,
-     .offset = offsetof(choco, gamma.setting),
-     .default_value = "auto",
-     .min = 0,
-     .max = 2,
-     .above_min = true,
-     .choices = "auto",
-     .help = "step towards the neighbours' copies"},
+    LACI_GAMMA_PARAM,
     {.name = "trigger",
      .type = LAC_PARAM_F64,
      .offset = offsetof(choco, trigger),

@@ -20,16 +20,7 @@ enum { ERROR, NEXT, STEP };
 enum { BLOCK = 1 << 13 }; // values
 
 static const lac_param deepsqueeze_params[] = {
-    {.name = "gamma",
-     .aliases = "consensus_stepsize",
-     .type = LAC_PARAM_F64_OR_WORD,
-     .offset = offsetof(laci_step_size, setting),
-     .default_value = "auto",
-     .min = 0,
-     .max = 2,
-     .above_min = true,
-     .choices = "auto",
-     .help = "step towards the neighbours' values"},
+    LACI_GAMMA_PARAM,
     {0},
 };
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The step size gamma of choco and deepsqueeze: the setting and, for
+// The step size gamma of choco, deepsqueeze and beer: the setting and, for
 // gamma=auto, the search for a value.
 #ifndef LACONIC_ALGORITHM_SHARED_GAMMA_H
 #define LACONIC_ALGORITHM_SHARED_GAMMA_H
+
+#include <stddef.h>
 
 #include "algorithm/framework/round.h"
 
@@ -12,8 +14,16 @@ typedef enum laci_gamma_kind {
     laci_gamma_deepsqueeze,
 } laci_gamma_kind;
 
-// The operations of an algorithm whose state is a laci_step_size with the
-// setting gamma.
+// The setting and the operations of an algorithm whose state is, or begins
+// with, a laci_step_size.
+#define LACI_GAMMA_PARAM                                                       \
+    {                                                                          \
+        .name = "gamma", .aliases = "consensus_stepsize",                      \
+        .type = LAC_PARAM_F64_OR_WORD,                                         \
+        .offset = offsetof(laci_step_size, setting), .default_value = "auto",  \
+        .min = 0, .max = 2, .above_min = true, .choices = "auto",              \
+        .help = "step towards the neighbours' values",                         \
+    }
 lac_status laci_gamma_configure(void *state, const laci_worker *w);
 laci_step_size *laci_gamma_step(void *state);
 
