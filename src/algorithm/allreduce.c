@@ -166,7 +166,7 @@ static void store_items(void *context, size_t at, size_t n, const void *sums)
 static lac_status sum_floats(stream_state *s)
 {
     if (s->streams) {
-        const laci_stream stream = {s->type, s, load_items, store_items};
+        const laci_number_stream stream = {s->type, s, load_items, store_items};
         return laci_nonfinite_stream(s->round, &stream, s->n);
     }
     load_items(s, 0, s->n, s->sums);
@@ -177,7 +177,7 @@ static lac_status sum_doubles(stream_state *s)
 {
     const laci_round *const r = s->round;
     if (s->streams) {
-        const laci_stream stream = {s->type, s, load_items, store_items};
+        const laci_number_stream stream = {s->type, s, load_items, store_items};
         return laci_group_sum_stream(
             r->group, r->number, PHASE_DOUBLES, &stream, s->n, NULL);
     }

@@ -159,12 +159,12 @@ LACI_CHECKED lac_status laci_group_sum(
 // The values of a sum where their owner has them. load writes values
 // [at, at + n) to x_out as numbers of the type, store takes their sums; both
 // are called once for each value, in blocks of any order, and store after load.
-typedef struct laci_stream {
+typedef struct laci_number_stream {
     const laci_number *type;
     void *context;
     void (*load)(void *context, size_t at, size_t n, void *x_out);
     void (*store)(void *context, size_t at, size_t n, const void *sums);
-} laci_stream;
+} laci_number_stream;
 
 // laci_group_streams returns whether a sum of n numbers can be streamed:
 // whether the transport asks for pieces of sums, and it is larger than one of
@@ -180,8 +180,8 @@ size_t laci_group_copied(const laci_group_options *options, uint32_t world);
 // sum of the notes is not zero, nothing is stored. Without a note, `note` is
 // NULL. Fails like an exchange; some sums may then be stored.
 LACI_CHECKED lac_status laci_group_sum_stream(
-    laci_group *g, uint64_t round, uint32_t phase, const laci_stream *stream,
-    size_t n, float *note);
+    laci_group *g, uint64_t round, uint32_t phase,
+    const laci_number_stream *stream, size_t n, float *note);
 
 // laci_group_sum_f64 is laci_group_sum of doubles, without notes. It never uses
 // the transport's own all-reduce.

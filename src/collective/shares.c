@@ -43,7 +43,7 @@ enum { SLOW, NOTE, TAIL_MAX };
 
 // Some values of a stream, and the tail that follows them in the first piece.
 typedef struct piece {
-    const laci_stream *stream;
+    const laci_number_stream *stream;
     const laci_number *type; // that of the stream
     size_t at;               // of its first value in the stream
     size_t values;           // without the tail
@@ -326,16 +326,16 @@ static void vector_store(void *context, size_t at, size_t n, const void *sums)
     memcpy(v->x + at * v->size, sums, n * v->size);
 }
 
-static laci_stream stream_of(const laci_number *type, vector *v)
+static laci_number_stream stream_of(const laci_number *type, vector *v)
 {
-    return (laci_stream){type, v, vector_load, vector_store};
+    return (laci_number_stream){type, v, vector_load, vector_store};
 }
 
 lac_status laci_sum_shares(
     laci_group *g, const laci_number *type, void *x, size_t n)
 {
     vector v = {x, type->size};
-    const laci_stream stream = stream_of(type, &v);
+    const laci_number_stream stream = stream_of(type, &v);
     const piece p = {
         .stream = &stream, .type = type, .values = n, .n = n, .early = true};
     send_shares(g, g->sets[g->current].scratch, &p);
@@ -363,7 +363,7 @@ void laci_list_shares(laci_listing *l, size_t size, size_t n)
 
 // A sum and its pieces.
 typedef struct pieces {
-    const laci_stream *stream;
+    const laci_number_stream *stream;
     size_t n;
     size_t most; // values of a piece, except the last
     size_t count;
@@ -496,7 +496,7 @@ static uint64_t piece_bytes(const pieces *p, size_t size, size_t k)
 // last one only receives.
 void laci_list_ahead(laci_listing *l, size_t size, size_t n, bool note)
 {
-    const laci_stream stream = {0};
+    const laci_number_stream stream = {0};
     const size_t most = l->rules.piece / size;
     const pieces p = {
         .stream = &stream,
@@ -551,7 +551,7 @@ static lac_status run_ahead(laci_group *g, pieces *p, size_t t)
 }
 
 lac_status laci_sum_stream(
-    laci_group *g, const laci_stream *stream, size_t n, float *note)
+    laci_group *g, const laci_number_stream *stream, size_t n, float *note)
 {
     const size_t most = laci_sum_most(g, stream->type);
     pieces p = {
@@ -577,6 +577,6 @@ lac_status laci_sum_ahead(
     laci_group *g, const laci_number *type, void *x, size_t n)
 {
     vector v = {x, type->size};
-    const laci_stream stream = stream_of(type, &v);
+    const laci_number_stream stream = stream_of(type, &v);
     return laci_sum_stream(g, &stream, n, NULL);
 }

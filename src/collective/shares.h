@@ -19,7 +19,7 @@ laci_sum_shares(laci_group *g, const laci_number *type, void *x, size_t n);
 LACI_CHECKED lac_status
 laci_sum_ahead(laci_group *g, const laci_number *type, void *x, size_t n);
 LACI_CHECKED lac_status laci_sum_stream(
-    laci_group *g, const laci_stream *stream, size_t n, float *note);
+    laci_group *g, const laci_number_stream *stream, size_t n, float *note);
 
 // laci_sum_most returns the values of a piece that laci_sum_ahead or
 // laci_sum_stream would send now. Later sums may have other pieces.

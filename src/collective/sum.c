@@ -298,8 +298,8 @@ void laci_list_sum_stream(laci_listing *l, size_t n)
 }
 
 lac_status laci_group_sum_stream(
-    laci_group *g, uint64_t round, uint32_t phase, const laci_stream *stream,
-    size_t n, float *note)
+    laci_group *g, uint64_t round, uint32_t phase,
+    const laci_number_stream *stream, size_t n, float *note)
 {
     LAC_TRY(laci_wire_start(g, round, phase));
     LAC_TRY(laci_sum_stream(g, stream, n, note));

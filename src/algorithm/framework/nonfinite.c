@@ -54,7 +54,7 @@ void laci_nonfinite_list_max(laci_listing *l, size_t n)
 }
 
 lac_status laci_nonfinite_stream(
-    const laci_round *round, const laci_stream *stream, size_t n)
+    const laci_round *round, const laci_number_stream *stream, size_t n)
 {
     float count = (float)round->nonfinite;
     LAC_TRY(laci_group_sum_stream(

@@ -190,7 +190,7 @@ void laci_nonfinite_list_max(laci_listing *l, size_t n);
 // laci_nonfinite_stream is laci_group_sum_stream in phase 0. It stores nothing
 // where it returns LACI_NONFINITE.
 LACI_CHECKED lac_status laci_nonfinite_stream(
-    const laci_round *round, const laci_stream *stream, size_t n);
+    const laci_round *round, const laci_number_stream *stream, size_t n);
 
 // laci_nonfinite_message empties and returns message number `slot`, which then
 // begins with the count. laci_nonfinite_gather is laci_group_gather in phase 0

@@ -115,7 +115,7 @@ static void store(void *context, size_t at, size_t n, const void *sums)
 static lac_status sum_stream(test_worker *w)
 {
     double *const x = fill(w->rank);
-    const laci_stream stream = {&laci_number_f64, x, load, store};
+    const laci_number_stream stream = {&laci_number_f64, x, load, store};
     EXPECT(!laci_group_streams(w->group, &laci_number_f64, PIECE));
     EXPECT(laci_group_streams(w->group, &laci_number_f64, table.n));
     LAC_TRY(laci_group_sum_stream(w->group, 4, 1, &stream, table.n, NULL));
@@ -141,7 +141,7 @@ static void streams_have_the_same_bits(void **state)
 static lac_status expect_silence(test_worker *w)
 {
     double *const x = fill(w->rank);
-    const laci_stream stream = {&laci_number_f64, x, load, store};
+    const laci_number_stream stream = {&laci_number_f64, x, load, store};
     float note = w->rank == 1 ? 3 : 0;
     LAC_TRY(laci_group_sum_stream(w->group, 4, 1, &stream, table.n, &note));
     EXPECT(note == 3);

@@ -33,7 +33,7 @@ static lac_status sum_body(test_worker *w)
     recording = true;
     if (run->streams) {
         float note = 0;
-        const laci_stream stream = {
+        const laci_number_stream stream = {
             &laci_number_f32, NULL, load_zeros, store_nothing};
         return laci_group_sum_stream(w->group, 3, 0, &stream, run->n, &note);
     }

@@ -123,7 +123,8 @@ static record begin_row(const test_worker *w)
 static lac_status sum_row(
     test_worker *w, record *r, uint32_t noted, float *note)
 {
-    const laci_stream stream = {&laci_number_f32, r, record_load, record_store};
+    const laci_number_stream stream = {
+        &laci_number_f32, r, record_load, record_store};
     *note = w->rank == noted ? 3 : 0;
     return laci_group_sum_stream(w->group, 4, 1, &stream, table.n, note);
 }
