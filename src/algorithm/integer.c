@@ -183,18 +183,20 @@ static void encode_item(
     const laci_worker *const w = round->worker;
     const laci_item *const item = &round->items[i];
     const laci_integers type = integers_of(s, round, i);
+    const laci_integer_kernels *const kernels = w->kernels->integer;
     if (!s->memory) {
         const lac_key key = lac_key_make(
             w->seed, LAC_PURPOSE_COMPRESS, round->number,
             lac_scope_worker(w->rank), item->name_hash);
-        laci_integers_encode(&type, &key, item->in, q, item->n);
+        const laci_stream stream = laci_stream_of(&key);
+        kernels->encode(&type, &stream, 0, item->in, q, item->n);
         return;
     }
     for (size_t at = 0; at < item->n; at += BLOCK) {
         float sum[BLOCK];
         const size_t n = block_size(item, at);
         integer_sum(round, item, at, n, sum);
-        laci_integers_encode(&type, NULL, sum, q + at * type.size, n);
+        kernels->encode(&type, NULL, 0, sum, q + at * type.size, n);
     }
     if (item->n > 0) {
         memcpy(item->fields[OWN].values, q, item->n * type.size);
@@ -218,18 +220,19 @@ static size_t encode_items(
 static void decode_items(
     const integer *s, const laci_round *round, const uint8_t *sums)
 {
+    const laci_kernels *const kernels = round->worker->kernels;
     for (size_t i = 0; i < round->count; i++) {
         const laci_item *const item = &round->items[i];
         const laci_integers type = integers_of(s, round, i);
         const double shares = (double)s->levels * round->worker->world;
         if (s->memory) {
             float *const error = item->fields[ERROR].values;
-            round->worker->kernels->vector->add(item->in, error, item->n);
-            laci_integers_subtract(
+            kernels->vector->add(item->in, error, item->n);
+            kernels->integer->subtract(
                 &type, (double)type.max / s->levels, item->fields[OWN].values,
                 error, item->n);
         }
-        laci_integers_decode(
+        kernels->integer->decode(
             &type, (double)type.max / shares, sums, item->out, item->n);
         sums += item->n * type.size;
     }

@@ -11,6 +11,7 @@
 #include "kernels/convert.h"
 #include "kernels/dither.h"
 #include "kernels/gossip.h"
+#include "kernels/integer.h"
 #include "kernels/matrix.h"
 #include "kernels/natural.h"
 #include "kernels/pack.h"
@@ -33,6 +34,7 @@ static const laci_kernels portable = {
     .matrix = &laci_matrix_portable,
     .powersgd = &laci_powersgd_portable,
     .rotate = &laci_rotate_portable,
+    .integer = &laci_integer_portable,
 };
 
 #ifdef LACI_HAVE_AVX2
@@ -49,6 +51,7 @@ static const laci_kernels avx2 = {
     .matrix = &laci_matrix_avx2,
     .powersgd = &laci_powersgd_avx2,
     .rotate = &laci_rotate_avx2,
+    .integer = &laci_integer_avx2,
 };
 
 // Some compilers do not accept f16c in __builtin_cpu_supports.

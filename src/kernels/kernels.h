@@ -20,6 +20,7 @@ typedef struct laci_kernels {
     const struct laci_matrix_kernels *matrix;
     const struct laci_powersgd_kernels *powersgd;
     const struct laci_rotate_kernels *rotate;
+    const struct laci_integer_kernels *integer;
 } laci_kernels;
 
 // laci_kernels_best returns the fastest set this machine can run.
