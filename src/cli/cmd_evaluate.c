@@ -13,7 +13,7 @@
 #include "nn/headroom.h"
 #include "train/feed.h"
 
-enum { TEST_BATCH = 100, ROWS = 32, BATCH_MAX = 1 << 20 };
+enum { BATCH_MAX = 1 << 20 };
 
 typedef struct settings {
     const char *data;
@@ -28,7 +28,8 @@ typedef struct settings {
 static const cli_option options[] = {
     {.name = "data", .type = CLI_OPTION_TEXT,
      .offset = offsetof(settings, data), .value = "NAME",
-     .help = "data set; see `laconic data list`"},
+     .default_value = "",
+     .help = "data set (that of the training)"},
     {.name = "data-dir", .type = CLI_OPTION_TEXT,
      .offset = offsetof(settings, data_dir), .value = "DIR",
      .default_value = "",
@@ -104,28 +105,32 @@ static lac_status check_data(const evaluation *e)
     return LAC_OK;
 }
 
+static const char *data_name(const evaluation *e)
+{
+    return *e->s->data == '\0' ? e->model.data : e->s->data;
+}
+
 static lac_status evaluate_open(evaluation *e)
 {
     char cache[DATA_PATH_SIZE];
+    LAC_TRY(cli_model_open(
+        &e->model, e->path, (uint32_t)e->s->batch, (uint32_t)e->s->bptt));
     const bool cached = cli_cache_folder(cache) == LAC_OK;
     const data_options options_of_data = {
-        .name = e->s->data,
+        .name = data_name(e),
         .folder = cli_given(e->s->data_dir),
         .cache = cached ? cache : NULL,
     };
     LAC_TRY(data_set_open(&e->set, &options_of_data));
-    const bool text = data_set_info(e->set)->kind == DATA_TEXT;
-    const uint32_t usual = text ? ROWS : TEST_BATCH;
-    const uint32_t batch = e->s->batch == 0 ? usual : (uint32_t)e->s->batch;
+    LAC_TRY(check_data(e));
     const train_feed_options feed = {
         .set = e->set,
         .world = 1,
         .batch = 1,
         .steps = (uint32_t)e->s->bptt,
-        .test_batch = batch,
+        .test_batch = e->s->batch == 0 ? train_model_batch(e->model.kind)
+                                       : (uint32_t)e->s->batch,
     };
-    LAC_TRY(cli_model_open(&e->model, e->path, batch, feed.steps));
-    LAC_TRY(check_data(e));
     return train_feed_open(&e->feed, &feed);
 }
 
@@ -197,8 +202,8 @@ static int evaluate_run(const void *given, size_t count, char *const *arguments)
     }
     int code = CLI_GOOD;
     if (status != LAC_OK) {
-        code = status == LAC_ERR_NOTFOUND
-                   ? cli_bad_spec("evaluate", "datasets", e.s->data)
+        code = status == LAC_ERR_NOTFOUND && e.model.net != NULL
+                   ? cli_bad_spec("evaluate", "datasets", data_name(&e))
                    : cli_failed();
     } else {
         code = evaluate_report(&e);
@@ -216,10 +221,11 @@ const cli_command cmd_evaluate = {
     .arguments_min = 1,
     .arguments_max = 1,
     .details = "Loads DIR/model.safetensors of a run of `laconic train`, or\n"
-               "FILE, and prints its accuracy and loss on the test set.",
+               "FILE, and prints its accuracy and loss on the test set of the\n"
+               "data that it was trained on, or of other ones.",
     .example = "Evaluate the averaged model of a run:\n"
                "\n"
-               "    laconic evaluate runs/choco --data fashion-mnist",
+               "    laconic evaluate runs/choco",
     .options = options,
     .settings_size = sizeof(settings),
     .run = evaluate_run,

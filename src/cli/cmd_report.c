@@ -30,7 +30,7 @@ static int report_write(const void *given, size_t count, char *const *paths)
     size_t len = 0;
     int code = CLI_GOOD;
     FILE *const stream = data_file_is_stdout(s->out) ? stderr : stdout;
-    if (page_inputs_open(&in, paths, count) != LAC_OK ||
+    if (page_inputs_open(&in, paths, count, s->out) != LAC_OK ||
         page_document_write(&in, s->out, &len) != LAC_OK) {
         code = cli_failed();
     } else {

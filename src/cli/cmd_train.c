@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/compare/report.h"
 #include "cli/data/fetch.h"
 #include "cli/launch/launch.h"
 #include "cli/launch/place.h"
@@ -132,6 +133,9 @@ static lac_status prepare_folder(job *j)
     LAC_TRY(
         cli_train_shared(j->settings, &j->shared, &j->run.plan.setting_count));
     j->run.plan.settings = j->shared;
+    if (j->s.dry_run) {
+        return LAC_OK;
+    }
     return cli_train_folder_check(
         j->s.out, j->settings, j->s.resume, &j->run.plan.run_id);
 }
@@ -282,7 +286,7 @@ static void print_test(void *context, const train_metrics *m)
     cli_progress_end(&j->testing);
     cli_progress_end(&j->progress);
     (void)fprintf(
-        stderr, "epoch %.6g/%llu  loss %.4f  %s  %s sent\n", m->epoch,
+        stderr, "epoch %.4g/%llu  loss %.4f  %s  %s sent\n", m->epoch,
         (unsigned long long)j->s.epochs, m->train_loss, quality,
         cli_bytes((double)m->usage.traffic.payload_bytes, bytes));
 }
@@ -316,6 +320,9 @@ static int train_report(const job *j)
     }
     if (j->s.json) {
         return cli_json_print(cli_train_json(&j->run), stdout);
+    }
+    if (strcmp(j->named, j->s.out) != 0) {
+        (void)printf("seed %llu\n", (unsigned long long)j->s.seed);
     }
     cli_train_table(&j->run, j->s.topology, stdout);
     return CLI_GOOD;
@@ -448,6 +455,23 @@ static int run_seed(
     return run_once(&s, given->out, results);
 }
 
+// Prints the mean and the spread over all seeds.
+static int compare_seeds(const char *folder)
+{
+    compare_runs c;
+    int code = CLI_GOOD;
+    compare_runs_open(&c);
+    if (compare_runs_add(&c, folder) != LAC_OK ||
+        compare_runs_arrange(&c) != LAC_OK) {
+        code = cli_failed();
+    } else if (c.count > 1) {
+        (void)putchar('\n');
+        compare_report_print(&c, stdout);
+    }
+    compare_runs_close(&c);
+    return code;
+}
+
 // One run after the other; the first that does not end well is the last. The
 // seeds are those of --seeds, or those that the folder has runs of.
 static int run_seeds(const cli_train_settings *given)
@@ -483,7 +507,7 @@ static int run_seeds(const cli_train_settings *given)
         return cli_json_print(object, stdout);
     }
     cJSON_Delete(results);
-    return code;
+    return code == CLI_GOOD && !s.dry_run ? compare_seeds(s.out) : code;
 }
 
 static int train_run_command(
@@ -493,6 +517,10 @@ static int train_run_command(
     (void)count;
     (void)arguments;
     nn_headroom_prepare();
+    if (*s->out == '\0' && !s->dry_run) {
+        return cli_rejected(
+            "train", lac_fail(LAC_ERR_INVALID, "train: --out DIR is missing"));
+    }
     if (s->resume && cli_train_folder_resumable(s->out, s->given) != LAC_OK) {
         return cli_failed();
     }

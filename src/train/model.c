@@ -12,7 +12,12 @@
 #include "data/file.h"
 #include "train/safetensors_file.h"
 
-enum { SIZE_MOST = 1 << 24, VALUES_MOST = 1 << 24 };
+enum {
+    SIZE_MOST = 1 << 24,
+    VALUES_MOST = 1 << 24,
+    TEST_EXAMPLES = 100,
+    TEST_ROWS = 32,
+};
 
 static void join_numbers(
     const double *values, size_t n, char out[TRAIN_MODEL_TEXT_SIZE])
@@ -255,6 +260,11 @@ static lac_status load_tensors(train_model *m, const train_file *f)
     return status;
 }
 
+uint32_t train_model_batch(data_kind kind)
+{
+    return kind == DATA_TEXT ? TEST_ROWS : TEST_EXAMPLES;
+}
+
 lac_status train_model_open(
     train_model *m, const char *path, uint32_t batch, uint32_t steps)
 {
@@ -280,7 +290,7 @@ lac_status train_model_open(
         const nn_options options = {
             .model = m->name,
             .sample = m->sample,
-            .batch = batch,
+            .batch = batch == 0 ? train_model_batch(m->kind) : batch,
             .steps = steps,
         };
         status = nn_network_open(&m->net, &options);

@@ -53,12 +53,17 @@ typedef struct train_model {
 } train_model;
 
 // train_model_open loads a file, or model.safetensors in a folder, for batches
-// of `batch` examples, or rows of `steps` words.
+// of `batch` examples, or rows of `steps` words. If `batch` is 0 it is that of
+// train_model_batch.
 // Fails with LAC_ERR_INVALID or LAC_ERR_CORRUPT (the message names the file),
 // or LAC_ERR_NOMEM. Close it in either case.
 lac_status train_model_open(
     train_model *m, const char *path, uint32_t batch, uint32_t steps);
 void train_model_close(train_model *m);
+
+// train_model_batch returns a number of examples, or rows of a text, that are
+// evaluated fast.
+uint32_t train_model_batch(data_kind kind);
 
 // train_model_state returns the vectors for nn_network_evaluate.
 nn_state train_model_state(const train_model *m);

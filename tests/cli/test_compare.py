@@ -131,6 +131,25 @@ class Seeds(Comparison):
         table = self.table("seed-8", "seed-9", "seed-10")
         self.assertEqual(table[1][:3], ["seed-*", "(3)", "67.5+-20.5"])
 
+    def test_seeds_of_a_folder_stay_together(self):
+        self.run_of("one", [epoch(1)], seed="8", epochs="1")
+        self.run_of("two", [epoch(1)], seed="9", epochs="1")
+        self.seeds("all/")
+        self.seeds("other/")
+        rows = self.compared("one", "all", "other", "two")["rows"]
+        self.assertEqual([(row["name"], row["seeds"]) for row in rows], [
+            ("allreduce (2)", [8, 9]), ("all/seed-* (3)", [8, 9, 10]),
+            ("other/seed-* (3)", [8, 9, 10])])
+
+    def test_a_folder_of_runs_is_its_runs_in_the_order_of_names(self):
+        self.seeds("all/b/")
+        self.run_of("all/a", [epoch(1)], epochs="1", lr="2")
+        self.write("all/page.html", b"")
+        os.mkdir(os.path.join(self.folder, "all", "empty"))
+        found = self.compared("all")
+        self.assertEqual([run["dir"] for run in found["runs"]],
+                         ["all/a"] + ["all/b/seed-%d" % n for n in (8, 9, 10)])
+
     def test_a_folder_of_seeds_is_its_runs_in_the_order_of_seeds(self):
         self.seeds("all/")
         self.run_of("sum", [epoch(1, payload=4000)], epochs="1", lr="0.5")

@@ -80,9 +80,11 @@ class Manual(Pages):
                      ".It Fl -optimizer Ar NAME\nadam needs a gradient "
                      "algorithm: sgd|adam (default: sgd)\n",
                      ".It Fl -out Ar DIR\nfolder for metrics and checkpoints "
-                     "(required)\n"):
+                     "(required to train)\n"):
             self.assertIn(text, page)
         self.assertRegex(page, r"\nsignum +any +images +sgd +0.0007 ")
+        page = self.section(self.succeeds("manual", "report"), "OPTIONS")
+        self.assertIn("file to write (required)\n", page)
         page = self.section(self.succeeds("manual", "launch"), "OPTIONS")
         self.assertIn(".It Fl -workers Ar N , Fl n Ar N\n", page)
         self.assertNotIn("agent", page)

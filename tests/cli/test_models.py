@@ -66,6 +66,8 @@ class Images(Models):
                                        run["averaged_loss"], 5)
             self.assertEqual(self.evaluate(
                 "out", *self.DATA, "--test-limit", "7")["test_examples"], 7)
+            own = self.evaluate("out", "--data-dir", "images")
+            self.assertEqual(own, self.evaluate("out", *self.DATA))
             # The same by predictions of the raw pixels.
             pixels = self.read("images/t10k-images-idx3-ubyte")[16:]
             labels = self.read("images/t10k-labels-idx1-ubyte")[8:]

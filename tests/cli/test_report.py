@@ -364,6 +364,14 @@ class Form(Reports):
         self.assertRegex(done.stderr, r"^/dev/stdout: [\d.]+ kB\n$")
 
 
+    def test_a_page_may_be_among_the_files(self):
+        self.two_runs()
+        self.succeeds("report", "sum", "few", "--out", "r.html")
+        page = self.read("r.html")
+        self.succeeds("report", "sum", "few", "r.html", "--out", "r.html")
+        self.assertEqual(self.read("r.html"), page)
+
+
 class Rejected(Reports):
     def rejects(self, message, *paths):
         self.fails(FAILED, message, "report", *paths, "--out", "r.html")

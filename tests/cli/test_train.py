@@ -322,6 +322,22 @@ class Train(ImageRuns):
                 self.assertEqual(found, 0 if part is None else 1, stderr)
                 self.assertIn(part or "", stderr)
 
+    def test_what_is_hardly_meant_is_named(self):
+        for more, part in (
+                (("--algorithm", "signum", "--workers", "2"), "signum:tie=zero"),
+                (("--algorithm", "signum", "--workers", "3"), None),
+                (("--algorithm", "signum:tie=zero", "--workers", "2"), None),
+                (("--algorithm", "outer"), "--local-steps above 1"),
+                (("--algorithm", "outer", "--local-steps", "2"), None),
+                (("--lr", "0"), "--lr is 0")):
+            with self.subTest(more):
+                out = "-".join(more).replace("--", "")
+                stderr = self.train(out, *more, "--limit", "30").stderr
+                advice = [line for line in stderr.split("\n") if any(
+                    word in line for word in ("signum:", "outer:", "--lr is"))]
+                self.assertEqual(len(advice), part is not None, stderr)
+                self.assertIn(part or "", stderr)
+
     def test_files_of_others_are_not_overwritten(self):
         for name in ("latest", "metrics.jsonl", "model.safetensors"):
             for more in ((), ("--resume",)):

@@ -421,6 +421,21 @@ class Calls(Runs):
             self.assertIn(line + "\n", text)
         self.rejected(FAILED, "expected at least one batch per worker",
                       *self.words("out", "--dry-run", "--batch", "1000"))
+        self.train("out")
+        self.assertEqual(self.train("out", "--dry-run").stdout, text)
+        self.assertEqual(self.train("", "--dry-run").stdout, text)
+        self.rejected(USAGE, "train: --out DIR is missing", *self.words(""))
+
+    def test_a_run_that_left_no_checkpoint_makes_room(self):
+        self.rejected(FAILED, "the run diverges", *self.words(
+            "out", "--lr", "1e6", "--test-every", "1"))
+        self.assertIn("manifest.json", os.listdir(self.path("out")))
+        self.train("out")
+        self.train("other")
+        self.assertEqual(*(training.checkpoint(self.path(f), 2 * STEPS, WORKERS)
+                           for f in ("out", "other")))
+        self.assertEqual(len(training.metrics(self.path("out"))), 2)
+        self.rejected(FAILED, "already holds a run", *self.words("out"))
 
     def test_a_run_for_each_seed(self):
         self.train("one", "--epochs", "1", "--seed", "4")
@@ -441,6 +456,10 @@ class Calls(Runs):
         done = self.train("both", "--epochs", "1", "--limit", "30", "--seeds",
                           "4", "--seed", "3")
         self.assertEqual(done.stderr.count("--seed has no effect"), 1)
+        text = self.train("table", "--epochs", "1", "--seeds", "4,9").stdout
+        self.assertEqual([line for line in text.split("\n")
+                          if line.startswith("seed")][:2], ["seed 4", "seed 9"])
+        self.assertIn("\nseed-* (2) ", text)
         for wrong in ("4,", "4,4", "a", "-1", "1 2"):
             self.rejected(USAGE, "--seeds is", *self.words(
                 "wrong", "--seeds", wrong))

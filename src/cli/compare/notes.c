@@ -27,10 +27,10 @@ const char *compare_title(const compare_runs *c, char text[COMPARE_TITLE_SIZE])
     static const struct {
         const char *name, *before, *after;
     } parts[] = {
-        {"model", ", ", ""},           {"data", " on ", ""},
-        {"workers", ", ", " workers"}, {"algorithm", ", ", ""},
-        {"compressor", ", ", ""},      {"topology", ", ", ""},
-        {"epochs", ", ", " epochs"},
+        {"model", ", ", ""},          {"data", " on ", ""},
+        {"workers", ", ", " worker"}, {"algorithm", ", ", ""},
+        {"compressor", ", ", ""},     {"topology", ", ", ""},
+        {"epochs", ", ", " epoch"},
     };
     size_t len = 0;
     *text = '\0';
@@ -40,9 +40,10 @@ const char *compare_title(const compare_runs *c, char text[COMPARE_TITLE_SIZE])
             compare_setting(&c->runs[0], parts[i].name, value) != NULL &&
             *value != '\0' && len < COMPARE_TITLE_SIZE) {
             len += (size_t)snprintf(
-                text + len, COMPARE_TITLE_SIZE - len, "%s%s%s",
+                text + len, COMPARE_TITLE_SIZE - len, "%s%s%s%s",
                 len == 0 ? "" : parts[i].before,
-                cli_fitted(value, SHARED_WIDTH, cell), parts[i].after);
+                cli_fitted(value, SHARED_WIDTH, cell), parts[i].after,
+                *parts[i].after != '\0' && strcmp(value, "1") != 0 ? "s" : "");
         }
     }
     return text;

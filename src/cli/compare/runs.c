@@ -2,6 +2,7 @@
 // Collects runs and makes rows of them.
 #include "cli/compare/runs.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -66,10 +67,46 @@ static lac_status add_seeds(compare_runs *c, const char *folder, uint64_t seed)
     return LAC_OK;
 }
 
+static bool holds_run(const char *folder)
+{
+    char manifest[DATA_PATH_SIZE];
+    uint64_t seed = 0;
+    return data_path_join(manifest, folder, "manifest.json") == LAC_OK &&
+           (data_is_file(manifest) || cli_seeds_next(folder, 0, &seed));
+}
+
+static int is_name(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+// Adds the runs of the folders in a folder, in the order of their names, and
+// counts them.
+static lac_status add_inner(
+    compare_runs *c, const char *folder, size_t *count_out)
+{
+    struct dirent **names = NULL;
+    const int count = scandir(folder, &names, is_name, alphasort);
+    lac_status status = LAC_OK;
+    *count_out = 0;
+    for (int i = 0; i < count; i++) {
+        char path[DATA_PATH_SIZE];
+        if (status == LAC_OK &&
+            data_path_join(path, folder, names[i]->d_name) == LAC_OK &&
+            holds_run(path)) {
+            status = compare_runs_add(c, path);
+            ++*count_out;
+        }
+        free(names[i]);
+    }
+    free(names);
+    return status;
+}
+
 lac_status compare_runs_add(compare_runs *c, const char *folder)
 {
     char path[DATA_PATH_SIZE], manifest[DATA_PATH_SIZE];
-    size_t len = strlen(folder);
+    size_t len = strlen(folder), inner = 0;
     uint64_t seed = 0;
     while (len > 1 && folder[len - 1] == '/') {
         len--;
@@ -80,9 +117,31 @@ lac_status compare_runs_add(compare_runs *c, const char *folder)
     memcpy(path, folder, len);
     path[len] = '\0';
     LAC_TRY(data_path_join(manifest, path, "manifest.json"));
-    return !data_is_file(manifest) && cli_seeds_next(path, 0, &seed)
-               ? add_seeds(c, path, seed)
-               : add_run(c, path);
+    if (data_is_file(manifest)) {
+        return add_run(c, path);
+    }
+    if (cli_seeds_next(path, 0, &seed)) {
+        return add_seeds(c, path, seed);
+    }
+    LAC_TRY(add_inner(c, path, &inner));
+    return inner > 0 ? LAC_OK : add_run(c, path); // names what is missing
+}
+
+// The length of the folder above that of a run of --seeds; 0 for others.
+static size_t seeds_folder(const cli_run *run)
+{
+    const char *const slash = strrchr(run->folder, '/');
+    return slash != NULL && cli_seeds_is_name(slash + 1)
+               ? (size_t)(slash - run->folder)
+               : 0;
+}
+
+// Whether no two runs of --seeds of different folders meet, nor one and
+// another run, which may have the same seed.
+static bool may_meet(const cli_run *a, const cli_run *b)
+{
+    const size_t len = seeds_folder(a);
+    return len == seeds_folder(b) && strncmp(a->folder, b->folder, len) == 0;
 }
 
 // Whether a run belongs to a row: another seed, and all else the same.
@@ -93,7 +152,8 @@ static bool belongs(
     for (size_t i = 0; i < end; i++) {
         const cli_run *const other = &c->runs[i];
         if (row_of[i] == row &&
-            (other->seed == run->seed || other->count != run->count ||
+            (other->seed == run->seed || !may_meet(other, run) ||
+             other->count != run->count ||
              cli_run_done(other) != cli_run_done(run) ||
              !compare_settings_same(other, run))) {
             return false;
@@ -221,12 +281,16 @@ const char *compare_row_name(
             len--;
         }
     }
-    len = len < skip ? skip : len;
-    const int used = snprintf(
-        text, COMPARE_NAME_SIZE, "%.*s", (int)(len - skip), first + skip);
-    if (r.count > 1 && used >= 0) {
+    if (r.count == 1) {
+        (void)snprintf(text, COMPARE_NAME_SIZE, "%s", first + skip);
+    } else if (len > skip) {
         (void)snprintf(
-            text + used, COMPARE_NAME_SIZE - (size_t)used, "* (%zu)", r.count);
+            text, COMPARE_NAME_SIZE, "%.*s* (%zu)", (int)(len - skip),
+            first + skip, r.count);
+    } else {
+        (void)snprintf(
+            text, COMPARE_NAME_SIZE, "%s (%zu)", c->runs[r.first].algorithm,
+            r.count);
     }
     return text;
 }

@@ -22,8 +22,8 @@ typedef struct compare_runs {
 } compare_runs;
 
 // compare_runs_open begins with no run. compare_runs_add reads the run of a
-// folder, or the runs in its folders seed-N. A folder that was added already is
-// ignored. compare_runs_arrange makes the rows, after the last run.
+// folder, or the runs in its folders seed-N, or those of the folders in it. A
+// folder that was added already is ignored. compare_runs_arrange makes the rows, after the last run.
 // Fails like cli_run_open. Close it in either case.
 void compare_runs_open(compare_runs *c);
 lac_status compare_runs_add(compare_runs *c, const char *folder);
@@ -46,7 +46,8 @@ double compare_times_fewer(const compare_runs *c, size_t row);
 double compare_run_times_fewer(const compare_runs *c, const cli_run *run);
 
 // compare_row_name writes the folder of a row without the folder that all runs
-// are in: "choco/seed-* (3)".
+// are in: "choco/seed-* (3)", or the algorithm of several runs whose names have
+// nothing in common.
 enum { COMPARE_NAME_SIZE = DATA_PATH_SIZE + 32 };
 const char *compare_row_name(
     const compare_runs *c, size_t row, char text[COMPARE_NAME_SIZE]);

@@ -155,18 +155,18 @@ static lac_status check_complete(
     if (count > command->arguments_max) {
         return extra_argument(command, argv[command->arguments_max]);
     }
+    if (count < command->arguments_min) {
+        return lac_fail(
+            LAC_ERR_INVALID, "%s: %zu argument%s given, expected %s",
+            command->name, count, count == 1 ? " is" : "s are",
+            command->arguments);
+    }
     for (size_t i = 0; command->options[i].name != NULL; i++) {
         if (missing >> i & 1) {
             return lac_fail(
                 LAC_ERR_INVALID, "%s: --%s %s is missing", command->name,
                 command->options[i].name, command->options[i].value);
         }
-    }
-    if (count < command->arguments_min) {
-        return lac_fail(
-            LAC_ERR_INVALID, "%s: %zu argument%s given, expected %s",
-            command->name, count, count == 1 ? " is" : "s are",
-            command->arguments);
     }
     for (size_t i = 0; i < count && !command->command_line; i++) {
         if (*argv[i] == '\0') {

@@ -198,13 +198,20 @@ static lac_status add_file(page_inputs *in, const char *path)
     return status;
 }
 
-lac_status page_inputs_open(page_inputs *in, char *const *paths, size_t count)
+static lac_status add_path(page_inputs *in, const char *path)
+{
+    return data_is_file(path) ? add_file(in, path)
+                              : compare_runs_add(&in->runs, path);
+}
+
+lac_status page_inputs_open(
+    page_inputs *in, char *const *paths, size_t count, const char *out)
 {
     *in = (page_inputs){0};
     for (size_t i = 0; i < count; i++) {
+        // A pattern such as runs/* finds the page of an earlier call too.
         LAC_TRY(
-            data_is_file(paths[i]) ? add_file(in, paths[i])
-                                   : compare_runs_add(&in->runs, paths[i]));
+            data_is_same_file(paths[i], out) ? LAC_OK : add_path(in, paths[i]));
     }
     return compare_runs_arrange(&in->runs);
 }

@@ -32,10 +32,12 @@ typedef struct page_inputs {
     size_t plan_count;
 } page_inputs;
 
-// page_inputs_open reads folders and files, which must outlive the result.
+// page_inputs_open reads folders and files, which must outlive the result. The
+// file `out` is ignored.
 // Fails with LAC_ERR_INVALID, LAC_ERR_CORRUPT or LAC_ERR_NOMEM; the message
 // names the file. Close it in either case.
-lac_status page_inputs_open(page_inputs *in, char *const *paths, size_t count);
+lac_status page_inputs_open(
+    page_inputs *in, char *const *paths, size_t count, const char *out);
 void page_inputs_close(page_inputs *in);
 
 // Curves have a style each: those of runs, of traces and of runs on another

@@ -95,6 +95,13 @@ static lac_status check_foreign_files(const char *folder)
     return LAC_OK;
 }
 
+static bool has_checkpoint(const char *folder)
+{
+    char path[DATA_PATH_SIZE];
+    return data_path_join(path, folder, "latest") == LAC_OK &&
+           data_is_file(path);
+}
+
 lac_status cli_train_folder_check(
     const char *folder, const cJSON *settings, bool resume,
     uint64_t *run_id_out)
@@ -108,6 +115,10 @@ lac_status cli_train_folder_check(
     }
     const lac_status status = cli_manifest_check(
         folder, cli_train_options, settings, free_settings, &manifest);
+    if (manifest.found && !resume && !has_checkpoint(folder)) {
+        *run_id_out = 0;
+        return LAC_OK; // it ended before it had anything to keep
+    }
     if (manifest.found && !resume) {
         return lac_fail(
             LAC_ERR_INVALID,

@@ -69,6 +69,23 @@ lac_status cli_seeds_folder(
     return data_path_join(path, folder, name);
 }
 
+// Reads the seed of a folder's name.
+static bool seed_of_name(const char *name, uint64_t *out)
+{
+    const size_t len = sizeof(seed_prefix) - 1;
+    if (strncmp(name, seed_prefix, len) != 0) {
+        return false;
+    }
+    name += len;
+    return train_take_number(&name, out) && *name == '\0';
+}
+
+bool cli_seeds_is_name(const char *name)
+{
+    uint64_t ignored;
+    return seed_of_name(name, &ignored);
+}
+
 bool cli_seeds_next(const char *folder, uint64_t least, uint64_t *out)
 {
     bool found = false;
@@ -77,13 +94,8 @@ bool cli_seeds_next(const char *folder, uint64_t least, uint64_t *out)
         return false;
     }
     for (const struct dirent *entry; (entry = readdir(names)) != NULL;) {
-        const char *text = entry->d_name;
         uint64_t seed = 0;
-        if (strncmp(text, seed_prefix, sizeof(seed_prefix) - 1) != 0) {
-            continue;
-        }
-        text += sizeof(seed_prefix) - 1;
-        if (train_take_number(&text, &seed) && *text == '\0' && seed >= least &&
+        if (seed_of_name(entry->d_name, &seed) && seed >= least &&
             (!found || seed < *out)) {
             found = true;
             *out = seed;

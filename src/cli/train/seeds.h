@@ -30,6 +30,9 @@ void cli_seeds_text(
 lac_status cli_seeds_folder(
     const char *folder, uint64_t seed, char path[DATA_PATH_SIZE]);
 
+// cli_seeds_is_name returns whether a folder has the name of a seed: seed-N.
+bool cli_seeds_is_name(const char *name);
+
 // cli_seeds_next finds the least seed from `least` on that a folder has a run
 // of, and returns whether there is one.
 bool cli_seeds_next(const char *folder, uint64_t least, uint64_t *out);

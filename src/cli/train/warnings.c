@@ -32,6 +32,26 @@ static bool ends_early(const train_schedule *s)
     return s->milestone_count > 0 && s->milestones[0] >= s->epochs;
 }
 
+// Returns what is allowed but hardly ever meant, or NULL.
+static const char *warnings_advice(
+    const cli_train_settings *s, const train_plan *plan)
+{
+    const bool even = s->launch.workers % 2 == 0;
+    if (plan->schedule.rate <= 0) {
+        return "--lr is 0: the model will not change";
+    }
+    if (strcmp(s->algorithm, "signum") == 0 && even) {
+        return "signum: ties of an even number of workers count as +1; "
+               "signum:tie=zero is more accurate";
+    }
+    if (strcmp(s->algorithm, "outer") == 0 &&
+        strcmp(s->local_steps, "1") == 0) {
+        return "outer: it saves bytes only with --local-steps above 1, such as "
+               "10";
+    }
+    return NULL;
+}
+
 void cli_train_warn(
     const cli_train_settings *s, const train_plan *plan, lac_family family,
     FILE *stream)
@@ -61,6 +81,10 @@ void cli_train_warn(
          "there is no momentum"},
         {s->launch.workers == 1, "split", "there is a single worker"},
     };
+    const char *const advice = warnings_advice(s, plan);
+    if (advice != NULL) {
+        (void)fprintf(stream, "laconic: %s\n", advice);
+    }
     if (plan->schedule.warmup > plan->schedule.epochs) {
         (void)fprintf(
             stream,
