@@ -62,7 +62,7 @@ const cli_command cmd_compare = {
         "`laconic train` after their last epoch, and how many times fewer\n"
         "bytes each sent than the baseline. RUN is the folder of a run, or "
         "one\n"
-        "with folders seed-N. Runs that differ only by their seed are one "
+        "with folders of runs. Runs that differ only by their seed are one "
         "row:\n"
         "their mean and standard deviation. Accuracy is the mean of the\n"
         "workers' own models. The time is that of a mean worker: computation,\n"

@@ -52,7 +52,7 @@ const cli_command cmd_report = {
         "of runs, to open in a browser. It needs no other file and no "
         "network.\n"
         "RUN is the folder of a run of `laconic train`, a folder with folders\n"
-        "seed-N, a trace of `laconic average --trace`, or the output of\n"
+        "of runs, a trace of `laconic average --trace`, or the output of\n"
         "`laconic plan --json`, with --run or without. The first run is the\n"
         "baseline.",
     .example = "Write a page about all runs of a folder:\n"
