@@ -296,10 +296,8 @@ static lac_status start_run(train_worker *w)
     const train_hooks *const hooks = &w->run->hooks;
     train_facts *const facts = &w->run->result.facts;
     train_worker_facts(w, facts);
-    if (plan->resume) {
-        LAC_TRY(train_metrics_cut(plan->folder, w->step));
-        LAC_TRY(train_differences_cut(plan->folder, w->step));
-    }
+    LAC_TRY(train_metrics_cut(plan->folder, w->step));
+    LAC_TRY(train_differences_cut(plan->folder, w->step));
     LAC_TRY(begin_folder(w, facts));
     return hooks->ready == NULL ? LAC_OK : hooks->ready(hooks->context, facts);
 }
