@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Train every algorithm's example with the defaults of `laconic train`, and
 write the table in docs/training.md that compares it with its exact relative:
-allreduce for algorithms that average gradients, dpsgd for gossip.
+allreduce for algorithms that average gradients, dpsgd for gossip, and for beer,
+which has no momentum, dpsgd without momentum at the rate of beer.
 
 usage: defaults.py LACONIC [--runs DIR] [--task NAME]... [--algorithm NAME]...
 
@@ -21,6 +22,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "training.md"
 BEGIN, END = ("<!-- defaults.py: %s -->" % word for word in ("begin", "end"))
 RELATIVES = {"gradient": "allreduce", "model": "dpsgd"}
+PLAIN = "dpsgd-without-momentum"  # the relative of beer, a row of its own
 
 # Options of a task, and whether its accuracy or its loss is compared. Every
 # worker's model sees the whole test set, once, at the end.
@@ -47,10 +49,11 @@ def examples(laconic):
             if "example" in item}
 
 
-def train(laconic, folder, task, example):
+def train(laconic, folder, task, example, more=()):
     """Run or resume one training, and keep its result beside its folder."""
     words = [laconic, "train", *COMMON, *TASKS[task][1], "--algorithm",
-             example["algorithm"], "--out", str(folder), "--resume", "--json"]
+             example["algorithm"], "--out", str(folder), "--resume", "--json",
+             *more]
     if example["compressor"]:
         words += ["--compressor", example["compressor"]]
     done = subprocess.run(words, stdout=subprocess.PIPE, text=True)
@@ -74,7 +77,8 @@ def cells(runs, task, name):
     result = load(runs, task, name)
     if result is None:
         return ["", ""]
-    relative = load(runs, task, RELATIVES[result["family"]])
+    relative = load(runs, task, PLAIN if name in ("beer", PLAIN)
+                    else RELATIVES[result["family"]])
     if TASKS[task][0] == "accuracy":
         own = 100 * result["test_accuracy"]
         other = relative and 100 * relative["test_accuracy"]
@@ -91,7 +95,13 @@ def table(runs, known):
                  "points" if what == "accuracy" else "difference"]
     lines = ["| " + " | ".join(head) + " |",
              "|---|---|" + "--:|" * (len(head) - 2)]
+    shown = {}
     for name, example in known.items():
+        if name == "beer":
+            shown[PLAIN] = {"algorithm": "dpsgd --momentum 0",
+                            "compressor": None}
+        shown[name] = example
+    for name, example in shown.items():
         row = ["`%s`" % example["algorithm"],
                "`%s`" % example["compressor"] if example["compressor"] else ""]
         for task in TASKS:
@@ -114,6 +124,11 @@ def main():
             if load(options.runs, task, name) is None:
                 folder = options.runs / ("%s-%s" % (task, name))
                 train(options.laconic, folder, task, known[name])
+        beer = load(options.runs, task, "beer")
+        if beer and load(options.runs, task, PLAIN) is None:
+            folder = options.runs / ("%s-%s" % (task, PLAIN))
+            train(options.laconic, folder, task, known["dpsgd"],
+                  ("--momentum", "0", "--lr", str(beer["lr"])))
     page = PAGE.read_text()
     before, _, rest = page.partition(BEGIN)
     _, found, after = rest.partition(END)

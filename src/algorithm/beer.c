@@ -253,7 +253,7 @@ const laci_algorithm_ops laci_beer_algorithm = {
     .plugin.size = sizeof(laci_algorithm_ops),
     .plugin.name = "beer",
     .plugin.summary = "choco with gradient tracking, for different data",
-    .plugin.example = "beer top-k:0.1",
+    .plugin.example = "beer qsgd:bucket=512",
     .plugin.params = beer_params,
     .plugin.param_size = sizeof(lac_param),
     .plugin.state_size = sizeof(laci_step_size),

@@ -254,7 +254,7 @@ const laci_algorithm_ops laci_ef21_algorithm = {
     .plugin.size = sizeof(laci_algorithm_ops),
     .plugin.name = "ef21",
     .plugin.summary = "compressed differences to estimates of the gradients",
-    .plugin.example = "ef21:momentum=0.9 top-k:0.1",
+    .plugin.example = "ef21:momentum=0.9 natural",
     .plugin.params = ef21_params,
     .plugin.param_size = sizeof(lac_param),
     .plugin.state_size = sizeof(ef21),
