@@ -177,9 +177,58 @@ static bool step_mixes(const train_worker *w, uint64_t step)
         &w->run->plan.local_steps, step, w->epoch_steps);
 }
 
+// Calls one part of a round of a fragment, between two steps.
+static lac_status step_fragment(
+    train_worker *w, lac_status (*part)(train_stream *, uint32_t),
+    uint32_t fragment)
+{
+    const double begun = step_now(w);
+    const lac_status status = part(w->stream, fragment);
+    w->algorithm_seconds += step_now(w) - begun;
+    return explain_divergence(w, status);
+}
+
+// Returns whether a fragment has its turn when `done` steps are done, and
+// which.
+static bool step_turn(
+    const train_worker *w, uint64_t done, uint32_t *fragment_out)
+{
+    if (done == 0 || !step_mixes(w, done - 1)) {
+        return false;
+    }
+    *fragment_out = train_local_steps_fragment(
+        &w->run->plan.local_steps, done - 1, w->epoch_steps);
+    return true;
+}
+
+// A round begins before the step that follows its turn, so that a checkpoint
+// between the two does not have it. A run that ended and is continued has no
+// round to end where its last one has.
+static lac_status stream_step(train_worker *w)
+{
+    const uint32_t delay = w->run->plan.local_steps.delay;
+    const uint64_t done = w->step + 1;
+    uint32_t fragment = 0;
+    if (delay > 0 && step_turn(w, w->step, &fragment)) {
+        LAC_TRY(step_fragment(w, train_stream_begin, fragment));
+    }
+    LAC_TRY(local_step(w));
+    if (done < delay || !step_turn(w, done - delay, &fragment)) {
+        return LAC_OK;
+    }
+    if (delay == 0) {
+        return step_fragment(w, train_stream_mix, fragment);
+    }
+    return train_stream_begun(w->stream, fragment)
+               ? step_fragment(w, train_stream_end, fragment)
+               : LAC_OK;
+}
+
 lac_status train_worker_step(train_worker *w)
 {
-    if (lac_algorithm_family(w->algorithm) != LAC_FAMILY_MODEL) {
+    if (w->stream != NULL) {
+        LAC_TRY(stream_step(w));
+    } else if (lac_algorithm_family(w->algorithm) != LAC_FAMILY_MODEL) {
         LAC_TRY(reduce_step(w));
     } else if (step_mixes(w, w->step)) {
         LAC_TRY(gossip_step(w));
@@ -191,10 +240,31 @@ lac_status train_worker_step(train_worker *w)
     return LAC_OK;
 }
 
+// Ends the rounds that were begun, and mixes all fragments but one that was
+// mixed after the last step.
+static lac_status last_stream_rounds(train_worker *w)
+{
+    const bool late = w->run->plan.local_steps.delay > 0;
+    uint32_t last = UINT32_MAX;
+    const bool mixed = step_turn(w, w->step, &last) && !late;
+    for (uint32_t f = 0; f < w->stream->fragments; f++) {
+        if (train_stream_begun(w->stream, f)) {
+            LAC_TRY(step_fragment(w, train_stream_end, f));
+        }
+        if (!mixed || f != last) {
+            LAC_TRY(step_fragment(w, train_stream_mix, f));
+        }
+    }
+    return LAC_OK;
+}
+
 // A round of an algorithm that takes the step contains it; the others add it
 // after the round.
 lac_status train_worker_last_round(train_worker *w)
 {
+    if (w->stream != NULL) {
+        return last_stream_rounds(w);
+    }
     const train_local_steps *const l = &w->run->plan.local_steps;
     const uint64_t last = w->step - 1;
     const bool contained =
