@@ -2,6 +2,7 @@
 #include "train/stream.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 // Sorts the slices by fragment. `of` has the fragment of every tensor.
 static void sort_slices(
@@ -21,14 +22,19 @@ static void sort_slices(
 
 static lac_status divide_tensors(
     train_stream *s, const lac_algorithm_options *options,
-    const lac_slice *slices)
+    const lac_slice *slices, bool copies)
 {
     const size_t count = lac_layout_count(options->layout);
     uint32_t *const of = calloc(count + 1, sizeof(*of));
     s->first = calloc((size_t)s->fragments + 1, sizeof(*s->first));
     s->slices = calloc(count + 1, sizeof(*s->slices));
+    s->layout = options->layout;
+    s->copies = calloc(
+        copies ? lac_layout_values(s->layout) + 1 : 1, sizeof(*s->copies));
+    s->copied = calloc(count + 1, sizeof(*s->copied));
     lac_status status = LAC_OK;
-    if (of == NULL || s->first == NULL || s->slices == NULL) {
+    if (of == NULL || s->first == NULL || s->slices == NULL ||
+        s->copies == NULL || s->copied == NULL) {
         status = lac_fail(
             LAC_ERR_NOMEM, "no memory for the fragments of %zu tensors", count);
     } else {
@@ -43,7 +49,7 @@ static lac_status divide_tensors(
 
 lac_status train_stream_open(
     train_stream **out, const lac_algorithm_options *options,
-    lac_algorithm *algorithm, const lac_slice *slices)
+    lac_algorithm *algorithm, const lac_slice *slices, bool copies)
 {
     *out = NULL;
     lac_cost cost;
@@ -54,7 +60,7 @@ lac_status train_stream_open(
     }
     s->algorithm = algorithm;
     s->fragments = cost.fragments;
-    const lac_status status = divide_tensors(s, options, slices);
+    const lac_status status = divide_tensors(s, options, slices, copies);
     if (status != LAC_OK) {
         train_stream_close(s);
         return status;
@@ -66,6 +72,8 @@ lac_status train_stream_open(
 void train_stream_close(train_stream *s)
 {
     if (s != NULL) {
+        free(s->copied);
+        free(s->copies);
         free(s->slices);
         free(s->first);
         free(s);
@@ -101,6 +109,26 @@ lac_status train_stream_begin(train_stream *s, uint32_t fragment)
 {
     const fragment_call c = call_of(s, fragment);
     return lac_algorithm_begin(s->algorithm, c.round, c.slices, c.count);
+}
+
+void train_stream_copy(train_stream *s, uint32_t fragment)
+{
+    const fragment_call c = call_of(s, fragment);
+    for (size_t i = 0; i < c.count; i++) {
+        const lac_tensor *const tensor =
+            lac_layout_tensor(s->layout, c.slices[i].tensor);
+        float *const copy = s->copies + tensor->offset;
+        memcpy(
+            copy, c.slices[i].in,
+            lac_shape_values(tensor->shape) * sizeof(*copy));
+        s->copied[i] = (lac_slice){c.slices[i].tensor, LAC_F32, copy, copy};
+    }
+}
+
+lac_status train_stream_begin_copied(train_stream *s, uint32_t fragment)
+{
+    const fragment_call c = call_of(s, fragment);
+    return lac_algorithm_begin(s->algorithm, c.round, s->copied, c.count);
 }
 
 lac_status train_stream_end(train_stream *s, uint32_t fragment)

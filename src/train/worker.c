@@ -100,6 +100,11 @@ static lac_status worker_allocate(train_worker *w)
     return LAC_OK;
 }
 
+bool train_copies_fragments(const train_plan *p)
+{
+    return p->overlap && p->local_steps.delay > 0;
+}
+
 static lac_status open_algorithm(train_worker *w)
 {
     lac_algorithm_options options = w->run->plan.algorithm;
@@ -110,7 +115,8 @@ static lac_status open_algorithm(train_worker *w)
     LAC_TRY(lac_algorithm_open(&w->algorithm, &options));
     if (train_local_steps_streams(&w->run->plan.local_steps)) {
         LAC_TRY(train_stream_open(
-            &w->stream, &options, w->algorithm, w->model_slices));
+            &w->stream, &options, w->algorithm, w->model_slices,
+            train_copies_fragments(&w->run->plan)));
     }
     w->state_len = lac_algorithm_state_size(w->algorithm);
     w->state = malloc(w->state_len + 1);

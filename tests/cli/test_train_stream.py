@@ -97,6 +97,18 @@ class Streams(ImageRuns):
             self.train(out, "--resume")
             self.assert_same(out, "out")
 
+    def test_exchanges_beside_steps_give_the_same_bits(self):
+        """Tests and checkpoints within a delay divide it."""
+        for settings in ("delay=7,alpha=0.5", "fragments=2,delay=3",
+                         "inner=(dpsgd),momentum=0.5,delay=5,alpha=0.25"):
+            with self.subTest(settings):
+                self.stream("out" + settings, settings, 8)
+                for more in ((), ("--test-every", "5", "--checkpoint-every",
+                                  "3")):
+                    out = "overlap%d" % len(more) + settings
+                    self.stream(out, settings, 8, "--overlap", *more)
+                    self.assert_same(out, "out" + settings)
+
     def test_a_finished_run_is_continued(self):
         """Its last rounds ended what was in flight: the step of its end is
         within a delay."""

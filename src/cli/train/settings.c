@@ -224,11 +224,11 @@ static lac_status check_plan(const cli_train_settings *s, train_plan *p)
     LAC_TRY(
         train_local_steps_stream(&p->local_steps, cost.fragments, cost.delay));
     LAC_TRY(check_stream(s, p, &cost));
-    if (gradient && s->overlap) {
+    if (gradient && s->overlap && cost.delay == 0) {
         return lac_fail(
             LAC_ERR_INVALID,
             "--overlap: %s averages gradients, so it must wait for them; "
-            "expected a model algorithm",
+            "expected a model algorithm, or outer with a delay",
             s->algorithm);
     }
 #ifdef LACI_SMPI
