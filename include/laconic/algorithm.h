@@ -319,8 +319,8 @@ lac_algorithm_cost(const lac_algorithm_options *options, lac_cost *out);
 /// outer is meant to be called for the tensors of one fragment at a time, each
 /// at its own time within the local steps. It needs no transport. Fails like
 /// lac_algorithm_open.
-LAC_FALLIBLE lac_status lac_algorithm_fragments(
-    const lac_algorithm_options *options, uint32_t *out);
+LAC_FALLIBLE lac_status
+lac_algorithm_fragments(const lac_algorithm_options *options, uint32_t *out);
 
 /// lac_algorithm_exchanges lists what the workers send in a round of all
 /// tensors in float32, from shapes alone. Round r is that of number r modulo
