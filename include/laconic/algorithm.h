@@ -228,7 +228,7 @@ LAC_FALLIBLE lac_status lac_algorithm_reduce(
 LAC_API uint64_t lac_algorithm_round(const lac_algorithm *a, size_t tensor);
 
 /// lac_algorithm_begun returns whether this round was begun and not ended.
-/// After a load it tells which rounds to end.
+/// Rounds of a state that was loaded may be.
 LAC_API bool lac_algorithm_begun(const lac_algorithm *a, size_t tensor);
 
 /// The traffic that this worker has sent so far.

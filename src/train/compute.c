@@ -206,7 +206,7 @@ size_t train_compute_memory(const train_compute *c)
 
 // Returns whether a job is given to the thread. A task is in the thread
 // already.
-static bool is_given(const train_compute *c)
+static bool is_threaded(const train_compute *c)
 {
     return c->options.own_thread && c->task == NULL;
 }
@@ -214,7 +214,7 @@ static bool is_given(const train_compute *c)
 void train_compute_start(train_compute *c, const train_job *job)
 {
     c->job = *job;
-    if (is_given(c)) {
+    if (is_threaded(c)) {
         change_phase(c, GIVEN);
     }
 }
@@ -222,7 +222,7 @@ void train_compute_start(train_compute *c, const train_job *job)
 lac_status train_compute_finish(train_compute *c, nn_score *out)
 {
     lac_status status;
-    if (is_given(c)) {
+    if (is_threaded(c)) {
         (void)wait_while(c, GIVEN);
         status = forward_result(c);
     } else {

@@ -66,7 +66,7 @@ static uint64_t stride_of(const train_local_steps *l, uint64_t h)
     return stride > 1 ? stride : 1;
 }
 
-static lac_status check_stream(const train_local_steps *l, uint64_t h)
+static lac_status check_turns(const train_local_steps *l, uint64_t h)
 {
     if (h % fragments_of(l) != 0) {
         return lac_fail(
@@ -91,9 +91,9 @@ lac_status train_local_steps_stream(
     train_local_steps s = *l;
     s.fragments = fragments;
     s.delay = delay;
-    LAC_TRY(check_stream(&s, s.first > 1 ? s.first : 1));
+    LAC_TRY(check_turns(&s, s.first > 1 ? s.first : 1));
     if (s.later > 0) {
-        LAC_TRY(check_stream(&s, s.later));
+        LAC_TRY(check_turns(&s, s.later));
     }
     *l = s;
     return LAC_OK;

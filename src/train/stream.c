@@ -32,15 +32,14 @@ static lac_status divide_tensors(
     s->copies = calloc(
         copies ? lac_layout_values(s->layout) + 1 : 1, sizeof(*s->copies));
     s->copied = calloc(count + 1, sizeof(*s->copied));
-    lac_status status = LAC_OK;
-    if (of == NULL || s->first == NULL || s->slices == NULL ||
-        s->copies == NULL || s->copied == NULL) {
-        status = lac_fail(
-            LAC_ERR_NOMEM, "no memory for the fragments of %zu tensors", count);
-    } else {
-        status = lac_algorithm_fragments(options, of);
-    }
-    if (status == LAC_OK) {
+    const bool complete = of != NULL && s->first != NULL && s->slices != NULL &&
+                          s->copies != NULL && s->copied != NULL;
+    const lac_status status =
+        complete ? lac_algorithm_fragments(options, of)
+                 : lac_fail(
+                       LAC_ERR_NOMEM,
+                       "no memory for the fragments of %zu tensors", count);
+    if (complete && status == LAC_OK) {
         sort_slices(s, of, slices, count);
     }
     free(of);

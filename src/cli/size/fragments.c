@@ -38,11 +38,11 @@ static lac_status open_all(
     lac_tensor *const room = calloc(tensors + 1, sizeof(*room));
     f->layouts = calloc(f->count, sizeof(*f->layouts));
     f->costs = calloc(f->count, sizeof(*f->costs));
-    lac_status status =
-        of == NULL || room == NULL || f->layouts == NULL || f->costs == NULL
-            ? fragments_no_memory(options)
-            : lac_algorithm_fragments(options, of);
-    for (uint32_t k = 0; status == LAC_OK && k < f->count; k++) {
+    const bool complete =
+        of != NULL && room != NULL && f->layouts != NULL && f->costs != NULL;
+    lac_status status = complete ? lac_algorithm_fragments(options, of)
+                                 : fragments_no_memory(options);
+    for (uint32_t k = 0; complete && status == LAC_OK && k < f->count; k++) {
         status = open_fragment(f, k, options, of, room);
     }
     free(room);

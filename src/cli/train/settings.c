@@ -193,7 +193,7 @@ static lac_status check_tests(
 }
 
 // An algorithm with fragments or a delay has its rounds between local steps.
-static lac_status check_stream(
+static lac_status settings_check_stream(
     const cli_train_settings *s, const train_plan *p, const lac_cost *cost)
 {
     const size_t tensors = lac_layout_count(p->algorithm.layout);
@@ -223,7 +223,7 @@ static lac_status check_plan(const cli_train_settings *s, train_plan *p)
     const bool gradient = cost.family == LAC_FAMILY_GRADIENT;
     LAC_TRY(
         train_local_steps_stream(&p->local_steps, cost.fragments, cost.delay));
-    LAC_TRY(check_stream(s, p, &cost));
+    LAC_TRY(settings_check_stream(s, p, &cost));
     if (gradient && s->overlap && cost.delay == 0) {
         return lac_fail(
             LAC_ERR_INVALID,

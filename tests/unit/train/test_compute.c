@@ -142,15 +142,15 @@ static void a_thread_is_closed_with_its_networks(void **state)
     assert_nothing_is_left();
 }
 
-// Both sides of a meeting: neither returns before the other has come.
-typedef struct meeting {
+// A barrier of a worker and a task: neither passes it before the other.
+typedef struct test_barrier {
     sem_t worker, task;
     lac_status status;
-} meeting;
+} test_barrier;
 
-static lac_status meet(void *context)
+static lac_status pass_barrier(void *context)
 {
-    meeting *const m = context;
+    test_barrier *const m = context;
     (void)sem_post(&m->task);
     (void)sem_wait(&m->worker);
     return m->status == LAC_OK ? LAC_OK
@@ -164,13 +164,13 @@ static void a_task_runs_beside_the_worker(void **state)
     static const lac_status results[] = {LAC_OK, LAC_ERR_INVALID, LAC_OK};
     train_compute *c = NULL;
     const train_compute_options options = options_for("logistic");
-    meeting m;
+    test_barrier m;
     assert_int_equal(sem_init(&m.worker, 0, 0), 0);
     assert_int_equal(sem_init(&m.task, 0, 0), 0);
     assert_ok(train_compute_open(&c, &options));
     for (size_t i = 0; i < 3; i++) {
         m.status = results[i];
-        train_compute_start_task(c, meet, &m);
+        train_compute_start_task(c, pass_barrier, &m);
         assert_int_equal(sem_wait(&m.task), 0);
         assert_int_equal(sem_post(&m.worker), 0);
         if (results[i] == LAC_OK) {
