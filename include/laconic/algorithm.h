@@ -185,8 +185,10 @@ lac_algorithm_start(lac_algorithm *a, const lac_slice *slices, size_t count);
 /// without gaps. A tensor is in a call once, and each of its rounds is begun
 /// and ended once. Both fail with LAC_ERR_INVALID, LAC_ERR_PEER or
 /// LAC_ERR_CORRUPT. A failed round leaves state and values as they were before
-/// begin. Only choco's begin changes saved state: if its end fails, the round
-/// stays begun and can be ended with other updates.
+/// begin. Only the begin of choco, and of outer with a delay, changes saved
+/// state: if its end fails, the round stays begun and can be ended with other
+/// updates. outer with a delay allows any number of local steps between the
+/// two: end reads `in` again, and the state may be saved.
 LAC_FALLIBLE lac_status lac_algorithm_begin(
     lac_algorithm *a, uint64_t round, const lac_slice *slices, size_t count);
 LAC_FALLIBLE lac_status lac_algorithm_end(
@@ -225,6 +227,10 @@ LAC_FALLIBLE lac_status lac_algorithm_reduce(
 /// index must be below the count of the layout.
 LAC_API uint64_t lac_algorithm_round(const lac_algorithm *a, size_t tensor);
 
+/// lac_algorithm_begun returns whether this round was begun and not ended.
+/// Rounds of a state that was loaded may be.
+LAC_API bool lac_algorithm_begun(const lac_algorithm *a, size_t tensor);
+
 /// The traffic that this worker has sent so far.
 typedef struct lac_traffic {
     uint64_t payload_bytes;
@@ -250,8 +256,8 @@ lac_algorithm_save(const lac_algorithm *a, uint8_t *out, size_t cap);
 
 /// lac_algorithm_load replaces the state by a saved one and continues bit for
 /// bit. The algorithm must be open with the settings of the saved one; it may
-/// have started and done rounds, but none may be begun. The traffic is counted
-/// on.
+/// have started and done rounds, but none may be begun, except in outer with a
+/// delay. The traffic is counted on.
 /// Fails, having changed nothing, with LAC_ERR_CORRUPT or LAC_ERR_INVALID; the
 /// message names the setting, tensor or worker that differs.
 LAC_FALLIBLE lac_status
@@ -295,13 +301,26 @@ typedef struct lac_cost {
     lac_family family;    ///< Only model algorithms need a topology. Of outer,
                           ///< that of its inner algorithm.
     uint64_t flags;       ///< Such as LAC_COST_PLAIN_UPDATES.
-    uint64_t reserved[3]; ///< 0. Room to grow.
+    uint32_t fragments;   ///< Of the tensors, for lac_algorithm_fragments. The
+                          ///< rest is the cost of a round of all tensors in
+                          ///< one call.
+    uint32_t delay;       ///< Local steps from begin to end of a round.
+    uint64_t reserved[2]; ///< 0. Room to grow.
 } lac_cost;
 
 /// lac_algorithm_cost writes the cost to `*out`. It needs no transport. Fails
 /// like lac_algorithm_open.
 LAC_FALLIBLE lac_status
 lac_algorithm_cost(const lac_algorithm_options *options, lac_cost *out);
+
+/// lac_algorithm_fragments writes the fragment of every tensor of the layout,
+/// from 0 to `fragments` of the cost, to `out`, which has room for them. They
+/// have about as many values each, and do not depend on the order of tensors.
+/// outer is meant to be called for the tensors of one fragment at a time, each
+/// at its own time within the local steps. It needs no transport. Fails like
+/// lac_algorithm_open.
+LAC_FALLIBLE lac_status
+lac_algorithm_fragments(const lac_algorithm_options *options, uint32_t *out);
 
 /// lac_algorithm_exchanges lists what the workers send in a round of all
 /// tensors in float32, from shapes alone. Round r is that of number r modulo

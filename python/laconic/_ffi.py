@@ -176,7 +176,8 @@ class Cost(Structure):
     _fields_ = [("payload_bytes", c_double), ("messages", c_double),
                 ("phases", c_double), ("memory_bytes", c_size_t),
                 ("family", c_int), ("flags", c_uint64),
-                ("reserved", c_uint64 * 3)]
+                ("fragments", c_uint32), ("delay", c_uint32),
+                ("reserved", c_uint64 * 2)]
 
 
 class Param(Structure):

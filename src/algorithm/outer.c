@@ -17,6 +17,19 @@
 // matchings NoLoCo (arXiv:2506.10911): its two vectors become one where both of
 // its coefficients are lr.
 //
+// Streaming (Douillard et al., arXiv:2501.18512): the tensors are divided into
+// fragments, each of which has rounds of its own, and the result of an exchange
+// is used only after some more local steps, so that computation can hide it.
+// With a delay, begin exchanges x, which D is computed from, and end makes the
+// outer step when x has become y. It keeps the part alpha of the local model:
+//
+//     x = phi + alpha (y - phi) + update
+//
+// Without a delay y is x, with the update in it. How to divide the tensors, and
+// how many steps to make from begin to end, are the caller's decisions: the
+// settings fragments and delay are for lac_algorithm_cost. But any delay above
+// 0 moves the exchange from end to begin.
+//
 // With a gradient algorithm all workers have the same anchor. They begin with
 // the exact mean of their values, so that they may start from different ones.
 //
@@ -34,7 +47,8 @@
 //     a p (1 + 2a) g^2 + (1 + a - 2 a p (1 + 2a)) g = 2 (1 - a^2)
 //     g = 2 (1 - a^2) / (1 + a - 2 a p)        with nesterov=no
 //
-// Steps from there on are refused.
+// Steps from there on are refused. With an alpha above 0 the recursion is
+// another one, and no step is refused.
 #include <math.h>
 #include <string.h>
 
@@ -44,13 +58,20 @@
 #include "kernels/vector.h"
 #include "topology/topology.h"
 
-enum { ANCHOR, MOMENTUM, MIXED }; // the fields of a tensor
+// The fields of a tensor. With a delay ARRIVED holds the result of an exchange
+// from begin to end; MIXED is working memory for a model algorithm.
+enum { ANCHOR, MOMENTUM, ARRIVED, MIXED };
+
+enum { FRAGMENTS_MAX = 1024, DELAY_MAX = 1000000 };
 
 typedef struct outer {
     const char *inner;
     double lr;
     double momentum;
     bool nesterov;
+    uint32_t fragments;
+    uint32_t delay;
+    double alpha;
 } outer;
 
 static const lac_param outer_params[] = {
@@ -79,6 +100,27 @@ static const lac_param outer_params[] = {
      .offset = offsetof(outer, nesterov),
      .default_value = "yes",
      .help = "Nesterov's momentum, or heavy ball"},
+    {.name = "fragments",
+     .type = LAC_PARAM_U32,
+     .offset = offsetof(outer, fragments),
+     .default_value = "1",
+     .min = 1,
+     .max = FRAGMENTS_MAX,
+     .help = "groups of tensors that are exchanged in turn, in train"},
+    {.name = "delay",
+     .type = LAC_PARAM_U32,
+     .offset = offsetof(outer, delay),
+     .default_value = "0",
+     .min = 0,
+     .max = DELAY_MAX,
+     .help = "local steps from an exchange to its use, in train"},
+    {.name = "alpha",
+     .type = LAC_PARAM_F64,
+     .offset = offsetof(outer, alpha),
+     .default_value = "0",
+     .min = 0,
+     .max = 1,
+     .help = "the part of the local model that stays; below 1"},
     {0},
 };
 
@@ -86,6 +128,13 @@ static const char *outer_inner(const void *state)
 {
     const outer *const settings = state;
     return settings->inner;
+}
+
+// Returns whether begin makes the exchange.
+static bool outer_holds(const void *state)
+{
+    const outer *const settings = state;
+    return settings->delay > 0;
 }
 
 static bool averages(const laci_worker *w)
@@ -133,6 +182,12 @@ static lac_status outer_configure(void *state, const laci_worker *w)
     if (settings->momentum >= 1) {
         return lac_fail(LAC_ERR_INVALID, "outer: momentum is 1, expected less");
     }
+    if (settings->alpha >= 1) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "outer: alpha is 1, expected less: the workers would never use "
+            "the result of an exchange");
+    }
     if (lac_algorithm_takes_update(w->inner)) {
         return lac_fail(
             LAC_ERR_INVALID,
@@ -140,16 +195,21 @@ static lac_status outer_configure(void *state, const laci_worker *w)
             "own rounds change, expected another algorithm",
             settings->inner);
     }
-    return averages(w) ? LAC_OK : check_step(settings, w);
+    return averages(w) || settings->alpha > 0 ? LAC_OK
+                                              : check_step(settings, w);
 }
 
 static void outer_plan(
     const void *state, const laci_worker *w, size_t tensor, laci_plan *plan)
 {
-    (void)state;
     const size_t n = laci_tensor_values(w, tensor);
     laci_plan_own(plan, "anchor", n);
     laci_plan_own(plan, "momentum", n);
+    if (outer_holds(state)) {
+        laci_plan_own(plan, "arrived", n);
+    } else {
+        laci_plan_working(plan, 0);
+    }
     if (!averages(w)) {
         laci_plan_working(plan, n);
     }
@@ -226,13 +286,13 @@ static lac_status outer_start(void *state, laci_round *round)
 }
 
 // Writes what the inner algorithm averages to its slice: x, or phi - x, with
-// the local step.
-static lac_status outer_put_values(laci_round *round, size_t i)
+// the local step unless it comes after the round.
+static lac_status outer_put_values(laci_round *round, size_t i, bool late)
 {
     const laci_worker *const w = round->worker;
     const laci_item *const item = &round->items[i];
     float *const x = round->slices[i].out;
-    w->kernels->gossip->apply(item->in, item->update, x, item->n);
+    w->kernels->gossip->apply(item->in, late ? NULL : item->update, x, item->n);
     if (averages(w)) {
         w->kernels->gossip->subtract(
             item->fields[ANCHOR].values, x, x, item->n);
@@ -244,6 +304,38 @@ static lac_status outer_put_values(laci_round *round, size_t i)
                      "%s: worker %u has values in %s that overflow in this "
                      "round",
                      w->algorithm, w->rank, item->name);
+}
+
+// Averages x, or phi - x, by the inner algorithm. The results are in the
+// slices.
+static lac_status outer_exchange(const outer *s, laci_round *round)
+{
+    const laci_worker *const w = round->worker;
+    outer_set_slices(round);
+    for (size_t i = 0; i < round->count; i++) {
+        LAC_TRY(laci_group_abort_on_failure(
+            round->group, outer_put_values(round, i, outer_holds(s))));
+    }
+    return averages(w)
+               ? lac_algorithm_reduce(
+                     w->inner, round->number, round->slices, round->count)
+               : lac_algorithm_mix(
+                     w->inner, round->number, round->slices, NULL,
+                     round->count);
+}
+
+static lac_status outer_begin(void *state, laci_round *round)
+{
+    if (!outer_holds(state)) {
+        return LAC_OK;
+    }
+    LAC_TRY(outer_exchange(state, round));
+    for (size_t i = 0; i < round->count; i++) {
+        const laci_item *const item = &round->items[i];
+        round->worker->kernels->gossip->apply(
+            round->slices[i].out, NULL, item->fields[ARRIVED].values, item->n);
+    }
+    return LAC_OK;
 }
 
 // The outer step of one tensor. `x` holds D, or the gossip of x.
@@ -258,28 +350,46 @@ static void step_tensor(
         const float m = a * momentum[i] + d;
         momentum[i] = m;
         anchor[i] -= lr * (s->nesterov ? d + a * m : m);
-        item->out[i] = anchor[i];
+    }
+}
+
+// The new values of a tensor. The update is part of y only without a delay.
+static void keep_part(const outer *s, const laci_item *item)
+{
+    const float alpha = (float)s->alpha;
+    const float *const anchor = item->fields[ANCHOR].values;
+    const bool late = outer_holds(s);
+    for (size_t i = 0; i < item->n; i++) {
+        const float update = item->update == NULL ? 0 : item->update[i];
+        const float y = late ? item->in[i] : item->in[i] + update;
+        const float x =
+            alpha > 0 ? anchor[i] + alpha * (y - anchor[i]) : anchor[i];
+        item->out[i] = late && item->update != NULL ? x + update : x;
     }
 }
 
 static lac_status outer_end(void *state, laci_round *round)
 {
-    const laci_worker *const w = round->worker;
-    outer_set_slices(round);
-    for (size_t i = 0; i < round->count; i++) {
-        LAC_TRY(laci_group_abort_on_failure(
-            round->group, outer_put_values(round, i)));
+    const bool averaged = averages(round->worker);
+    if (!outer_holds(state)) {
+        LAC_TRY(outer_exchange(state, round));
     }
-    LAC_TRY(
-        averages(w)
-            ? lac_algorithm_reduce(
-                  w->inner, round->number, round->slices, round->count)
-            : lac_algorithm_mix(
-                  w->inner, round->number, round->slices, NULL, round->count));
     for (size_t i = 0; i < round->count; i++) {
-        step_tensor(state, averages(w), round->slices[i].out, &round->items[i]);
+        const laci_item *const item = &round->items[i];
+        const float *const x = outer_holds(state) ? item->fields[ARRIVED].values
+                                                  : round->slices[i].out;
+        step_tensor(state, averaged, x, item);
+        keep_part(state, item);
     }
     return LAC_OK;
+}
+
+static void outer_cost(const void *state, const laci_worker *w, lac_cost *out)
+{
+    const outer *const settings = state;
+    laci_inner_cost(state, w, out);
+    out->fragments = settings->fragments;
+    out->delay = settings->delay;
 }
 
 const laci_algorithm_ops laci_outer_algorithm = {
@@ -294,12 +404,15 @@ const laci_algorithm_ops laci_outer_algorithm = {
     .takes_update = true,
     .inexact = true,
     .rescales = true,
+    .groups = "fragments",
     .inner = outer_inner,
     .configure = outer_configure,
     .plan = outer_plan,
     .sum_bound = outer_sum_bound,
     .start = outer_start,
+    .holds = outer_holds,
+    .begin = outer_begin,
     .end = outer_end,
-    .cost = laci_inner_cost,
+    .cost = outer_cost,
     .exchanges = laci_inner_exchanges,
 };

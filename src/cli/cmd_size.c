@@ -10,6 +10,7 @@
 #include "cli/options/catalog.h"
 #include "cli/options/command.h"
 #include "cli/report/table.h"
+#include "cli/size/fragments.h"
 #include "cli/size/report.h"
 #include "cli/topology/network.h"
 
@@ -147,7 +148,7 @@ static int find_cost(job *j)
     o->layout = j->layout;
     o->topology = j->topology;
     o->seed = s->seed;
-    const lac_status status = lac_algorithm_cost(o, &j->size.cost);
+    const lac_status status = cli_fragments_cost(o, &j->size.cost);
     if (status == LAC_OK) {
         return CLI_GOOD;
     }

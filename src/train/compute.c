@@ -21,6 +21,8 @@ struct train_compute {
     nn_network *learner;
     nn_network *tester;
     train_job job;
+    train_task *task; // that the thread runs, with its context; NULL: a job
+    void *context;
     nn_score score;
     double seconds;
     lac_status status;          // of the last job, or of opening
@@ -107,7 +109,7 @@ static void *serve(void *argument)
     store_result(c, open_networks(c));
     change_phase(c, IDLE);
     while (wait_while(c, IDLE) == GIVEN) {
-        store_result(c, run_job(c));
+        store_result(c, c->task != NULL ? c->task(c->context) : run_job(c));
         change_phase(c, IDLE);
     }
     close_networks(c);
@@ -202,10 +204,17 @@ size_t train_compute_memory(const train_compute *c)
     return nn_network_memory(c->learner) + nn_network_memory(c->tester);
 }
 
+// Returns whether a job is given to the thread. A task is in the thread
+// already.
+static bool is_threaded(const train_compute *c)
+{
+    return c->options.own_thread && c->task == NULL;
+}
+
 void train_compute_start(train_compute *c, const train_job *job)
 {
     c->job = *job;
-    if (c->options.own_thread) {
+    if (is_threaded(c)) {
         change_phase(c, GIVEN);
     }
 }
@@ -213,7 +222,7 @@ void train_compute_start(train_compute *c, const train_job *job)
 lac_status train_compute_finish(train_compute *c, nn_score *out)
 {
     lac_status status;
-    if (c->options.own_thread) {
+    if (is_threaded(c)) {
         (void)wait_while(c, GIVEN);
         status = forward_result(c);
     } else {
@@ -221,6 +230,20 @@ lac_status train_compute_finish(train_compute *c, nn_score *out)
     }
     *out = c->score;
     return status;
+}
+
+void train_compute_start_task(train_compute *c, train_task *task, void *context)
+{
+    c->task = task;
+    c->context = context;
+    change_phase(c, GIVEN);
+}
+
+lac_status train_compute_finish_task(train_compute *c)
+{
+    (void)wait_while(c, GIVEN);
+    c->task = NULL;
+    return forward_result(c);
 }
 
 double train_compute_seconds(const train_compute *c)

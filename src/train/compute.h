@@ -53,6 +53,15 @@ void train_compute_start(train_compute *c, const train_job *job);
 // Fails like nn_network_gradient and nn_network_evaluate.
 lac_status train_compute_finish(train_compute *c, nn_score *out);
 
+// train_compute_start_task starts a function in the thread of the networks,
+// which must have one of their own. Jobs that the function starts and finishes
+// run in it; until train_compute_finish_task nobody else may start one. That
+// waits for the function and forwards its status and message.
+typedef lac_status train_task(void *context);
+void train_compute_start_task(
+    train_compute *c, train_task *task, void *context);
+lac_status train_compute_finish_task(train_compute *c);
+
 // train_compute_seconds returns the seconds spent on gradients so far.
 double train_compute_seconds(const train_compute *c);
 

@@ -54,24 +54,92 @@ uint64_t train_local_steps_at(
     return h > 1 ? h : 1;
 }
 
+static uint32_t fragments_of(const train_local_steps *l)
+{
+    return l->fragments > 1 ? l->fragments : 1;
+}
+
+// Steps from a round to the next, whatever its fragment.
+static uint64_t stride_of(const train_local_steps *l, uint64_t h)
+{
+    const uint64_t stride = h / fragments_of(l);
+    return stride > 1 ? stride : 1;
+}
+
+static lac_status check_turns(const train_local_steps *l, uint64_t h)
+{
+    if (h % fragments_of(l) != 0) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "--local-steps %llu: expected a multiple of fragments=%u",
+            (unsigned long long)h, l->fragments);
+    }
+    if (l->delay >= stride_of(l, h)) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "--local-steps %llu: delay=%u, expected less than %llu, the steps "
+            "from one exchange to the next",
+            (unsigned long long)h, l->delay,
+            (unsigned long long)stride_of(l, h));
+    }
+    return LAC_OK;
+}
+
+lac_status train_local_steps_stream(
+    train_local_steps *l, uint32_t fragments, uint32_t delay)
+{
+    train_local_steps s = *l;
+    s.fragments = fragments;
+    s.delay = delay;
+    LAC_TRY(check_turns(&s, s.first > 1 ? s.first : 1));
+    if (s.later > 0) {
+        LAC_TRY(check_turns(&s, s.later));
+    }
+    *l = s;
+    return LAC_OK;
+}
+
+bool train_local_steps_streams(const train_local_steps *l)
+{
+    return l->fragments > 1 || l->delay > 0;
+}
+
 bool train_local_steps_mix(
     const train_local_steps *l, uint64_t step, uint64_t epoch_steps)
 {
     const uint64_t from = later_from(l, epoch_steps);
     const uint64_t done = step + 1 - (step < from ? 0 : from);
-    return done % train_local_steps_at(l, step, epoch_steps) == 0;
+    const uint64_t h = train_local_steps_at(l, step, epoch_steps);
+    return done % stride_of(l, h) == 0;
 }
 
-uint64_t train_local_steps_rounds(
+// The rounds of all fragments in the first `steps` steps.
+static uint64_t rounds_in(
     const train_local_steps *l, uint64_t steps, uint64_t epoch_steps)
 {
     const uint64_t from = later_from(l, epoch_steps);
     const uint64_t early = steps < from ? steps : from;
-    const uint64_t rounds = early / (l->first > 1 ? l->first : 1) +
-                            (steps > from ? (steps - from) / l->later : 0);
+    return early / stride_of(l, l->first) +
+           (steps > from ? (steps - from) / stride_of(l, l->later) : 0);
+}
+
+uint32_t train_local_steps_fragment(
+    const train_local_steps *l, uint64_t step, uint64_t epoch_steps)
+{
+    return (uint32_t)(rounds_in(l, step, epoch_steps) % fragments_of(l));
+}
+
+uint64_t train_local_steps_rounds(
+    const train_local_steps *l, uint32_t fragment, uint64_t steps,
+    uint64_t epoch_steps)
+{
+    const uint64_t all = rounds_in(l, steps, epoch_steps);
+    const uint32_t fragments = fragments_of(l);
     const bool ends =
-        steps == 0 || train_local_steps_mix(l, steps - 1, epoch_steps);
-    return rounds + (ends ? 0 : 1);
+        steps == 0 ||
+        (train_local_steps_mix(l, steps - 1, epoch_steps) &&
+         train_local_steps_fragment(l, steps - 1, epoch_steps) == fragment);
+    return all / fragments + (fragment < all % fragments) + (ends ? 0 : 1);
 }
 
 bool train_local_steps_any(const train_local_steps *l)

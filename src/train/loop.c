@@ -206,6 +206,23 @@ static bool checkpoint_is_due(const train_worker *w)
            (every != 0 && w->step % every == 0);
 }
 
+static void limit_steps(uint64_t *until, uint64_t step, uint64_t every)
+{
+    const uint64_t next = every == 0 ? *until : (step / every + 1) * every;
+    *until = next < *until ? next : *until;
+}
+
+// The next step after which the loop may have something to do.
+static uint64_t next_pause(const train_worker *w)
+{
+    uint64_t until = w->total_steps;
+    limit_steps(&until, w->step, w->epoch_steps);
+    limit_steps(&until, w->step, w->test_every);
+    limit_steps(&until, w->step, w->run->plan.checkpoint_every);
+    const uint64_t next = w->decision.next;
+    return next > w->step && next < until ? next : until;
+}
+
 static lac_status run_steps(train_worker *w)
 {
     LAC_TRY(loop_synchronise(w));
@@ -217,7 +234,7 @@ static lac_status run_steps(train_worker *w)
         if (ended_epoch(w) || test_is_due(w)) {
             reset_loss(w);
         }
-        LAC_TRY(train_worker_step(w));
+        LAC_TRY(train_worker_step(w, next_pause(w)));
         if (w->step == w->total_steps) {
             LAC_TRY(train_worker_last_round(w));
         }

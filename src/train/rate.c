@@ -79,7 +79,7 @@ static lac_status try_rate(train_worker *w, double rate, double *score_out)
     LAC_TRY(rewind_worker(w));
     while (w->step < steps) {
         before = w->step == steps - scored ? sums : before;
-        LAC_TRY(train_worker_step(w));
+        LAC_TRY(train_worker_step(w, w->step + 1));
         LAC_TRY(sum_losses(w, limit, &sums));
         if (w->decision.diverged != 0) {
             return LAC_OK;

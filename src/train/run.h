@@ -8,7 +8,9 @@
 // gossip reads the model before the step, so that it can overlap with the
 // gradient computation, and the step is added to the gossiped model (dcd, ecd
 // and outer get the step as well and add it themselves). With local steps the
-// workers mix their models in some steps only, and once more after the last.
+// workers mix their models in some steps only, and once more after the last. An
+// algorithm may also mix fragments of the model in turn, and use the results
+// some steps later (stream.h).
 #ifndef LACONIC_TRAIN_RUN_H
 #define LACONIC_TRAIN_RUN_H
 

@@ -247,6 +247,7 @@ void train_worker_facts(const train_worker *w, train_facts *out)
     options.layout = nn_network_layout(train_compute_learner(w->compute));
     const lac_status status = lac_algorithm_cost(&options, &cost);
     const size_t model = w->n * sizeof(float);
+    const size_t copies = train_copies_fragments(&w->run->plan) ? model : 0;
     *out = (train_facts){
         .parameters = w->n,
         .epoch_steps = w->epoch_steps,
@@ -266,7 +267,8 @@ void train_worker_facts(const train_worker *w, train_facts *out)
                 .gradient = model,
                 .optimiser = (state.count + state.working) * model,
                 .activations = train_compute_memory(w->compute),
-                .algorithm = status == LAC_OK ? cost.memory_bytes : 0,
+                .algorithm =
+                    copies + (status == LAC_OK ? cost.memory_bytes : 0),
             },
     };
 }

@@ -77,14 +77,15 @@ static lac_status finish_gradient(train_worker *w)
 }
 
 // An algorithm rejects non-finite values, its own and those of a peer, and
-// names the worker. LAC_ERR_INVALID here means a non-finite value.
-static lac_status explain_divergence(const train_worker *w, lac_status status)
+// names the worker. LAC_ERR_INVALID here means a non-finite value. `step` steps
+// were done.
+static lac_status explain_divergence(uint64_t step, lac_status status)
 {
     return status != LAC_ERR_INVALID
                ? status
                : lac_fail(
                      status, "the run diverges: in step %" PRIu64 " %s",
-                     w->step + 1, lac_error_message());
+                     step + 1, lac_error_message());
 }
 
 static double step_rate(const train_worker *w)
@@ -112,7 +113,7 @@ static lac_status reduce_step(train_worker *w)
     const lac_status status = lac_algorithm_reduce(
         w->algorithm, w->step, w->gradient_slices, w->tensors);
     w->algorithm_seconds += step_now(w) - begun;
-    LAC_TRY(explain_divergence(w, status));
+    LAC_TRY(explain_divergence(w->step, status));
     choose_step(w);
     return add_step(w->x, w->gradient, w->n) ? LAC_OK
                                              : diverged(w, "the model");
@@ -131,7 +132,7 @@ static lac_status step_end_round(train_worker *w, const float *const *updates)
     const lac_status status = lac_algorithm_end(
         w->algorithm, next_round(w), w->model_slices, updates, w->tensors);
     w->algorithm_seconds += step_now(w) - begun;
-    return explain_divergence(w, status);
+    return explain_divergence(w->step, status);
 }
 
 static lac_status gossip_step(train_worker *w)
@@ -142,7 +143,7 @@ static lac_status gossip_step(train_worker *w)
     const double begun = step_now(w);
     lac_status status = lac_algorithm_begin(
         w->algorithm, next_round(w), w->model_slices, w->tensors);
-    status = explain_divergence(w, status);
+    status = explain_divergence(w->step, status);
     w->algorithm_seconds += step_now(w) - begun;
     // After a failure too: the job reads the model until it is finished.
     const lac_status computed = finish_gradient(w);
@@ -177,8 +178,102 @@ static bool step_mixes(const train_worker *w, uint64_t step)
         &w->run->plan.local_steps, step, w->epoch_steps);
 }
 
-lac_status train_worker_step(train_worker *w)
+// Calls one part of a round of a fragment, between two steps.
+static lac_status step_fragment(
+    train_worker *w, lac_status (*part)(train_stream *, uint32_t),
+    uint32_t fragment)
 {
+    const double begun = step_now(w);
+    const lac_status status = part(w->stream, fragment);
+    w->algorithm_seconds += step_now(w) - begun;
+    return status;
+}
+
+// Returns whether a fragment has its turn when `done` steps are done, and
+// which.
+static bool step_turn(
+    const train_worker *w, uint64_t done, uint32_t *fragment_out)
+{
+    if (done == 0 || !step_mixes(w, done - 1)) {
+        return false;
+    }
+    *fragment_out = train_local_steps_fragment(
+        &w->run->plan.local_steps, done - 1, w->epoch_steps);
+    return true;
+}
+
+// Local steps up to a number of them.
+typedef struct local_steps_task {
+    train_worker *w;
+    uint64_t until;
+} local_steps_task;
+
+static lac_status make_local_steps(void *context)
+{
+    const local_steps_task *const t = context;
+    while (t->w->step < t->until) {
+        LAC_TRY(local_step(t->w));
+        t->w->step++;
+    }
+    return LAC_OK;
+}
+
+// Begins the round of a fragment and makes the steps up to `until`, in the
+// thread of the networks if they have one. That changes the model and w->step
+// meanwhile.
+static lac_status begin_beside_steps(
+    train_worker *w, uint32_t fragment, uint64_t until)
+{
+    local_steps_task steps = {w, until};
+    const uint64_t step = w->step;
+    if (!w->run->plan.overlap) {
+        const lac_status status =
+            step_fragment(w, train_stream_begin, fragment);
+        LAC_TRY(explain_divergence(step, status));
+        return make_local_steps(&steps);
+    }
+    train_stream_copy(w->stream, fragment);
+    train_compute_start_task(w->compute, make_local_steps, &steps);
+    lac_status status = step_fragment(w, train_stream_begin_copied, fragment);
+    status = explain_divergence(step, status);
+    // After a failure too: the steps use the worker until they are made.
+    const lac_status made = train_compute_finish_task(w->compute);
+    LAC_TRY(status);
+    return made;
+}
+
+// A round begins before the step that follows its turn, so that a checkpoint
+// between the two does not have it. A run that ended and is continued has no
+// round to end where its last one has.
+static lac_status stream_steps(train_worker *w, uint64_t until)
+{
+    const uint32_t delay = w->run->plan.local_steps.delay;
+    const uint64_t step = w->step;
+    uint32_t fragment = 0;
+    if (delay > 0 && step_turn(w, step, &fragment)) {
+        const uint64_t end = step + delay;
+        LAC_TRY(begin_beside_steps(w, fragment, end < until ? end : until));
+    } else {
+        local_steps_task one = {w, step + 1};
+        LAC_TRY(make_local_steps(&one));
+    }
+    if (w->step < delay || !step_turn(w, w->step - delay, &fragment)) {
+        return LAC_OK;
+    }
+    lac_status status = LAC_OK;
+    if (delay == 0) {
+        status = step_fragment(w, train_stream_mix, fragment);
+    } else if (train_stream_begun(w->stream, fragment)) {
+        status = step_fragment(w, train_stream_end, fragment);
+    }
+    return explain_divergence(w->step - 1, status);
+}
+
+lac_status train_worker_step(train_worker *w, uint64_t until)
+{
+    if (w->stream != NULL) {
+        return stream_steps(w, until);
+    }
     if (lac_algorithm_family(w->algorithm) != LAC_FAMILY_MODEL) {
         LAC_TRY(reduce_step(w));
     } else if (step_mixes(w, w->step)) {
@@ -191,10 +286,33 @@ lac_status train_worker_step(train_worker *w)
     return LAC_OK;
 }
 
+// Ends the rounds that were begun, and mixes all fragments but one that was
+// mixed after the last step.
+static lac_status last_stream_rounds(train_worker *w)
+{
+    const bool late = w->run->plan.local_steps.delay > 0;
+    uint32_t last = UINT32_MAX;
+    const bool mixed = step_turn(w, w->step, &last) && !late;
+    for (uint32_t f = 0; f < w->stream->fragments; f++) {
+        if (train_stream_begun(w->stream, f)) {
+            LAC_TRY(explain_divergence(
+                w->step, step_fragment(w, train_stream_end, f)));
+        }
+        if (!mixed || f != last) {
+            LAC_TRY(explain_divergence(
+                w->step, step_fragment(w, train_stream_mix, f)));
+        }
+    }
+    return LAC_OK;
+}
+
 // A round of an algorithm that takes the step contains it; the others add it
 // after the round.
 lac_status train_worker_last_round(train_worker *w)
 {
+    if (w->stream != NULL) {
+        return last_stream_rounds(w);
+    }
     const train_local_steps *const l = &w->run->plan.local_steps;
     const uint64_t last = w->step - 1;
     const bool contained =
@@ -207,5 +325,5 @@ lac_status train_worker_last_round(train_worker *w)
     const lac_status status = lac_algorithm_mix(
         w->algorithm, next_round(w), w->model_slices, NULL, w->tensors);
     w->algorithm_seconds += step_now(w) - begun;
-    return explain_divergence(w, status);
+    return explain_divergence(w->step, status);
 }

@@ -100,6 +100,11 @@ static lac_status worker_allocate(train_worker *w)
     return LAC_OK;
 }
 
+bool train_copies_fragments(const train_plan *p)
+{
+    return p->overlap && p->local_steps.delay > 0;
+}
+
 static lac_status open_algorithm(train_worker *w)
 {
     lac_algorithm_options options = w->run->plan.algorithm;
@@ -108,6 +113,11 @@ static lac_status open_algorithm(train_worker *w)
     options.training = true;
     options.timing = true;
     LAC_TRY(lac_algorithm_open(&w->algorithm, &options));
+    if (train_local_steps_streams(&w->run->plan.local_steps)) {
+        LAC_TRY(train_stream_open(
+            &w->stream, &options, w->algorithm, w->model_slices,
+            train_copies_fragments(&w->run->plan)));
+    }
     w->state_len = lac_algorithm_state_size(w->algorithm);
     w->state = malloc(w->state_len + 1);
     return w->state != NULL
@@ -191,6 +201,7 @@ void train_worker_close(train_worker *w)
 {
     train_sync_close(w->start_sync);
     train_sync_close(w->sync);
+    train_stream_close(w->stream);
     lac_algorithm_close(w->algorithm);
     train_optimiser_close(w->optimiser);
     train_compute_close(w->compute);

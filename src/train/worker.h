@@ -9,6 +9,7 @@
 #include "train/learned.h"
 #include "train/mark.h"
 #include "train/run.h"
+#include "train/stream.h"
 #include "train/sync.h"
 
 // What a worker sends to worker 0 when they synchronise.
@@ -66,6 +67,7 @@ struct train_worker {
     train_feed *feed;
     train_optimiser *optimiser;
     lac_algorithm *algorithm;
+    train_stream *stream; // NULL without fragments and delay
     train_sync *sync;
 
     train_sync *start_sync; // before the first step
@@ -152,11 +154,17 @@ train_usage train_worker_usage(const train_worker *w);
 // resume included.
 double train_worker_elapsed(const train_worker *w);
 
-// train_worker_step makes one step. train_worker_last_round, after the last one
-// of a run with local steps, mixes the models once more if they have steps that
-// are not averaged.
-lac_status train_worker_step(train_worker *w);
+// train_worker_step makes one step, or with --overlap those that an exchange
+// can hide behind, but none after `until` steps are done.
+// train_worker_last_round, after the last one of a run with local steps, ends
+// the rounds that were begun and mixes once more the tensors that have steps
+// which are not averaged.
+lac_status train_worker_step(train_worker *w, uint64_t until);
 lac_status train_worker_last_round(train_worker *w);
+
+// train_copies_fragments returns whether fragments are copied, so that steps
+// can be made while they are exchanged.
+bool train_copies_fragments(const train_plan *p);
 
 // train_worker_gather sends this report to worker 0 after adding the step, loss
 // and usage of the worker. On worker 0 it points `*reports_out` at all reports,

@@ -92,19 +92,22 @@ class Launch(Command):
 
     def test_train_gives_the_bits_of_threads(self):
         training.images(os.path.join(self.folder, "images"))
-        models = []
-        for out in ("threads", "processes"):
-            words = ("train", "--model", "lenet", "--data", "mnist",
-                     "--data-dir", "images", "--batch", "5", "--epochs", "1",
-                     "--algorithm", "powersgd", "--workers", "3", "--out", out)
-            if out == "threads":
-                done = self.run_laconic(*words, env=self.environment)
-                self.assertEqual(done.returncode, GOOD, done.stderr)
-            else:
-                self.good(3, *words)
-            models.append(training.tensors(
-                os.path.join(self.folder, out, "model.safetensors")))
-        self.assertEqual(models[0], models[1])
+        for algorithm in ("powersgd", "streaming outer"):
+            models = []
+            for how in ("threads", "processes"):
+                out = algorithm.split()[0] + "-" + how
+                words = ("train", "--model", "lenet", "--data", "mnist",
+                         "--data-dir", "images", "--batch", "5", "--epochs",
+                         "1", "--workers", "3", "--out", out, "--algorithm",
+                         *training.ALGORITHMS[algorithm])
+                if how == "threads":
+                    done = self.run_laconic(*words, env=self.environment)
+                    self.assertEqual(done.returncode, GOOD, done.stderr)
+                else:
+                    self.good(3, *words)
+                models.append(training.tensors(
+                    os.path.join(self.folder, out, "model.safetensors")))
+            self.assertEqual(models[0], models[1])
 
     def test_a_program_sees_the_variables(self):
         script = ("import json, os; print(json.dumps({k: v for k, v in "

@@ -56,7 +56,7 @@ class Processes(unittest.TestCase):
 
     def test_gossip_gives_the_bits_of_threads(self):
         training.images(self.path("images"))
-        for name in (*GOSSIP, "dcd"):
+        for name in (*GOSSIP, "dcd", "streaming outer"):
             with self.subTest(name):
                 self.compare(name, 3, 16, "--data", "mnist", "--data-dir",
                              self.path("images"), "--batch", "5", "--epochs",

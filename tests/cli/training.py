@@ -28,6 +28,8 @@ ALGORITHMS = {
     "moniqua": ["moniqua"],
     "powergossip": ["powergossip"],
     "outer": ["outer:inner=(dpsgd),lr=0.7,momentum=0.5", "--local-steps", "3"],
+    "streaming outer": ["outer:inner=(dpsgd),momentum=0.5,fragments=2,delay=2,"
+                        "alpha=0.5", "--local-steps", "6"],
 }
 
 

@@ -97,19 +97,22 @@ static bool same_states(const gossip_worker *w)
 }
 
 // Saves after a begin. Either begin has left the saved state as it was, and a
-// new handle resumes the round from its beginning. Or save refuses, and the
-// handle ends the round.
+// new handle resumes the round from its beginning. Or the state has the round
+// as begun, and a new handle ends it. Or save refuses, and the handle ends the
+// round.
 static lac_status continue_begun_round(gossip_worker *w, uint64_t round)
 {
     const lac_status saved = worker_save(w);
+    EXPECT(lac_algorithm_begun(w->a, BIAS));
     if (saved != LAC_OK) {
         EXPECT(saved == LAC_ERR_INVALID);
         return worker_end(w, round);
     }
-    EXPECT(same_states(w));
     LAC_TRY(worker_reopen(w));
     LAC_TRY(worker_load(w, w->run));
-    return worker_mix(w, round);
+    const bool begun = lac_algorithm_begun(w->a, BIAS);
+    EXPECT(begun != same_states(w));
+    return begun ? worker_end(w, round) : worker_mix(w, round);
 }
 
 static lac_status mix_with_begun_save(gossip_worker *w)

@@ -141,6 +141,9 @@ typedef struct laci_algorithm_ops {
     const char *coarsens; // the setting, if any, with which workers may stay
                           // apart, as it ignores or leaves out values
 
+    const char *groups; // a setting, if any, that changes no value: how the
+                        // caller should divide the tensors into calls
+
     const char *late; // a setting that matters only after more rounds than the
                       // suite makes, if there is one
 
@@ -195,8 +198,14 @@ typedef struct laci_algorithm_ops {
     // Optional: starts from the values of all tensors.
     lac_status (*start)(void *state, laci_round *round);
 
+    // Optional: returns whether begin makes the exchange of the round and
+    // leaves its result in saved fields. Then a round that was begun is saved
+    // and loaded as such, and may be ended with other values: the caller may
+    // make any number of local steps before. Otherwise begin does nothing.
+    bool (*holds)(const void *state);
+
     // Model family. `begin` writes only fields, and only those that are not
-    // saved unless begin_saves is set.
+    // saved unless begin_saves is set or the algorithm holds rounds.
     lac_status (*begin)(void *state, laci_round *round);
     lac_status (*end)(void *state, laci_round *round);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "algorithm/framework/fold.h"
+#include "algorithm/framework/fragments.h"
 #include "algorithm/framework/handle.h"
 #include "algorithm/framework/inner.h"
 #include "algorithm/framework/sizes.h"
@@ -449,6 +450,7 @@ lac_status lac_algorithm_cost(
     lac_cost cost = {
         .family = laci_sender(a)->ops->family,
         .flags = cost_flags(a->ops),
+        .fragments = 1,
     };
     a->ops->cost(a->state, &a->worker, &cost);
     const lac_status status = laci_memory_bytes(a, &o, &cost.memory_bytes);
@@ -458,12 +460,20 @@ lac_status lac_algorithm_cost(
     return LAC_OK;
 }
 
+lac_status lac_algorithm_fragments(
+    const lac_algorithm_options *options, uint32_t *out)
+{
+    lac_cost cost;
+    LAC_TRY(lac_algorithm_cost(options, &cost));
+    return laci_fragments_divide(options->layout, cost.fragments, out);
+}
+
 // Lists the rounds of a period.
 static void list_rounds(
     const lac_algorithm *a, uint32_t period, laci_listing *l)
 {
     for (l->round = 0; l->round < period; l->round++) {
-        l->flags = a->ops->begin == NULL ? 0 : LAC_EXCHANGE_HIDDEN;
+        l->flags = laci_exchanges_in_begin(a) ? LAC_EXCHANGE_HIDDEN : 0;
         a->ops->exchanges(a->state, &a->worker, l);
     }
 }

@@ -14,7 +14,9 @@ typedef struct laci_progress {
     uint64_t next_round;
     bool begun;      // next_round was begun and not ended
     lac_dtype dtype; // in which it was begun
+    bool loaded;     // it was begun before the state was saved, in any dtype
     bool listed;     // in the call or the state that is being read
+    uint64_t read_round; // in the state that is being read, with its BEGUN bit
 } laci_progress;
 
 struct lac_algorithm {
@@ -31,6 +33,19 @@ struct lac_algorithm {
     bool started;            // or loaded
     char warning[LACI_WARNING_SIZE];
 };
+
+// laci_holds returns whether the algorithm holds rounds: see
+// laci_algorithm_ops.
+static inline bool laci_holds(const lac_algorithm *a)
+{
+    return a->ops->holds != NULL && a->ops->holds(a->state);
+}
+
+// laci_exchanges_in_begin returns whether begin makes the exchange of a round.
+static inline bool laci_exchanges_in_begin(const lac_algorithm *a)
+{
+    return a->ops->begin != NULL && (a->ops->holds == NULL || laci_holds(a));
+}
 
 // laci_algorithm_use_kernels is for tests that compare sets of kernels: all
 // give the same bits. This machine must be able to run `kernels`.

@@ -6,7 +6,8 @@
 // has all messages of a round; the first has a group for the start.
 //
 // The two have the same rounds of every tensor: `end` calls the inner algorithm
-// once, and cannot fail after that.
+// once, and cannot fail after that. An algorithm that holds rounds calls it in
+// `begin` instead, so that it is one round ahead until `end`.
 #ifndef LACONIC_ALGORITHM_FRAMEWORK_INNER_H
 #define LACONIC_ALGORITHM_FRAMEWORK_INNER_H
 

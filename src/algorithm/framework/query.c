@@ -28,6 +28,11 @@ uint64_t lac_algorithm_round(const lac_algorithm *a, size_t tensor)
     return a->progress[tensor].next_round;
 }
 
+bool lac_algorithm_begun(const lac_algorithm *a, size_t tensor)
+{
+    return a->progress[tensor].begun;
+}
+
 double lac_algorithm_gamma(const lac_algorithm *a)
 {
     const lac_algorithm *const s = laci_sender(a);

@@ -229,7 +229,7 @@ static lac_status expect_begun(const lac_algorithm *a, bool expected)
                 item->name,
                 expected ? "ended before it was begun" : "begun twice");
         }
-        if (expected && p->dtype != item->dtype) {
+        if (expected && !p->loaded && p->dtype != item->dtype) {
             return lac_fail(
                 LAC_ERR_INVALID,
                 "%s: round %llu of %s is ended as %s, expected %s as it was "
@@ -248,6 +248,7 @@ static void set_begun(lac_algorithm *a, bool begun)
         laci_progress *const p = &a->progress[a->items[i].tensor];
         p->begun = begun;
         p->dtype = a->items[i].dtype;
+        p->loaded = false;
     }
 }
 
@@ -303,7 +304,7 @@ static lac_status end_round(lac_algorithm *a, bool scanned)
     if (status == LAC_OK) {
         laci_stage_store(a);
         advance(a);
-    } else if (!a->ops->begin_saves) {
+    } else if (!a->ops->begin_saves && !laci_holds(a)) {
         set_begun(a, false);
     }
     return status;

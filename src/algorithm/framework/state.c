@@ -12,7 +12,8 @@
 //     u32       number of tensors; for each
 //       text      name
 //       u64       rows, u64 columns, u64 next round; its highest bit is set
-//                 between begin and end if begin has changed the fields
+//                 between begin and end if begin has changed the fields: only
+//                 a round that is held is loaded
 //       u32       number of saved fields; for each
 //         text      name
 //         u32       peer, or 2^32 - 1
@@ -109,7 +110,8 @@ static lac_status put_tensor(
     put_text(w, tensor->name);
     put_u64(w, tensor->shape.rows);
     put_u64(w, tensor->shape.cols);
-    const bool begun = a->progress[index].begun && a->ops->begin_saves;
+    const bool begun =
+        a->progress[index].begun && (a->ops->begin_saves || laci_holds(a));
     put_u64(w, a->progress[index].next_round | (begun ? BEGUN : 0));
     put_u32(w, saved);
     for (size_t i = a->fields.first[index]; i < a->fields.first[index + 1];
@@ -408,7 +410,7 @@ static lac_status get_tensor(state_reader *r, lac_algorithm *a, size_t expected)
             tensor->name, (unsigned long long)rows, (unsigned long long)cols,
             tensor->shape.rows, tensor->shape.cols);
     }
-    if ((round & BEGUN) != 0) {
+    if ((round & BEGUN) != 0 && !laci_holds(a)) {
         return lac_fail(
             LAC_ERR_INVALID,
             "state: round %llu of %s was begun and not ended, expected one "
@@ -420,10 +422,12 @@ static lac_status get_tensor(state_reader *r, lac_algorithm *a, size_t expected)
             LAC_ERR_CORRUPT, "state: %s is there twice", tensor->name);
     }
     a->progress[index].listed = true;
+    a->progress[index].read_round = round;
     LAC_TRY(get_fields(r, a, index, tensor->name));
     if (r->apply) {
-        a->progress[index].next_round = round;
-        a->progress[index].begun = false;
+        a->progress[index].next_round = round & ~BEGUN;
+        a->progress[index].begun = (round & BEGUN) != 0;
+        a->progress[index].loaded = a->progress[index].begun;
     }
     return LAC_OK;
 }
@@ -441,6 +445,28 @@ static lac_status check_checksum(const uint8_t *in, size_t len)
 static lac_status get_state(
     lac_algorithm *a, const uint8_t *in, size_t len, unsigned flags,
     bool apply);
+
+// The inner algorithm has made as many rounds of every tensor, and one more
+// where a round is held.
+static lac_status check_inner_rounds(
+    const lac_algorithm *a, const lac_algorithm *inner)
+{
+    for (size_t t = 0; t < lac_layout_count(a->worker.layout); t++) {
+        const uint64_t read = a->progress[t].read_round;
+        const uint64_t expected = (read & ~BEGUN) + ((read & BEGUN) != 0);
+        if (inner->progress[t].read_round != expected) {
+            return lac_fail(
+                LAC_ERR_CORRUPT,
+                "state: round of %s in the inner algorithm %s is %llu, "
+                "expected %llu",
+                lac_layout_tensor(a->worker.layout, t)->name,
+                inner->worker.algorithm,
+                (unsigned long long)inner->progress[t].read_round,
+                (unsigned long long)expected);
+        }
+    }
+    return LAC_OK;
+}
 
 static lac_status get_inner(
     state_reader *r, lac_algorithm *inner, unsigned flags)
@@ -476,6 +502,9 @@ static lac_status get_state(
     if (a->worker.inner != NULL && status == LAC_OK && !r.cut) {
         status = get_inner(&r, a->worker.inner, flags);
     }
+    if (a->worker.inner != NULL && status == LAC_OK && !r.cut) {
+        status = check_inner_rounds(a, a->worker.inner);
+    }
     if (r.cut || (status == LAC_OK && r.next != r.end)) {
         return lac_fail(
             LAC_ERR_CORRUPT,
@@ -486,10 +515,11 @@ static lac_status get_state(
     return status;
 }
 
+// A round that is held is in the state, and load replaces it.
 static lac_status expect_between_rounds(const lac_algorithm *a)
 {
     for (size_t t = 0; t < lac_layout_count(a->worker.layout); t++) {
-        if (a->progress[t].begun) {
+        if (a->progress[t].begun && !laci_holds(a)) {
             return lac_fail(
                 LAC_ERR_INVALID,
                 "%s: round %llu of %s was begun and not ended, expected to "

@@ -10,6 +10,11 @@
 // has one call with ready = 1, which gives max(C, H) + V. A gradient algorithm
 // has a call for each bucket and H = 0.
 //
+// The fragments of a streaming algorithm are exchanged at different times. With
+// overlap, as many steps as the delay has hide the H of each:
+//
+//     exposed_i = max(0, H_i - delay C) + V_i
+//
 // Buckets are those of PyTorch's DistributedDataParallel: tensors from the last
 // to the first, a bucket is complete when it has at least 25 MiB, the first one
 // when it has 1 MiB. The backward pass is taken as two thirds of the
@@ -18,6 +23,8 @@
 
 #include <math.h>
 #include <stdlib.h>
+
+#include "cli/size/fragments.h"
 
 enum { FIRST_BUCKET = 1 << 20, BUCKET = 25 << 20 };
 
@@ -87,24 +94,58 @@ static lac_status open_buckets(
     return LAC_OK;
 }
 
+static lac_status open_fragments(
+    plan_pattern *p, const lac_algorithm_options *options)
+{
+    cli_fragments f;
+    LAC_TRY(cli_fragments_open(&f, options));
+    lac_status status = LAC_OK;
+    for (uint32_t k = 0; status == LAC_OK && k < f.count; k++) {
+        lac_algorithm_options alone = *options;
+        alone.layout = f.layouts[k];
+        if (alone.layout != NULL) {
+            status = open_call(&alone, 1, &p->calls[p->count++]);
+        }
+    }
+    cli_fragments_close(&f);
+    return status;
+}
+
+// Opens the calls that the pattern needs.
+static lac_status open_calls(
+    plan_pattern *p, const lac_algorithm_options *options, bool buckets)
+{
+    if (p->apart) {
+        return open_fragments(p, options);
+    }
+    if (buckets) {
+        return open_buckets(p, options);
+    }
+    p->count = 1;
+    return open_call(options, 1, &p->calls[0]);
+}
+
 lac_status plan_pattern_open(
     plan_pattern *out, const lac_algorithm_options *options, lac_family family,
     bool overlap)
 {
+    lac_cost cost;
+    *out = (plan_pattern){0};
+    LAC_TRY(lac_algorithm_cost(options, &cost));
     const bool buckets = overlap && family == LAC_FAMILY_GRADIENT;
-    const size_t calls = buckets ? lac_layout_count(options->layout) : 1;
+    const size_t calls =
+        buckets ? lac_layout_count(options->layout) : cost.fragments;
     plan_pattern p = {
         .workers = options->workers,
         .overlap = overlap,
+        .apart = cost.fragments > 1 || cost.delay > 0,
+        .delay = cost.delay,
         .calls = calloc(calls, sizeof(*p.calls)),
-        .count = buckets ? 0 : 1,
     };
-    *out = (plan_pattern){0};
     if (p.calls == NULL) {
         return pattern_no_memory(options);
     }
-    const lac_status status = buckets ? open_buckets(&p, options)
-                                      : open_call(options, 1, &p.calls[0]);
+    const lac_status status = open_calls(&p, options, buckets);
     if (status == LAC_OK) {
         *out = p;
     } else {
@@ -142,9 +183,29 @@ static call_seconds sum_call(
     return (call_seconds){hidden.done, visible.done};
 }
 
+// The mean over a period of one round of all fragments.
+static plan_wait wait_for_fragments(
+    const plan_pattern *p, const plan_network *n, double compute)
+{
+    plan_wait wait = {0, 0};
+    for (size_t i = 0; i < p->count; i++) {
+        const plan_call *const call = &p->calls[i];
+        for (uint32_t round = 0; round < call->period; round++) {
+            const call_seconds s = sum_call(p, call, round, n);
+            const double late = fmax(0, s.hidden - p->delay * compute);
+            wait.network += (s.hidden + s.visible) / call->period;
+            wait.exposed += (late + s.visible) / call->period;
+        }
+    }
+    return wait;
+}
+
 plan_wait plan_pattern_wait(
     const plan_pattern *p, const plan_network *n, double compute)
 {
+    if (p->apart) {
+        return wait_for_fragments(p, n, compute);
+    }
     plan_wait wait = {0, 0};
     uint32_t period = 1;
     for (size_t i = 0; i < p->count; i++) {

@@ -13,10 +13,13 @@ typedef struct plan_call {
     size_t count;
 } plan_call;
 
-// The calls of a step: one with all tensors, or one a bucket.
+// The calls of a step: one with all tensors, or one a bucket; or those of a
+// round: one a fragment, each at its own time.
 typedef struct plan_pattern {
     uint32_t workers;
     bool overlap;
+    bool apart;     // the calls are those of fragments
+    uint32_t delay; // steps that then hide a call
     plan_call *calls;
     size_t count;
 } plan_pattern;
@@ -24,7 +27,9 @@ typedef struct plan_pattern {
 // plan_pattern_open lists the exchanges of an algorithm of `family`. With
 // `overlap` a model algorithm exchanges beside the computation where it can; a
 // gradient algorithm is called for each bucket of tensors as soon as their
-// gradients are ready. `options->workers` must be set.
+// gradients are ready. An algorithm with fragments, or with a delay, is called
+// for each fragment, and with `overlap` the steps of the delay hide the call.
+// `options->workers` must be set.
 // Fails like lac_algorithm_exchanges; the pattern is then empty.
 lac_status plan_pattern_open(
     plan_pattern *out, const lac_algorithm_options *options, lac_family family,

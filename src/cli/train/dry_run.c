@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "cli/report/table.h"
+#include "cli/size/fragments.h"
 #include "cli/train/config.h"
 #include "cli/train/manifest.h"
 #include "cli/train/report.h"
@@ -18,20 +19,31 @@ typedef struct estimate {
     double payload; // bytes of all workers
 } estimate;
 
-// The cost has the bytes to one neighbour, or of one contribution; without
-// compression these would be four times the parameters.
+// The payload of a fragment. Its cost has the bytes to one neighbour, or of one
+// contribution; without compression these would be four times the parameters.
+static double fragment_payload(
+    const train_run *run, const estimate *e, const lac_cost *cost,
+    uint32_t fragment)
+{
+    const size_t n = e->facts.parameters;
+    const uint64_t rounds = train_local_steps_rounds(
+        &run->plan.local_steps, fragment, e->steps, e->facts.epoch_steps);
+    return cost->payload_bytes / ((double)n * sizeof(float)) *
+           train_uncompressed_bytes(
+               cost->family, run->plan.algorithm.topology, n, rounds);
+}
+
 static lac_status estimate_run(const train_run *run, estimate *out)
 {
-    lac_cost cost;
+    cli_fragments fragments;
     LAC_TRY(train_plan_facts(run, &out->facts));
-    LAC_TRY(lac_algorithm_cost(&run->plan.algorithm, &cost));
-    const size_t n = out->facts.parameters;
+    LAC_TRY(cli_fragments_open(&fragments, &run->plan.algorithm));
     out->steps = run->plan.epochs * out->facts.epoch_steps;
-    const uint64_t rounds = train_local_steps_rounds(
-        &run->plan.local_steps, out->steps, out->facts.epoch_steps);
-    out->payload = cost.payload_bytes / ((double)n * sizeof(float)) *
-                   train_uncompressed_bytes(
-                       cost.family, run->plan.algorithm.topology, n, rounds);
+    out->payload = 0;
+    for (uint32_t f = 0; f < fragments.count; f++) {
+        out->payload += fragment_payload(run, out, &fragments.costs[f], f);
+    }
+    cli_fragments_close(&fragments);
     return LAC_OK;
 }
 

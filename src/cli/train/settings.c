@@ -193,17 +193,43 @@ static lac_status check_tests(
     return LAC_OK;
 }
 
+// An algorithm with fragments or a delay has its rounds between local steps.
+static lac_status settings_check_stream(
+    const cli_train_settings *s, const train_plan *p, const lac_cost *cost)
+{
+    const size_t tensors = lac_layout_count(p->algorithm.layout);
+    if (cost->fragments > tensors) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%.60s: fragments is %u, expected at most %zu, the number of "
+            "tensors",
+            s->algorithm, cost->fragments, tensors);
+    }
+    if (train_local_steps_streams(&p->local_steps) &&
+        p->optimiser.kind == TRAIN_MOMENTUM_QUASI_GLOBAL) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "--momentum-kind quasi-global: %.60s has fragments or a delay, "
+            "expected rounds of all tensors at the same time",
+            s->algorithm);
+    }
+    return LAC_OK;
+}
+
 // Rejects settings that contradict each other.
-static lac_status check_plan(const cli_train_settings *s, const train_plan *p)
+static lac_status check_plan(const cli_train_settings *s, train_plan *p)
 {
     lac_cost cost;
     LAC_TRY(lac_algorithm_cost(&p->algorithm, &cost));
     const bool gradient = cost.family == LAC_FAMILY_GRADIENT;
-    if (gradient && s->overlap) {
+    LAC_TRY(
+        train_local_steps_stream(&p->local_steps, cost.fragments, cost.delay));
+    LAC_TRY(settings_check_stream(s, p, &cost));
+    if (gradient && s->overlap && cost.delay == 0) {
         return lac_fail(
             LAC_ERR_INVALID,
             "--overlap: %s averages gradients, so it must wait for them; "
-            "expected a model algorithm",
+            "expected a model algorithm, or outer with a delay",
             s->algorithm);
     }
 #ifdef LACI_SMPI

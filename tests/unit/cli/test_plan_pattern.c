@@ -74,6 +74,68 @@ static void repeated_exchanges_count_as_often(void **state)
     assert_true(plan_pattern_wait(&p, &unit, 1).network == 14);
 }
 
+// Two fragments of 9 and 3 seconds. Three steps of 2 seconds hide 6 of each.
+static void the_steps_of_a_delay_hide_each_fragment(void **state)
+{
+    (void)state;
+    lac_exchange first[] = {exchange(0, LAC_EXCHANGE_HIDDEN, 9)};
+    lac_exchange second[] = {
+        exchange(0, LAC_EXCHANGE_HIDDEN, 2), exchange(1, 0, 4)};
+    plan_call calls[] = {
+        {.ready = 1, .period = 1, .exchanges = first, .count = 1},
+        {.ready = 1, .period = 2, .exchanges = second, .count = 2},
+    };
+    plan_pattern p = {
+        .workers = 2,
+        .overlap = true,
+        .apart = true,
+        .delay = 3,
+        .calls = calls,
+        .count = 2,
+    };
+    plan_wait wait = plan_pattern_wait(&p, &unit, 2);
+    assert_true(wait.network == 9 + 3 && wait.exposed == 3 + 2);
+    p.overlap = false;
+    wait = plan_pattern_wait(&p, &unit, 2);
+    assert_true(wait.network == 9 + 3 && wait.exposed == 9 + 3);
+}
+
+// Every fragment is listed as a call of its own, and only a delay hides them.
+static void fragments_are_calls(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {
+        "outer:fragments=3", "outer:fragments=3,delay=2"};
+    const lac_tensor tensors[] = {
+        {.name = "a", .shape = {40, 10}},
+        {.name = "b", .shape = {30, 10}},
+        {.name = "c", .shape = {20, 10}},
+        {.name = "d", .shape = {7, 10}}};
+    lac_algorithm_options o = lac_algorithm_options_default();
+    lac_layout *layout;
+    assert_ok(lac_layout_open(&layout, tensors, 4));
+    o.layout = layout;
+    o.workers = 2;
+    for (int k = 0; k < 2; k++) {
+        plan_pattern p;
+        uint64_t bytes = 0;
+        o.spec = specs[k];
+        assert_ok(plan_pattern_open(&p, &o, LAC_FAMILY_MODEL, true));
+        assert_true(p.apart);
+        assert_int_equal(p.count, 3);
+        for (size_t i = 0; i < p.count; i++) {
+            assert_int_equal(p.calls[i].count, 1);
+            const lac_exchange *const e = &p.calls[i].exchanges[0];
+            assert_int_equal((e->flags & LAC_EXCHANGE_HIDDEN) != 0, k == 1);
+            bytes += e->bytes;
+        }
+        // A frame and a count of non-finite tensors each.
+        assert_true(bytes > 970 * 4 && bytes < 970 * 4 + 3 * 100);
+        plan_pattern_close(&p);
+    }
+    lac_layout_close(layout);
+}
+
 // Ready at 4 and 8; the first ends at 7 and the second begins at 8. If both are
 // longer, the second waits for the first.
 static void a_bucket_waits_for_its_gradients_and_the_one_before(void **state)
@@ -153,6 +215,8 @@ int main(void)
         cmocka_unit_test(hidden_exchanges_run_beside_the_computation),
         cmocka_unit_test(rounds_of_a_period_are_averaged),
         cmocka_unit_test(repeated_exchanges_count_as_often),
+        cmocka_unit_test(the_steps_of_a_delay_hide_each_fragment),
+        cmocka_unit_test(fragments_are_calls),
         cmocka_unit_test(a_bucket_waits_for_its_gradients_and_the_one_before),
         cmocka_unit_test(buckets_are_those_of_pytorch),
         cmocka_unit_test(a_small_model_is_one_bucket),

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 
 #include "lac_test.h"
 
@@ -141,12 +142,57 @@ static void a_thread_is_closed_with_its_networks(void **state)
     assert_nothing_is_left();
 }
 
+// A barrier of a worker and a task: neither passes it before the other.
+typedef struct test_barrier {
+    sem_t worker, task;
+    lac_status status;
+} test_barrier;
+
+static lac_status pass_barrier(void *context)
+{
+    test_barrier *const m = context;
+    (void)sem_post(&m->task);
+    (void)sem_wait(&m->worker);
+    return m->status == LAC_OK ? LAC_OK
+                               : lac_fail(m->status, "test: not this step");
+}
+
+// A task that ran before or after the caller would wait for ever.
+static void a_task_runs_beside_the_worker(void **state)
+{
+    (void)state;
+    static const lac_status results[] = {LAC_OK, LAC_ERR_INVALID, LAC_OK};
+    train_compute *c = NULL;
+    const train_compute_options options = options_for("logistic");
+    test_barrier m;
+    assert_int_equal(sem_init(&m.worker, 0, 0), 0);
+    assert_int_equal(sem_init(&m.task, 0, 0), 0);
+    assert_ok(train_compute_open(&c, &options));
+    for (size_t i = 0; i < 3; i++) {
+        m.status = results[i];
+        train_compute_start_task(c, pass_barrier, &m);
+        assert_int_equal(sem_wait(&m.task), 0);
+        assert_int_equal(sem_post(&m.worker), 0);
+        if (results[i] == LAC_OK) {
+            assert_ok(train_compute_finish_task(c));
+        } else {
+            assert_fails(
+                train_compute_finish_task(c), results[i],
+                "test: not this step");
+        }
+    }
+    train_compute_close(c);
+    (void)sem_destroy(&m.task);
+    (void)sem_destroy(&m.worker);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_thread_that_cannot_be_created_leaves_nothing),
         cmocka_unit_test(a_network_that_cannot_be_opened_ends_the_thread),
         cmocka_unit_test(a_thread_is_closed_with_its_networks),
+        cmocka_unit_test(a_task_runs_beside_the_worker),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,10 +44,75 @@ static void the_last_steps_are_averaged_too(void **state)
             const bool mixed = train_local_steps_mix(&l, steps - 1, EPOCH);
             mixes += mixed;
             assert_int_equal(
-                train_local_steps_rounds(&l, steps, EPOCH),
+                train_local_steps_rounds(&l, 0, steps, EPOCH),
                 mixes + (mixed ? 0 : 1));
         }
     }
+}
+
+// Fragments have their turns every H / P steps; each has one every H steps, and
+// the digits are theirs.
+static void assert_turns(
+    const char *text, uint32_t fragments, const char *expected)
+{
+    train_local_steps l = parsed(text);
+    assert_ok(train_local_steps_stream(&l, fragments, 0));
+    uint64_t rounds[10] = {0};
+    for (uint64_t step = 0; expected[step] != '\0'; step++) {
+        const bool turn = train_local_steps_mix(&l, step, EPOCH);
+        assert_int_equal(turn, expected[step] != '.');
+        const uint32_t now = train_local_steps_fragment(&l, step, EPOCH);
+        if (turn) {
+            assert_int_equal(now, expected[step] - '0');
+            rounds[now]++;
+        }
+        for (uint32_t f = 0; f < fragments; f++) {
+            const bool mixed = turn && f == now;
+            assert_int_equal(
+                train_local_steps_rounds(&l, f, step + 1, EPOCH),
+                rounds[f] + (mixed ? 0 : 1));
+        }
+    }
+}
+
+static void fragments_have_turns(void **state)
+{
+    (void)state;
+    assert_turns("6", 1, ".....0.....0.....0");
+    assert_turns("6", 2, "..0..1..0..1..0..1");
+    assert_turns("6", 3, ".0.1.2.0.1.2.0.1.2");
+    assert_turns("6", 6, "012345012345012345");
+    assert_turns("2:6@1", 2, "0101010101..0..1..0");
+    assert_turns("4:2@1", 2, ".0.1.0.1.010101");
+}
+
+static void turns_that_do_not_fit_are_rejected(void **state)
+{
+    (void)state;
+    train_local_steps l = parsed("1:12@3"), same = l;
+    assert_fails(
+        train_local_steps_stream(&l, 4, 0), LAC_ERR_INVALID,
+        "--local-steps 1: expected a multiple of fragments=4");
+    l = same = parsed("8:12@3");
+    assert_fails(
+        train_local_steps_stream(&l, 4, 2), LAC_ERR_INVALID,
+        "--local-steps 8: delay=2, expected less than 2, the steps from one "
+        "exchange to the next");
+    assert_memory_equal(&l, &same, sizeof(l));
+    assert_false(train_local_steps_streams(&l));
+    assert_ok(train_local_steps_stream(&l, 4, 1));
+    assert_true(train_local_steps_streams(&l));
+    assert_ok(train_local_steps_stream(&l, 1, 7));
+    assert_true(train_local_steps_streams(&l));
+    l = parsed("12:9@3");
+    assert_fails(
+        train_local_steps_stream(&l, 4, 0), LAC_ERR_INVALID,
+        "--local-steps 9: expected a multiple of fragments=4");
+    l = parsed("1");
+    assert_fails(
+        train_local_steps_stream(&l, 1, 1), LAC_ERR_INVALID,
+        "--local-steps 1: delay=1, expected less than 1, the steps from one "
+        "exchange to the next");
 }
 
 static void only_more_than_one_step_is_local(void **state)
@@ -88,6 +153,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rounds_are_counted_across_epochs),
         cmocka_unit_test(the_last_steps_are_averaged_too),
+        cmocka_unit_test(fragments_have_turns),
+        cmocka_unit_test(turns_that_do_not_fit_are_rejected),
         cmocka_unit_test(only_more_than_one_step_is_local),
         cmocka_unit_test(other_texts_are_rejected),
     };
