@@ -45,6 +45,27 @@ lac_status train_worker_broadcast(train_worker *w)
     return train_sync_broadcast(w->sync, &w->decision, NULL, 0);
 }
 
+// The signal that asked one of the workers to end, or 0.
+static uint32_t stop_of(const train_worker *w, const train_report *reports)
+{
+    uint32_t stop = 0;
+    for (uint32_t k = 0; k < w->world; k++) {
+        stop = reports[k].stop > stop ? reports[k].stop : stop;
+    }
+    return stop;
+}
+
+lac_status train_worker_check_stop(train_worker *w)
+{
+    train_report report = {0};
+    const train_report *reports = NULL;
+    LAC_TRY(train_worker_gather(w, &report, &reports));
+    if (reports != NULL) {
+        w->decision.stop = stop_of(w, reports);
+    }
+    return train_worker_broadcast(w);
+}
+
 static void report_progress(train_worker *w, train_progress progress)
 {
     const train_hooks *const hooks = &w->run->hooks;
@@ -85,12 +106,10 @@ static void decide(train_worker *w, const train_report *reports)
 {
     double loss = 0;
     uint64_t labels = 0;
-    train_decision decision = {0};
+    train_decision decision = {.stop = stop_of(w, reports)};
     for (uint32_t k = 0; k < w->world; k++) {
         loss += reports[k].loss;
         labels += reports[k].labels;
-        decision.stop =
-            reports[k].stop > decision.stop ? reports[k].stop : decision.stop;
     }
     const double time = loop_now(w);
     const double elapsed = time - w->last_time;
@@ -177,11 +196,15 @@ static lac_status record_metrics(
                   : LAC_OK;
 }
 
-// Evaluates the models and records the metrics.
+// Evaluates the models and records the metrics, unless the run is asked to
+// stop.
 static lac_status test_models(train_worker *w, bool append)
 {
     train_metrics metrics = {0};
     LAC_TRY(train_worker_test(w, &metrics));
+    if (w->untested) {
+        return LAC_OK;
+    }
     if (w->rank == 0) {
         LAC_TRY(record_metrics(w, &metrics, append));
     }
@@ -206,12 +229,23 @@ static bool checkpoint_is_due(const train_worker *w)
            (every != 0 && w->step % every == 0);
 }
 
+// Makes the test that a stop had ended. The checkpoint of its step is written
+// again, now as tested.
+static lac_status make_up_test(train_worker *w)
+{
+    LAC_TRY(test_models(w, true));
+    return w->untested ? LAC_OK : train_worker_save(w);
+}
+
 static lac_status run_steps(train_worker *w)
 {
     LAC_TRY(loop_synchronise(w));
     // A resumed run has a checkpoint already.
     if (w->decision.stop != 0 && w->step == 0) {
         return train_worker_save(w);
+    }
+    if (w->untested) {
+        LAC_TRY(make_up_test(w));
     }
     while (w->step < w->total_steps && w->decision.stop == 0) {
         if (ended_epoch(w) || test_is_due(w)) {
@@ -234,18 +268,23 @@ static lac_status run_steps(train_worker *w)
     return LAC_OK;
 }
 
+static bool is_complete(const train_worker *w)
+{
+    return w->step >= w->total_steps && !w->untested;
+}
+
 static lac_status run_all(train_worker *w)
 {
     LAC_TRY(train_worker_open(w));
     LAC_TRY(train_worker_start(w));
     w->started = w->last_time = loop_now(w);
     w->last_step = w->step;
-    const bool was_complete = w->step >= w->total_steps;
+    const bool was_complete = is_complete(w);
     LAC_TRY(run_steps(w));
     if (was_complete) {
         LAC_TRY(test_models(w, false)); // evaluate a finished run again
     }
-    return w->step >= w->total_steps ? train_worker_export(w) : LAC_OK;
+    return is_complete(w) ? train_worker_export(w) : LAC_OK;
 }
 
 lac_status train_work(train_run *run, lac_transport *transport)
@@ -266,7 +305,7 @@ lac_status train_work(train_run *run, lac_transport *transport)
     if (rank == 0 || w->origin.apart != 0) {
         run->result.here = rank == 0;
         run->result.owner = w->owner;
-        run->result.interrupted = status == LAC_OK && w->step < w->total_steps;
+        run->result.interrupted = status == LAC_OK && !is_complete(w);
         run->result.stop = w->decision.stop;
     }
     if (rank == 0) {

@@ -296,9 +296,12 @@ static lac_status start_run(train_worker *w)
     const train_hooks *const hooks = &w->run->hooks;
     train_facts *const facts = &w->run->result.facts;
     train_worker_facts(w, facts);
+    w->origin.untested = w->untested;
     if (plan->resume) {
-        LAC_TRY(train_metrics_cut(plan->folder, w->step));
-        LAC_TRY(train_differences_cut(plan->folder, w->step));
+        // A kill may have followed the test that is made up for.
+        const uint64_t tested = w->step - (w->untested ? 1 : 0);
+        LAC_TRY(train_metrics_cut(plan->folder, tested));
+        LAC_TRY(train_differences_cut(plan->folder, tested));
     }
     LAC_TRY(begin_folder(w, facts));
     return hooks->ready == NULL ? LAC_OK : hooks->ready(hooks->context, facts);
@@ -314,6 +317,8 @@ static lac_status begin_all(train_worker *w)
         LAC_TRY(start_run(w));
     }
     LAC_TRY(train_worker_origin(w));
+    // A kill may have left files of before and of after the test.
+    w->untested = w->origin.untested != 0;
     if (w->rank == 0 || !w->owner) {
         return LAC_OK;
     }

@@ -48,13 +48,13 @@ typedef struct train_origin {
     uint64_t start;        // random, of this start of the run
     uint64_t settings_len; // bytes of its settings
     uint64_t run_id;
-    uint64_t step;    // to continue from
-    uint64_t newest;  // step that some workers have files of
-    uint32_t lacking; // a worker that has no file of it, or UINT32_MAX
-    uint32_t resumed; // there is a checkpoint to continue from
-    uint32_t apart;   // the workers are different processes
-    uint32_t reserved;
-    double rate; // the learning rate; NaN: to be found
+    uint64_t step;     // to continue from
+    uint64_t newest;   // step that some workers have files of
+    uint32_t lacking;  // a worker that has no file of it, or UINT32_MAX
+    uint32_t resumed;  // there is a checkpoint to continue from
+    uint32_t apart;    // the workers are different processes
+    uint32_t untested; // the test after the step that was loaded is missing
+    double rate;       // the learning rate; NaN: to be found
 } train_origin;
 
 struct train_worker {
@@ -93,6 +93,7 @@ struct train_worker {
     uint64_t epoch_steps, total_steps;
     uint64_t test_every; // steps; 0: only after the last one
     uint64_t step;       // steps done
+    bool untested;       // a stop ended the test that is due after this step
     double loss;         // sum since the epoch began or the last test
     uint64_t labels;
     train_trace trace;        // of all steps
@@ -166,11 +167,17 @@ lac_status train_worker_gather(
     train_worker *w, train_report *report, const train_report **reports_out);
 lac_status train_worker_broadcast(train_worker *w);
 
+// train_worker_check_stop synchronises the workers and sets w->decision.stop if
+// one of them was asked to end.
+lac_status train_worker_check_stop(train_worker *w);
+
 // train_worker_testing reports the progress of a test on worker 0.
 void train_worker_testing(train_worker *w, uint64_t done, uint64_t total);
 
 // train_worker_test evaluates all models and the averaged one, which it leaves
-// in w->gradient. On worker 0 it fills `out` except for epoch and step.
+// in w->gradient. On worker 0 it fills `out` except for epoch and step. When a
+// worker is asked to end, all end the test and set w->decision.stop and
+// w->untested; `out` then has no meaning.
 lac_status train_worker_test(train_worker *w, train_metrics *out);
 
 // train_worker_differences adds a line to differences.jsonl (differences.c).
