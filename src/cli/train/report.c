@@ -65,28 +65,48 @@ cJSON *cli_train_facts(const train_facts *f)
 static bool report_learned(const train_run *run)
 {
     const train_chance chance = train_chance_of(run->plan.set);
-    return train_has_learned(&run->result.metrics, &chance);
+    return train_judge(&run->result.metrics, &chance).learned;
+}
+
+// Names the loss that is too high, or its noise.
+static void print_loss(
+    const train_metrics *m, const train_chance *chance, bool high, FILE *stream)
+{
+    if (high) {
+        const bool training = !(m->train_loss < chance->loss);
+        (void)fprintf(
+            stream, "the %s loss is %.4g, that of guessing %.4g",
+            training ? "training" : "test",
+            training ? m->train_loss : m->test_loss, chance->loss);
+        return;
+    }
+    (void)fprintf(
+        stream,
+        "the training loss is %.4g after %.4g in the first steps, which may be "
+        "noise",
+        m->train_loss, m->first_loss);
 }
 
 void cli_train_judge(const train_run *run, FILE *stream)
 {
     const train_metrics *const m = &run->result.metrics;
-    if (report_learned(run)) {
+    const train_chance chance = train_chance_of(run->plan.set);
+    const train_verdict v = train_judge(m, &chance);
+    if (v.learned) {
         return;
     }
-    (void)fprintf(
-        stream, "laconic: nothing was learned: the training loss is %.4g",
-        m->train_loss);
-    if (!isnan(m->first_loss)) {
-        (void)fprintf(stream, " after %.4g in the first steps", m->first_loss);
+    (void)fprintf(stream, "laconic: nothing was learned: ");
+    if (v.low_accuracy) {
+        (void)fprintf(
+            stream, "the accuracy is %.2f %%, that of guessing %.2f %%",
+            100 * m->test_accuracy, 100 * chance.accuracy);
     }
-    if (!m->text && !isnan(m->test_accuracy)) {
-        (void)fprintf(stream, ", the accuracy %.2f %%", 100 * m->test_accuracy);
+    if (v.high_loss || v.flat_loss) {
+        (void)fprintf(stream, "%s", v.low_accuracy ? "; " : "");
+        print_loss(m, &chance, v.high_loss, stream);
     }
     (void)fprintf(
-        stream,
-        ", which may be chance; the rate was %g, try another --lr or more "
-        "steps\n",
+        stream, "; the rate was %g, try another --lr or more steps\n",
         run->result.facts.rate);
 }
 
