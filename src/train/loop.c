@@ -55,13 +55,19 @@ static uint32_t stop_of(const train_worker *w, const train_report *reports)
     return stop;
 }
 
-lac_status train_worker_check_stop(train_worker *w)
+lac_status train_worker_check(train_worker *w)
 {
     train_report report = {0};
     const train_report *reports = NULL;
     LAC_TRY(train_worker_gather(w, &report, &reports));
     if (reports != NULL) {
         w->decision.stop = stop_of(w, reports);
+        w->decision.loss = 0;
+        w->decision.labels = 0;
+        for (uint32_t k = 0; k < w->world; k++) {
+            w->decision.loss += reports[k].loss;
+            w->decision.labels += reports[k].labels;
+        }
     }
     return train_worker_broadcast(w);
 }
@@ -88,6 +94,18 @@ void train_worker_testing(train_worker *w, uint64_t done, uint64_t total)
                .labels_per_second = (double)NAN,
                .tests_done = done,
                .tests = total});
+}
+
+void train_worker_searching(
+    train_worker *w, double rate, uint64_t done, uint64_t total)
+{
+    report_progress(
+        w, (train_progress){
+               .loss = (double)NAN,
+               .labels_per_second = (double)NAN,
+               .trials_done = done,
+               .trials = total,
+               .trial_rate = rate});
 }
 
 // The step of the next synchronisation, at most the end of the epoch.
@@ -277,6 +295,9 @@ static lac_status run_all(train_worker *w)
 {
     LAC_TRY(train_worker_open(w));
     LAC_TRY(train_worker_start(w));
+    if (isnan(w->origin.rate)) { // a stop ended the search
+        return LAC_OK;
+    }
     w->started = w->last_time = loop_now(w);
     w->last_step = w->step;
     const bool was_complete = is_complete(w);
@@ -307,6 +328,7 @@ lac_status train_work(train_run *run, lac_transport *transport)
         run->result.owner = w->owner;
         run->result.interrupted = status == LAC_OK && !is_complete(w);
         run->result.stop = w->decision.stop;
+        run->result.searching = isnan(w->origin.rate);
     }
     if (rank == 0) {
         run->result.seconds = train_worker_elapsed(w);

@@ -46,7 +46,7 @@ static lac_status test_model(
             LAC_TRY(train_compute_finish(w->compute, &score));
             add_score(out, &score);
         }
-        LAC_TRY(train_worker_check_stop(w));
+        LAC_TRY(train_worker_check(w));
     }
     return LAC_OK;
 }
@@ -60,6 +60,7 @@ static void add_usage(train_usage *sum, const train_usage *u, double share)
     sum->compress_seconds += u->compress_seconds * share;
     sum->wait_seconds += u->wait_seconds * share;
     sum->test_seconds += u->test_seconds * share;
+    sum->search_seconds += u->search_seconds * share;
 }
 
 // Worker 0 combines the scores of all workers.

@@ -15,7 +15,7 @@
 #include "train/model.h"
 #include "train/worker.h"
 
-enum { NUMBERS = 18, MESSAGE_SIZE = 512 };
+enum { NUMBERS = 19, MESSAGE_SIZE = 512 };
 
 // The numbers of a file are integers; seconds and losses are stored as the bits
 // of a double.
@@ -24,6 +24,7 @@ typedef struct numbers {
     uint64_t payload, wire, messages;
     uint64_t compute, compress, wait, test;
     uint64_t elapsed, first_loss, first_labels, last, noise, pairs;
+    uint64_t search;
     uint64_t untested; // 1: the test after this step was not made
 } numbers;
 
@@ -116,6 +117,7 @@ static void list_numbers(contents *c)
         {"last-loss", &v->last, true},
         {"noise", &v->noise, true},
         {"pairs", &v->pairs, true},
+        {"search", &v->search, true},
         {"untested", &v->untested, true},
     };
     memcpy(c->list, list, sizeof(list));
@@ -183,6 +185,7 @@ static lac_status write_worker(train_worker *w)
         .last = double_bits(w->trace.last),
         .noise = double_bits(w->trace.noise),
         .pairs = w->trace.pairs,
+        .search = double_bits(u.search_seconds),
         .untested = w->untested,
     };
     lac_status status =
@@ -311,6 +314,7 @@ static lac_status restore_numbers(train_worker *w, const numbers *v)
         .compress_seconds = double_from_bits(v->compress),
         .wait_seconds = double_from_bits(v->wait),
         .test_seconds = double_from_bits(v->test),
+        .search_seconds = double_from_bits(v->search),
     };
     // Older versions have no time of the run, only that of its parts.
     const train_usage *const u = &w->usage_before;

@@ -18,14 +18,25 @@ typedef struct scene {
     lac_topology *topology;
     train_worker *workers[WORKERS];
     atomic_int stop;
-    uint64_t stop_step;  // stop in the test after this step
-    uint64_t stop_batch; // at this batch of it
-    uint32_t tests;      // that were completed
+    uint64_t stop_step;   // stop in the test after this step
+    uint64_t stop_batch;  // at this batch of it
+    uint32_t tests;       // that were completed
+    uint64_t stop_trial;  // 1 + the step of the search to stop in; 0: none
+    uint32_t trial_steps; // of the search that were reported
+    uint32_t records;
+    train_facts facts; // that were recorded last
 } scene;
 
 static void watch_progress(void *context, const train_progress *p)
 {
     scene *const s = context;
+    if (p->trials > 0) {
+        assert_true(p->trials_done < p->trials);
+        assert_true(p->trial_rate > 0);
+        s->trial_steps++;
+        s->stop = s->stop_trial == 1 + p->trials_done ? 2 : s->stop;
+        return;
+    }
     if (p->tests > 0 && p->step == s->stop_step &&
         p->tests_done >= s->stop_batch) {
         s->stop = 15;
@@ -37,6 +48,14 @@ static void count_test(void *context, const train_metrics *metrics)
     scene *const s = context;
     (void)metrics;
     s->tests++;
+}
+
+static lac_status count_record(void *context, const train_facts *facts)
+{
+    scene *const s = context;
+    s->records++;
+    s->facts = *facts;
+    return LAC_OK;
 }
 
 static void open_scene(scene *s, const char *out, bool resume)
@@ -62,6 +81,7 @@ static void open_scene(scene *s, const char *out, bool resume)
         .hooks =
             {
                 .context = s,
+                .record = count_record,
                 .progress = watch_progress,
                 .tested = count_test,
                 .stop = &s->stop,
@@ -249,6 +269,148 @@ static void a_stop_before_a_test_skips_it(void **state)
     resume("straight", 1);
 }
 
+static void open_search(scene *s, const char *out, bool again)
+{
+    open_scene(s, out, again);
+    s->run.plan.schedule.rate = (double)NAN;
+    s->run.plan.searches_rate = true;
+}
+
+// The run has six steps, and so has every trial.
+static void a_search_is_reported_and_recorded(void **state)
+{
+    (void)state;
+    scene s;
+    assert_int_equal(mkdir("out", 0777), 0);
+    open_search(&s, "out", false);
+    run_all(&s);
+    const train_search *const found = &s.facts.search;
+    assert_int_equal(s.records, 1);
+    assert_true(s.facts.rate_found);
+    assert_true(found->count >= 2 && found->count <= 4);
+    assert_true(s.trial_steps <= found->count * 2 * EPOCH_STEPS);
+    assert_true(found->trials[0].rate == 0.01);
+    assert_true(found->trials[1].rate == 0.02);
+    bool chosen = false;
+    for (uint64_t i = 0; i < found->count; i++) {
+        chosen = chosen || found->trials[i].rate == s.facts.rate;
+    }
+    assert_true(chosen);
+    assert_true(s.run.result.metrics.usage.search_seconds > 0);
+    assert_true(
+        s.run.result.seconds >= s.run.result.metrics.usage.search_seconds);
+    close_scene(&s);
+}
+
+// Trials of a run of 60 steps have 48.
+enum { SEARCH_EPOCHS = 60 / EPOCH_STEPS };
+
+// Searches from a rate and writes the record.
+static void search_from(double usual, train_facts *out)
+{
+    scene s;
+    assert_int_equal(mkdir("out", 0777), 0);
+    open_search(&s, "out", false);
+    s.run.plan.usual_rate = usual;
+    s.run.plan.epochs = SEARCH_EPOCHS;
+    run_all(&s);
+    *out = s.facts;
+    close_scene(&s);
+    (void)remove_all("out");
+}
+
+static void assert_rates(
+    const train_facts *f, double rate, uint64_t count, const double *tried)
+{
+    assert_int_equal(f->search.count, count);
+    for (uint64_t i = 0; i < count; i++) {
+        assert_true(f->search.trials[i].rate == tried[i]);
+    }
+    assert_true(f->rate == rate);
+}
+
+// A tiny rate changes nothing, and neither does twice as much.
+static void without_a_clear_difference_the_usual_rate_stays(void **state)
+{
+    (void)state;
+    train_facts f;
+    const double usual = ldexp(1, -30);
+    search_from(usual, &f);
+    assert_rates(&f, usual, 3, (const double[]){usual, 2 * usual, usual / 2});
+    assert_true(f.search.trials[1].loss < f.search.trials[0].loss);
+}
+
+// The fourth rate is better than the third, but by less than 5 %.
+static void a_rate_that_is_too_large_is_halved_while_it_helps(void **state)
+{
+    (void)state;
+    train_facts f;
+    const double usual = 1.0 / 8;
+    search_from(usual, &f);
+    assert_rates(
+        &f, usual / 2, 4,
+        (const double[]){usual, 2 * usual, usual / 2, usual / 4});
+    const train_trial *const t = f.search.trials;
+    assert_true(isinf(t[1].loss));
+    assert_true(t[2].loss < 0.95 * t[0].loss);
+    assert_true(t[3].loss < t[2].loss && t[3].loss > 0.95 * t[2].loss);
+}
+
+// Rates that diverge are abandoned early, and no larger ones are tried. If all
+// do, half of the last is taken.
+static void a_rate_that_diverges_is_halved(void **state)
+{
+    (void)state;
+    train_facts f;
+    const double usual = 1024;
+    search_from(usual, &f);
+    assert_rates(
+        &f, usual / 16, 4,
+        (const double[]){usual, usual / 2, usual / 4, usual / 8});
+    for (uint64_t i = 0; i < f.search.count; i++) {
+        assert_true(isinf(f.search.trials[i].loss));
+    }
+}
+
+static void a_stop_in_the_search_leaves_only_the_settings(void **state)
+{
+    (void)state;
+    scene straight, s;
+    uint64_t latest = 0;
+    assert_int_equal(mkdir("straight", 0777), 0);
+    open_search(&straight, "straight", false);
+    run_all(&straight);
+    // In the first trial and in the second.
+    for (uint64_t at = 0; at <= 2 * EPOCH_STEPS; at += 2 * EPOCH_STEPS) {
+        if (at > 0) {
+            (void)remove_all("out");
+        }
+        assert_int_equal(mkdir("out", 0777), 0);
+        open_search(&s, "out", false);
+        s.stop_trial = 2 + at;
+        run_all(&s);
+        assert_true(s.run.result.interrupted);
+        assert_true(s.run.result.searching);
+        assert_int_equal(s.run.result.stop, 2);
+        assert_int_equal(s.trial_steps, 2 + at);
+        assert_int_equal(s.records, 1);
+        assert_true(isnan(s.facts.rate));
+        assert_int_equal(
+            train_checkpoint_latest("out", &latest), LAC_ERR_NOTFOUND);
+        assert_false(data_is_file("out/metrics.jsonl"));
+        close_scene(&s);
+
+        open_search(&s, "out", true);
+        run_all(&s);
+        assert_false(s.run.result.interrupted);
+        assert_false(s.run.result.searching);
+        assert_true(s.facts.rate == straight.facts.rate);
+        close_scene(&s);
+        assert_same_runs("out", "straight");
+    }
+    close_scene(&straight);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -257,6 +419,11 @@ int main(void)
         IN_FOLDER(a_test_may_be_stopped_again),
         IN_FOLDER(a_line_of_a_test_that_is_made_again_is_replaced),
         IN_FOLDER(a_stop_before_a_test_skips_it),
+        IN_FOLDER(a_search_is_reported_and_recorded),
+        IN_FOLDER(without_a_clear_difference_the_usual_rate_stays),
+        IN_FOLDER(a_rate_that_is_too_large_is_halved_while_it_helps),
+        IN_FOLDER(a_rate_that_diverges_is_halved),
+        IN_FOLDER(a_stop_in_the_search_leaves_only_the_settings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
