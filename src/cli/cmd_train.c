@@ -55,9 +55,10 @@ typedef struct job {
     train_setting *shared; // its settings, equal on all workers
     int folder_lock;
     cli_progress progress;
-    cli_progress testing; // of a test
-    const char *named;    // the --out of the user; that of --seeds is above
-    cJSON *results;       // of several runs; or NULL, borrowed
+    cli_progress testing;   // of a test
+    cli_progress searching; // of the search for a rate
+    const char *named;      // the --out of the user; that of --seeds is above
+    cJSON *results;         // of several runs; or NULL, borrowed
 } job;
 
 static void request_stop(int number)
@@ -205,10 +206,18 @@ static lac_status take_folder(void *context)
         &j->run.plan.run_id);
 }
 
+static const char trials_fact[] = "lr_trials";
+
 static lac_status record_run(void *context, const train_facts *facts)
 {
     job *const j = context;
     cJSON *const object = cli_train_facts(facts);
+    if (facts->search.count == 0) { // the rate was found before the resume
+        cJSON *const trials = cli_manifest_fact_copy(j->s.out, trials_fact);
+        if (trials != NULL) {
+            cJSON_AddItemToObject(object, trials_fact, trials);
+        }
+    }
     const lac_status status = cli_manifest_write(
         j->s.out, facts->run_id, cli_train_options, j->settings, object);
     cJSON_Delete(object);
@@ -218,6 +227,7 @@ static lac_status record_run(void *context, const train_facts *facts)
 static lac_status begin_run(void *context, const train_facts *facts)
 {
     job *const j = context;
+    cli_progress_end(&j->searching);
     cli_train_warn(&j->s, &j->run.plan, facts->family, stderr);
     if (facts->warning != NULL) {
         (void)fprintf(stderr, "laconic: %s\n", facts->warning);
@@ -237,6 +247,9 @@ static lac_status begin_run(void *context, const train_facts *facts)
             "laconic: nothing to resume in %s, starting from the beginning\n",
             j->s.out);
     }
+    if (facts->search.count > 0 && !j->s.quiet) {
+        cli_train_print_search(facts, stderr);
+    }
     j->progress =
         cli_progress_begin((size_t)(j->s.epochs * facts->epoch_steps));
     return LAC_OK;
@@ -255,12 +268,26 @@ static void show_test(job *j, const train_progress *p)
     cli_progress_step(&j->testing, (size_t)p->tests_done, "testing");
 }
 
+static void show_search(job *j, const train_progress *p)
+{
+    char what[WHAT_SIZE];
+    if (p->trials_done == 0) {
+        j->searching = cli_progress_begin((size_t)p->trials);
+    }
+    (void)snprintf(what, sizeof(what), "trying rate %g", p->trial_rate);
+    cli_progress_step(&j->searching, (size_t)p->trials_done, what);
+}
+
 static void show_progress(void *context, const train_progress *p)
 {
     job *const j = context;
     char what[WHAT_SIZE], bytes[CLI_BYTES_SIZE];
     if (p->tests > 0) {
         show_test(j, p);
+        return;
+    }
+    if (p->trials > 0) {
+        show_search(j, p);
         return;
     }
     (void)snprintf(
@@ -294,7 +321,13 @@ static void print_test(void *context, const train_metrics *m)
 // The owner of each folder names it.
 static int report_stop(const job *j)
 {
-    if (j->run.result.owner) {
+    if (j->run.result.owner && j->run.result.searching) {
+        (void)fprintf(
+            stderr,
+            "laconic: stopped in the search for a rate; begin it again with "
+            "`laconic train --resume --out %s`\n",
+            j->named);
+    } else if (j->run.result.owner) {
         (void)fprintf(
             stderr,
             "laconic: stopped after a checkpoint; continue with `laconic train "
@@ -391,6 +424,7 @@ static int run_once(
         code = print_dry_run(&j);
     } else if (code == CLI_GOOD) {
         code = cli_launch("train", &j.s.launch, &workers, &j);
+        cli_progress_end(&j.searching);
         cli_progress_end(&j.progress);
         code = code == CLI_GOOD ? train_report(&j) : code;
     }

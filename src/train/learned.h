@@ -12,7 +12,8 @@
 
 // What guessing achieves on a set.
 typedef struct train_chance {
-    double loss;     // of equal probabilities
+    double loss;     // of naming the frequencies of the classes in the training
+                     // set; of a text, of equal probabilities
     double accuracy; // of always naming the most frequent class of the test
                      // set; NaN for a text and without a test set
 } train_chance;
@@ -47,8 +48,16 @@ void train_trace_merge(train_trace *sum, const train_trace *t);
 void train_trace_judge(
     const train_trace *all, uint64_t labels, train_metrics *m);
 
-// train_has_learned returns whether the training loss is below that of chance
-// and has fallen, and the accuracy, where there is one, is above chance.
-bool train_has_learned(const train_metrics *m, const train_chance *chance);
+// Whether a run has learned, and if not, which of the tests failed.
+typedef struct train_verdict {
+    bool learned;
+    bool low_accuracy; // no better than chance; false if there is none
+    bool high_loss;    // the loss of training or of the test is not below that
+                       // of chance
+    bool flat_loss;    // the training loss has not fallen by more than noise
+} train_verdict;
+
+// train_judge compares the metrics of a complete run with chance.
+train_verdict train_judge(const train_metrics *m, const train_chance *chance);
 
 #endif

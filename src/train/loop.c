@@ -45,6 +45,33 @@ lac_status train_worker_broadcast(train_worker *w)
     return train_sync_broadcast(w->sync, &w->decision, NULL, 0);
 }
 
+// The signal that asked one of the workers to end, or 0.
+static uint32_t stop_of(const train_worker *w, const train_report *reports)
+{
+    uint32_t stop = 0;
+    for (uint32_t k = 0; k < w->world; k++) {
+        stop = reports[k].stop > stop ? reports[k].stop : stop;
+    }
+    return stop;
+}
+
+lac_status train_worker_check(train_worker *w)
+{
+    train_report report = {0};
+    const train_report *reports = NULL;
+    LAC_TRY(train_worker_gather(w, &report, &reports));
+    if (reports != NULL) {
+        w->decision.stop = stop_of(w, reports);
+        w->decision.loss = 0;
+        w->decision.labels = 0;
+        for (uint32_t k = 0; k < w->world; k++) {
+            w->decision.loss += reports[k].loss;
+            w->decision.labels += reports[k].labels;
+        }
+    }
+    return train_worker_broadcast(w);
+}
+
 static void report_progress(train_worker *w, train_progress progress)
 {
     const train_hooks *const hooks = &w->run->hooks;
@@ -69,6 +96,18 @@ void train_worker_testing(train_worker *w, uint64_t done, uint64_t total)
                .tests = total});
 }
 
+void train_worker_searching(
+    train_worker *w, double rate, uint64_t done, uint64_t total)
+{
+    report_progress(
+        w, (train_progress){
+               .loss = (double)NAN,
+               .labels_per_second = (double)NAN,
+               .trials_done = done,
+               .trials = total,
+               .trial_rate = rate});
+}
+
 // The step of the next synchronisation, at most the end of the epoch.
 static uint64_t next_sync(const train_worker *w, double elapsed)
 {
@@ -85,12 +124,10 @@ static void decide(train_worker *w, const train_report *reports)
 {
     double loss = 0;
     uint64_t labels = 0;
-    train_decision decision = {0};
+    train_decision decision = {.stop = stop_of(w, reports)};
     for (uint32_t k = 0; k < w->world; k++) {
         loss += reports[k].loss;
         labels += reports[k].labels;
-        decision.stop =
-            reports[k].stop > decision.stop ? reports[k].stop : decision.stop;
     }
     const double time = loop_now(w);
     const double elapsed = time - w->last_time;
@@ -177,11 +214,15 @@ static lac_status record_metrics(
                   : LAC_OK;
 }
 
-// Evaluates the models and records the metrics.
+// Evaluates the models and records the metrics, unless the run is asked to
+// stop.
 static lac_status test_models(train_worker *w, bool append)
 {
     train_metrics metrics = {0};
     LAC_TRY(train_worker_test(w, &metrics));
+    if (w->untested) {
+        return LAC_OK;
+    }
     if (w->rank == 0) {
         LAC_TRY(record_metrics(w, &metrics, append));
     }
@@ -223,12 +264,23 @@ static uint64_t next_pause(const train_worker *w)
     return next > w->step && next < until ? next : until;
 }
 
+// Makes the test that a stop had ended. The checkpoint of its step is written
+// again, now as tested.
+static lac_status make_up_test(train_worker *w)
+{
+    LAC_TRY(test_models(w, true));
+    return w->untested ? LAC_OK : train_worker_save(w);
+}
+
 static lac_status run_steps(train_worker *w)
 {
     LAC_TRY(loop_synchronise(w));
     // A resumed run has a checkpoint already.
     if (w->decision.stop != 0 && w->step == 0) {
         return train_worker_save(w);
+    }
+    if (w->untested) {
+        LAC_TRY(make_up_test(w));
     }
     while (w->step < w->total_steps && w->decision.stop == 0) {
         if (ended_epoch(w) || test_is_due(w)) {
@@ -251,18 +303,26 @@ static lac_status run_steps(train_worker *w)
     return LAC_OK;
 }
 
+static bool is_complete(const train_worker *w)
+{
+    return w->step >= w->total_steps && !w->untested;
+}
+
 static lac_status run_all(train_worker *w)
 {
     LAC_TRY(train_worker_open(w));
     LAC_TRY(train_worker_start(w));
+    if (isnan(w->origin.rate)) { // a stop ended the search
+        return LAC_OK;
+    }
     w->started = w->last_time = loop_now(w);
     w->last_step = w->step;
-    const bool was_complete = w->step >= w->total_steps;
+    const bool was_complete = is_complete(w);
     LAC_TRY(run_steps(w));
     if (was_complete) {
         LAC_TRY(test_models(w, false)); // evaluate a finished run again
     }
-    return w->step >= w->total_steps ? train_worker_export(w) : LAC_OK;
+    return is_complete(w) ? train_worker_export(w) : LAC_OK;
 }
 
 lac_status train_work(train_run *run, lac_transport *transport)
@@ -283,8 +343,9 @@ lac_status train_work(train_run *run, lac_transport *transport)
     if (rank == 0 || w->origin.apart != 0) {
         run->result.here = rank == 0;
         run->result.owner = w->owner;
-        run->result.interrupted = status == LAC_OK && w->step < w->total_steps;
+        run->result.interrupted = status == LAC_OK && !is_complete(w);
         run->result.stop = w->decision.stop;
+        run->result.searching = isnan(w->origin.rate);
     }
     if (rank == 0) {
         run->result.seconds = train_worker_elapsed(w);

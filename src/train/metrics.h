@@ -17,6 +17,7 @@ typedef struct train_usage {
     double compress_seconds;
     double wait_seconds;
     double test_seconds;
+    double search_seconds; // for a rate, before the first step
 } train_usage;
 
 // What a run is, in every line of its metrics. All NULL: not written.

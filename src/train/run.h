@@ -54,8 +54,9 @@ typedef struct train_plan {
     bool augment;
     train_optimiser_options optimiser; // without the layout
     train_schedule schedule;           // with a rate of NaN, one is searched
-    double usual_rate;                 // around which to search
-    double clip; // largest norm of a gradient; 0: no limit
+    double usual_rate;                 // from which to search
+    bool searches_rate; // the rate is searched, or was before a resume
+    double clip;        // largest norm of a gradient; 0: no limit
     uint64_t epochs;
     train_local_steps local_steps; // of model algorithms
     train_tests tests;
@@ -81,6 +82,20 @@ typedef struct train_memory {
     size_t algorithm;
 } train_memory;
 
+// A rate that was tried, and the mean loss at the end; infinite if it diverges.
+typedef struct train_trial {
+    double rate;
+    double loss;
+} train_trial;
+
+enum { TRAIN_TRIALS_MAX = 6 };
+
+// The rates that were tried, in their order.
+typedef struct train_search {
+    uint64_t count;
+    train_trial trials[TRAIN_TRIALS_MAX];
+} train_search;
+
 // Known when all workers are ready.
 typedef struct train_facts {
     size_t parameters;
@@ -93,7 +108,9 @@ typedef struct train_facts {
     uint32_t lacking;
     lac_family family;
     double gamma;        // NaN if the algorithm has none
-    double rate;         // given or found
+    double rate;         // given or found; NaN if a stop ended the search
+    bool rate_found;     // by a search, now or before a resume
+    train_search search; // that of now
     const char *warning; // or NULL
     train_memory memory;
 } train_facts;
@@ -106,6 +123,9 @@ typedef struct train_progress {
     double labels_per_second; // of all workers
     uint64_t payload_bytes;
     uint64_t tests_done, tests; // batches of the test that goes on; else 0
+    // Steps of the search for a rate that goes on, at most `trials`; else 0.
+    uint64_t trials_done, trials;
+    double trial_rate;
 } train_progress;
 
 // Callbacks, made in a worker's own thread. Any may be NULL. Workers that share
@@ -128,12 +148,14 @@ typedef struct train_hooks {
     const atomic_int *stop; // nonzero: write a checkpoint and end
 } train_hooks;
 
-// The result. Except for the first three, valid in the process of worker 0.
+// The result. Except for the first five, valid in the process of worker 0.
 typedef struct train_result {
     bool here;        // worker 0 runs in this process
     bool owner;       // a worker of this process owns its folder
     bool interrupted; // ended before the last step
     uint32_t stop;    // then the number in the `stop` of a worker
+    bool searching;   // then the search for a rate was not complete, and there
+                      // is no checkpoint
     bool tested;      // `metrics` are those of the last step
     train_metrics metrics;
     train_facts facts;

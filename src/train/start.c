@@ -259,6 +259,8 @@ void train_worker_facts(const train_worker *w, train_facts *out)
         .gamma = w->algorithm == NULL ? (double)NAN
                                       : lac_algorithm_gamma(w->algorithm),
         .rate = w->schedule.rate,
+        .rate_found = w->run->plan.searches_rate,
+        .search = w->origin.search,
         .warning =
             w->algorithm == NULL ? NULL : lac_algorithm_warning(w->algorithm),
         .memory =
@@ -298,8 +300,11 @@ static lac_status start_run(train_worker *w)
     const train_hooks *const hooks = &w->run->hooks;
     train_facts *const facts = &w->run->result.facts;
     train_worker_facts(w, facts);
-    LAC_TRY(train_metrics_cut(plan->folder, w->step));
-    LAC_TRY(train_differences_cut(plan->folder, w->step));
+    w->origin.untested = w->untested;
+    // A kill may have followed the test that is made up for.
+    const uint64_t tested = w->step - (w->untested ? 1 : 0);
+    LAC_TRY(train_metrics_cut(plan->folder, tested));
+    LAC_TRY(train_differences_cut(plan->folder, tested));
     LAC_TRY(begin_folder(w, facts));
     return hooks->ready == NULL ? LAC_OK : hooks->ready(hooks->context, facts);
 }
@@ -314,6 +319,8 @@ static lac_status begin_all(train_worker *w)
         LAC_TRY(start_run(w));
     }
     LAC_TRY(train_worker_origin(w));
+    // A kill may have left files of before and of after the test.
+    w->untested = w->origin.untested != 0;
     if (w->rank == 0 || !w->owner) {
         return LAC_OK;
     }
@@ -333,7 +340,22 @@ static lac_status first_model(train_worker *w)
     if (search) {
         LAC_TRY(train_worker_find_rate(w));
     }
-    return w->origin.resumed != 0 ? train_worker_load(w) : LAC_OK;
+    return w->origin.resumed != 0 && !isnan(w->origin.rate)
+               ? train_worker_load(w)
+               : LAC_OK;
+}
+
+// A stop ended the search for a rate. The settings are recorded, so that a
+// resume begins the search again. A folder with a checkpoint has them.
+static lac_status record_settings(train_worker *w)
+{
+    train_facts facts;
+    const train_hooks *const hooks = &w->run->hooks;
+    if (!w->owner || w->origin.resumed != 0 || hooks->record == NULL) {
+        return LAC_OK;
+    }
+    train_worker_facts(w, &facts);
+    return hooks->record(hooks->context, &facts);
 }
 
 lac_status train_worker_start(train_worker *w)
@@ -342,6 +364,9 @@ lac_status train_worker_start(train_worker *w)
     LAC_TRY(start_lock(w));
     LAC_TRY(choose_origin(w));
     LAC_TRY(first_model(w));
+    if (isnan(w->origin.rate)) {
+        return record_settings(w);
+    }
     // Neither the search for a step size nor the exchange of models that some
     // algorithms start with counts as waiting.
     w->waited_before = lac_algorithm_waited(w->algorithm);

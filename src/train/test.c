@@ -5,25 +5,15 @@
 // averaged model is evaluated by all workers together, each on its share of the
 // examples, or of the rows of a text. Where all models have the same bits, as
 // with gradient algorithms, and no worker has its own statistics, the result
-// for the averaged model holds for all. The workers synchronise every few
-// batches, so that a slow one does not exceed the timeout of the others. If
-// the objective is asked for, they also evaluate the averaged model on the
-// training set in shares.
+// for the averaged model holds for all. The workers synchronise after
+// every batch, so that a slow one does not exceed the timeout of the others,
+// and all give up the test when one of them is asked to end. If the objective
+// is asked for, they also evaluate the averaged model on the training set in
+// shares.
 #include <math.h>
 #include <string.h>
 
 #include "train/worker.h"
-
-// Batches between barriers.
-enum { BARRIER_EVERY = 2 };
-
-static lac_status barrier(train_worker *w)
-{
-    train_report report = {0};
-    const train_report *reports = NULL;
-    LAC_TRY(train_worker_gather(w, &report, &reports));
-    return train_worker_broadcast(w);
-}
 
 // The batches of a test.
 typedef struct test_progress {
@@ -37,7 +27,7 @@ static void add_score(nn_score *sum, const nn_score *score)
     sum->count += score->count;
 }
 
-// Evaluates one model on a part of the test set.
+// Evaluates one model on a part of the test set, up to a stop.
 static lac_status test_model(
     train_worker *w, const nn_state *state, train_feed_part part,
     test_progress *progress, nn_score *out)
@@ -46,7 +36,7 @@ static lac_status test_model(
     const nn_network *const net = train_compute_learner(w->compute);
     memset(w->test_carry, 0, nn_network_carry(net) * sizeof(float));
     *out = (nn_score){0};
-    for (uint64_t i = 0; i < batches; i++) {
+    for (uint64_t i = 0; i < batches && w->decision.stop == 0; i++) {
         nn_score score = {0};
         train_job job = {.state = *state};
         train_worker_testing(w, progress->done++, progress->total);
@@ -56,9 +46,7 @@ static lac_status test_model(
             LAC_TRY(train_compute_finish(w->compute, &score));
             add_score(out, &score);
         }
-        if (i % BARRIER_EVERY == BARRIER_EVERY - 1) {
-            LAC_TRY(barrier(w));
-        }
+        LAC_TRY(train_worker_check(w));
     }
     return LAC_OK;
 }
@@ -72,6 +60,7 @@ static void add_usage(train_usage *sum, const train_usage *u, double share)
     sum->compress_seconds += u->compress_seconds * share;
     sum->wait_seconds += u->wait_seconds * share;
     sum->test_seconds += u->test_seconds * share;
+    sum->search_seconds += u->search_seconds * share;
 }
 
 // Worker 0 combines the scores of all workers.
@@ -144,11 +133,19 @@ lac_status train_worker_test(train_worker *w, train_metrics *out)
     *out = (train_metrics){
         .text = data_set_info(w->run->plan.set)->kind == DATA_TEXT,
     };
+    w->untested = w->decision.stop != 0;
+    if (w->untested) {
+        return LAC_OK;
+    }
     LAC_TRY(train_sync_mean(w->sync, w->x, w->n, w->gradient, &out->consensus));
     LAC_TRY(train_sync_mean(
         w->sync, w->running, w->statistics, w->mean_running, &ignored));
     LAC_TRY(test_all(w, out->consensus == 0 && w->statistics == 0, &report));
     w->test_seconds += lac_transport_now(w->transport) - begun;
+    w->untested = w->decision.stop != 0;
+    if (w->untested) {
+        return LAC_OK;
+    }
     LAC_TRY(train_worker_gather(w, &report, &reports));
     if (reports != NULL) {
         combine_scores(w, reports, out);

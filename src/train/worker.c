@@ -234,10 +234,12 @@ train_usage train_worker_usage(const train_worker *w)
     u.compress_seconds += fmax(0, w->algorithm_seconds - waited);
     u.wait_seconds += waited;
     u.test_seconds += w->test_seconds;
+    u.search_seconds += w->search_seconds;
     return u;
 }
 
 double train_worker_elapsed(const train_worker *w)
 {
-    return w->elapsed_before + lac_transport_now(w->transport) - w->started;
+    return w->elapsed_before + w->search_seconds +
+           lac_transport_now(w->transport) - w->started;
 }

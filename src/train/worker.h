@@ -32,6 +32,8 @@ typedef struct train_decision {
     uint32_t stop;     // write a checkpoint and end; the signal
     uint32_t failed;   // 1 + the worker whose checkpoint failed
     uint32_t diverged; // a model has no finite loss on the test set
+    double loss;       // in the search for a rate: sum over all workers
+    uint64_t labels;   // likewise
 } train_decision;
 
 // What a worker sends to worker 0 before the first step.
@@ -49,13 +51,14 @@ typedef struct train_origin {
     uint64_t start;        // random, of this start of the run
     uint64_t settings_len; // bytes of its settings
     uint64_t run_id;
-    uint64_t step;    // to continue from
-    uint64_t newest;  // step that some workers have files of
-    uint32_t lacking; // a worker that has no file of it, or UINT32_MAX
-    uint32_t resumed; // there is a checkpoint to continue from
-    uint32_t apart;   // the workers are different processes
-    uint32_t reserved;
-    double rate; // the learning rate; NaN: to be found
+    uint64_t step;       // to continue from
+    uint64_t newest;     // step that some workers have files of
+    uint32_t lacking;    // a worker that has no file of it, or UINT32_MAX
+    uint32_t resumed;    // there is a checkpoint to continue from
+    uint32_t apart;      // the workers are different processes
+    uint32_t untested;   // the test after the step that was loaded is missing
+    double rate;         // the learning rate; NaN: to be found
+    train_search search; // if it was found now
 } train_origin;
 
 struct train_worker {
@@ -95,6 +98,7 @@ struct train_worker {
     uint64_t epoch_steps, total_steps;
     uint64_t test_every; // steps; 0: only after the last one
     uint64_t step;       // steps done
+    bool untested;       // a stop ended the test that is due after this step
     double loss;         // sum since the epoch began or the last test
     uint64_t labels;
     train_trace trace;        // of all steps
@@ -102,6 +106,7 @@ struct train_worker {
     double started;           // time of the first step, or of the resume
     double elapsed_before;    // seconds up to the checkpoint that was resumed
     double test_seconds;      // since the start or the resume
+    double search_seconds;    // before the first step
     double algorithm_seconds; // spent in the algorithm, waiting included
     double waited_before;     // seconds of waiting before the first step
     train_usage usage_before; // up to the checkpoint that was resumed
@@ -128,7 +133,8 @@ lac_status train_worker_compare(train_worker *w);
 
 // train_worker_start locks the folder of the run and loads the model of the
 // first step: the initial one, or that of the newest checkpoint that all
-// workers have.
+// workers have. If a stop ends the search for a rate, only the settings of the
+// run are recorded, and w->origin.rate is NaN.
 // Fails with LAC_ERR_INVALID if only some workers have one, or like the parts
 // that it uses.
 lac_status train_worker_start(train_worker *w);
@@ -141,7 +147,8 @@ lac_status train_worker_origin(train_worker *w);
 
 // train_worker_find_rate tries a few rates from the initial model, and sets
 // that of w->schedule and w->origin. The worker is then again at the first
-// step. Fails like train_worker_step.
+// step. When a worker is asked to end, all end the search and set
+// w->decision.stop; the rate remains NaN. Fails like train_worker_step.
 lac_status train_worker_find_rate(train_worker *w);
 
 // train_worker_facts writes what is known before the first step.
@@ -174,11 +181,21 @@ lac_status train_worker_gather(
     train_worker *w, train_report *report, const train_report **reports_out);
 lac_status train_worker_broadcast(train_worker *w);
 
-// train_worker_testing reports the progress of a test on worker 0.
+// train_worker_check synchronises the workers. It sets w->decision.stop if one
+// of them was asked to end, and loss and labels of w->decision to the sums over
+// all workers.
+lac_status train_worker_check(train_worker *w);
+
+// train_worker_testing reports the progress of a test on worker 0, and
+// train_worker_searching that of the search for a rate.
 void train_worker_testing(train_worker *w, uint64_t done, uint64_t total);
+void train_worker_searching(
+    train_worker *w, double rate, uint64_t done, uint64_t total);
 
 // train_worker_test evaluates all models and the averaged one, which it leaves
-// in w->gradient. On worker 0 it fills `out` except for epoch and step.
+// in w->gradient. On worker 0 it fills `out` except for epoch and step. When a
+// worker is asked to end, all end the test and set w->decision.stop and
+// w->untested; `out` then has no meaning.
 lac_status train_worker_test(train_worker *w, train_metrics *out);
 
 // train_worker_differences adds a line to differences.jsonl (differences.c).

@@ -15,7 +15,7 @@
 #include "train/model.h"
 #include "train/worker.h"
 
-enum { NUMBERS = 17, MESSAGE_SIZE = 512 };
+enum { NUMBERS = 19, MESSAGE_SIZE = 512 };
 
 // The numbers of a file are integers; seconds and losses are stored as the bits
 // of a double.
@@ -24,6 +24,8 @@ typedef struct numbers {
     uint64_t payload, wire, messages;
     uint64_t compute, compress, wait, test;
     uint64_t elapsed, first_loss, first_labels, last, noise, pairs;
+    uint64_t search;
+    uint64_t untested; // 1: the test after this step was not made
 } numbers;
 
 typedef struct contents {
@@ -115,6 +117,8 @@ static void list_numbers(contents *c)
         {"last-loss", &v->last, true},
         {"noise", &v->noise, true},
         {"pairs", &v->pairs, true},
+        {"search", &v->search, true},
+        {"untested", &v->untested, true},
     };
     memcpy(c->list, list, sizeof(list));
 }
@@ -181,6 +185,8 @@ static lac_status write_worker(train_worker *w)
         .last = double_bits(w->trace.last),
         .noise = double_bits(w->trace.noise),
         .pairs = w->trace.pairs,
+        .search = double_bits(u.search_seconds),
+        .untested = w->untested,
     };
     lac_status status =
         lac_algorithm_save(w->algorithm, w->state, w->state_len);
@@ -298,6 +304,7 @@ lac_status train_worker_save(train_worker *w)
 static lac_status restore_numbers(train_worker *w, const numbers *v)
 {
     w->step = v->step;
+    w->untested = v->untested != 0;
     w->loss = double_from_bits(v->loss);
     w->labels = v->labels;
     *train_optimiser_get_state(w->optimiser).steps = v->optimiser;
@@ -307,6 +314,7 @@ static lac_status restore_numbers(train_worker *w, const numbers *v)
         .compress_seconds = double_from_bits(v->compress),
         .wait_seconds = double_from_bits(v->wait),
         .test_seconds = double_from_bits(v->test),
+        .search_seconds = double_from_bits(v->search),
     };
     // Older versions have no time of the run, only that of its parts.
     const train_usage *const u = &w->usage_before;

@@ -252,43 +252,6 @@ class Train(ImageRuns):
         self.rejected(FAILED, '--momentum is "0.5", but the run to resume was '
                       'started with "0.25"', *words, "--momentum", "0.5")
 
-    def test_a_rate_that_is_searched_leaves_no_trace(self):
-        """Only the rate: the run has the bits, and the traffic, of one for
-        which it was given. A resume takes it from the manifest."""
-        for name, more, model in (
-                ("error-feedback", (), "lenet"), ("powersgd", (), "resnet8"),
-                ("allreduce", ("--optimizer", "adam"), "lenet"),
-                ("signum", (), "lenet"), ("ecd", (), "lenet"),
-                ("choco", (), "lenet"), ("powergossip", (), "resnet8")):
-            with self.subTest(name):
-                more = (*more, "--algorithm", *training.ALGORITHMS[name],
-                        "--limit", "120", "--lr")
-                self.train(name, *more, "auto", "--epochs", "1", model=model)
-                done = self.train(name, *more, "auto", "--resume", "--json",
-                                  model=model)
-                found = json.loads(done.stdout)
-                facts = json.loads(self.read(name + "/manifest.json"))["facts"]
-                self.assertEqual(found["lr"], facts["lr"])
-                given = json.loads(self.train(
-                    name + "-given", *more, repr(found["lr"]), "--json",
-                    model=model).stdout)
-                for key in ("train_loss", "payload_bytes", "messages"):
-                    self.assertEqual(found[key], given[key], key)
-                self.assertEqual(
-                    *(training.checkpoint(self.path(folder), 16, WORKERS)
-                      for folder in (name, name + "-given")))
-
-    def test_a_rate_is_searched_around_the_usual_one(self):
-        rows = json.loads(self.succeeds("list", "--json"))["defaults"]
-        usual = next(r["lr"] for r in rows if r["model"] == "images"
-                     and r["algorithms"] is None)
-        found = json.loads(self.train(
-            "out", "--lr", "auto", "--algorithm", "dpsgd", "--json").stdout)
-        self.assertIn(found["lr"] / usual,
-                      [2.0 ** k for k in range(-4, 2)])
-        self.assertTrue(found["learned"])
-        self.assertGreater(found["test_accuracy"], 0.5)
-
     def test_a_run_that_learns_nothing_is_named(self):
         for rate, learned in (("0.02", True), ("0", False)):
             done = self.train(rate, "--lr", rate, "--json")

@@ -245,18 +245,26 @@ lac_status cli_manifest_check(
     return status;
 }
 
-double cli_manifest_fact(const char *folder, const char *name)
+cJSON *cli_manifest_fact_copy(const char *folder, const char *name)
 {
     char path[DATA_PATH_SIZE];
     cJSON *manifest = NULL;
     if (data_path_join(path, folder, "manifest.json") != LAC_OK ||
         !data_is_file(path) || cli_manifest_read(path, &manifest) != LAC_OK) {
-        return (double)NAN;
+        return NULL;
     }
     const cJSON *const facts =
         cJSON_GetObjectItemCaseSensitive(manifest, "facts");
-    const cJSON *const fact = cJSON_GetObjectItemCaseSensitive(facts, name);
-    const double value = cJSON_IsNumber(fact) ? fact->valuedouble : (double)NAN;
+    cJSON *const copy =
+        cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(facts, name), true);
     cJSON_Delete(manifest);
+    return copy;
+}
+
+double cli_manifest_fact(const char *folder, const char *name)
+{
+    cJSON *const fact = cli_manifest_fact_copy(folder, name);
+    const double value = cJSON_IsNumber(fact) ? fact->valuedouble : (double)NAN;
+    cJSON_Delete(fact);
     return value;
 }

@@ -32,6 +32,10 @@ lac_status cli_manifest_write(
 // Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM.
 lac_status cli_manifest_read(const char *path, cJSON **out);
 
+// cli_manifest_fact_copy returns a copy of a fact of the manifest in `folder`,
+// which the caller frees, or NULL.
+cJSON *cli_manifest_fact_copy(const char *folder, const char *name);
+
 // cli_manifest_fact returns a number that the manifest in `folder` has as a
 // fact, or NaN.
 double cli_manifest_fact(const char *folder, const char *name);

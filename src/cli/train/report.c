@@ -47,6 +47,35 @@ static cJSON *memory_json(const train_facts *f)
     return o;
 }
 
+// A loss that is not finite becomes null.
+static cJSON *trials_json(const train_search *s)
+{
+    cJSON *const array = cJSON_CreateArray();
+    for (size_t i = 0; i < s->count; i++) {
+        cJSON *const o = cJSON_CreateObject();
+        cJSON_AddNumberToObject(o, "lr", s->trials[i].rate);
+        cJSON_AddNumberToObject(o, "loss", s->trials[i].loss);
+        cJSON_AddItemToArray(array, o);
+    }
+    return array;
+}
+
+void cli_train_print_search(const train_facts *f, FILE *stream)
+{
+    (void)fprintf(stream, "laconic: --lr auto:");
+    for (size_t i = 0; i < f->search.count; i++) {
+        const train_trial *const t = &f->search.trials[i];
+        const char *const comma = i == 0 ? "" : ",";
+        if (isfinite(t->loss)) {
+            (void)fprintf(
+                stream, "%s loss %.4g with %g", comma, t->loss, t->rate);
+        } else {
+            (void)fprintf(stream, "%s %g diverges", comma, t->rate);
+        }
+    }
+    (void)fprintf(stream, "; the rate is %g\n", f->rate);
+}
+
 cJSON *cli_train_facts(const train_facts *f)
 {
     cJSON *const o = cJSON_CreateObject();
@@ -54,7 +83,13 @@ cJSON *cli_train_facts(const train_facts *f)
     cJSON_AddNumberToObject(o, "epoch_steps", (double)f->epoch_steps);
     cJSON_AddNumberToObject(o, "first_step", (double)f->first_step);
     cJSON_AddStringToObject(o, "family", family_name(f->family));
-    cJSON_AddNumberToObject(o, "lr", f->rate);
+    if (!isnan(f->rate)) {
+        cJSON_AddNumberToObject(o, "lr", f->rate);
+    }
+    cJSON_AddBoolToObject(o, "lr_found", f->rate_found);
+    if (f->search.count > 0) {
+        cJSON_AddItemToObject(o, "lr_trials", trials_json(&f->search));
+    }
     if (!isnan(f->gamma)) {
         cJSON_AddNumberToObject(o, "gamma", f->gamma);
     }
@@ -65,28 +100,48 @@ cJSON *cli_train_facts(const train_facts *f)
 static bool report_learned(const train_run *run)
 {
     const train_chance chance = train_chance_of(run->plan.set);
-    return train_has_learned(&run->result.metrics, &chance);
+    return train_judge(&run->result.metrics, &chance).learned;
+}
+
+// Names the loss that is too high, or its noise.
+static void print_loss(
+    const train_metrics *m, const train_chance *chance, bool high, FILE *stream)
+{
+    if (high) {
+        const bool training = !(m->train_loss < chance->loss);
+        (void)fprintf(
+            stream, "the %s loss is %.4g, that of guessing %.4g",
+            training ? "training" : "test",
+            training ? m->train_loss : m->test_loss, chance->loss);
+        return;
+    }
+    (void)fprintf(
+        stream,
+        "the training loss is %.4g after %.4g in the first steps, which may be "
+        "noise",
+        m->train_loss, m->first_loss);
 }
 
 void cli_train_judge(const train_run *run, FILE *stream)
 {
     const train_metrics *const m = &run->result.metrics;
-    if (report_learned(run)) {
+    const train_chance chance = train_chance_of(run->plan.set);
+    const train_verdict v = train_judge(m, &chance);
+    if (v.learned) {
         return;
     }
-    (void)fprintf(
-        stream, "laconic: nothing was learned: the training loss is %.4g",
-        m->train_loss);
-    if (!isnan(m->first_loss)) {
-        (void)fprintf(stream, " after %.4g in the first steps", m->first_loss);
+    (void)fprintf(stream, "laconic: nothing was learned: ");
+    if (v.low_accuracy) {
+        (void)fprintf(
+            stream, "the accuracy is %.2f %%, that of guessing %.2f %%",
+            100 * m->test_accuracy, 100 * chance.accuracy);
     }
-    if (!m->text && !isnan(m->test_accuracy)) {
-        (void)fprintf(stream, ", the accuracy %.2f %%", 100 * m->test_accuracy);
+    if (v.high_loss || v.flat_loss) {
+        (void)fprintf(stream, "%s", v.low_accuracy ? "; " : "");
+        print_loss(m, &chance, v.high_loss, stream);
     }
     (void)fprintf(
-        stream,
-        ", which may be chance; the rate was %g, try another --lr or more "
-        "steps\n",
+        stream, "; the rate was %g, try another --lr or more steps\n",
         run->result.facts.rate);
 }
 
@@ -96,6 +151,7 @@ cJSON *cli_train_json(const train_run *run)
     cJSON *const o = train_metrics_json(&r->metrics);
     cJSON_AddNumberToObject(o, "parameters", (double)r->facts.parameters);
     cJSON_AddNumberToObject(o, "lr", r->facts.rate);
+    cJSON_AddBoolToObject(o, "lr_found", r->facts.rate_found);
     if (!isnan(r->facts.gamma)) {
         cJSON_AddNumberToObject(o, "gamma", r->facts.gamma);
     }
@@ -105,6 +161,8 @@ cJSON *cli_train_json(const train_run *run)
     cJSON_AddItemToObject(o, "memory", memory_json(&r->facts));
     cJSON_AddNumberToObject(o, "break_even_mbit", run_break_even(run));
     cJSON_AddNumberToObject(o, "seconds", r->seconds);
+    cJSON_AddNumberToObject(
+        o, "search_seconds", r->metrics.usage.search_seconds);
     cJSON_AddBoolToObject(o, "learned", report_learned(run));
     return o;
 }
@@ -212,13 +270,18 @@ static void add_time(const train_run *run, cli_table *t)
 {
     const train_result *const r = &run->result;
     const train_usage *const u = &r->metrics.usage;
-    char value[CLI_CELL_SIZE], note[CLI_CELL_SIZE];
+    char value[CLI_CELL_SIZE], note[CLI_CELL_SIZE], search[CLI_CELL_SIZE] = "";
+    if (r->facts.rate_found) {
+        (void)snprintf(
+            search, sizeof(search), "searched a rate %.1f s, ",
+            u->search_seconds);
+    }
     (void)snprintf(value, sizeof(value), "%.1f s", r->seconds);
     (void)snprintf(
         note, sizeof(note),
-        "per worker: computed %.1f s, tested %.1f s, compressed %.1f s, waited "
-        "%.1f s",
-        u->compute_seconds, u->test_seconds, u->compress_seconds,
+        "per worker: %.60scomputed %.1f s, tested %.1f s, compressed %.1f s, "
+        "waited %.1f s",
+        search, u->compute_seconds, u->test_seconds, u->compress_seconds,
         u->wait_seconds);
     cli_table_row(t, "time", value, note);
     if (r->facts.first_step > 0) {
@@ -251,11 +314,13 @@ void cli_train_table(const train_run *run, const char *topology, FILE *stream)
         cli_table_row(&t, "gamma", value, "");
     }
     (void)snprintf(value, sizeof(value), "%g", f->rate);
-    cli_table_row(
-        &t, "rate", value,
-        p->optimiser.rule == TRAIN_ADAM ? "of adam" : "of sgd");
-    (void)snprintf(value, sizeof(value), "%llu", (unsigned long long)p->epochs);
     char note[CLI_CELL_SIZE];
+    (void)snprintf(
+        note, sizeof(note), "of %s%s",
+        p->optimiser.rule == TRAIN_ADAM ? "adam" : "sgd",
+        f->rate_found ? ", found by --lr auto" : "");
+    cli_table_row(&t, "rate", value, note);
+    (void)snprintf(value, sizeof(value), "%llu", (unsigned long long)p->epochs);
     (void)snprintf(
         note, sizeof(note), "%s steps",
         cli_grouped(run->result.metrics.step, number));

@@ -15,6 +15,10 @@ double cli_train_memory(const train_facts *facts);
 // cli_train_facts returns an object of the facts known before the first step.
 cJSON *cli_train_facts(const train_facts *facts);
 
+// cli_train_print_search prints the rates that were tried and the one that was
+// chosen.
+void cli_train_print_search(const train_facts *facts, FILE *stream);
+
 // cli_train_judge prints a line if a complete run has learned nothing.
 void cli_train_judge(const train_run *run, FILE *stream);
 

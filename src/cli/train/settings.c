@@ -293,6 +293,7 @@ lac_status cli_train_plan(
                 .epochs = (double)s->epochs,
             },
         .usual_rate = s->usual_rate,
+        .searches_rate = s->lr.word == CLI_TRAIN_AUTO,
         .clip = s->clip,
         .epochs = s->epochs,
         .overlap = s->overlap,
