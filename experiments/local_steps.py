@@ -7,7 +7,7 @@ import typing
 from lab import plots, tables, tasks
 from lab.page import Experiment
 from lab.tuning import Trial
-from lab.verdicts import Claim, Missing, measured, value
+from lab.verdicts import Claim, measured, value
 
 PERPLEXITY = "test_perplexity"
 AVERAGE, INNER = "outer:lr=1,momentum=0", "outer:inner=(%s),lr=1,momentum=0"
@@ -29,6 +29,8 @@ COMPRESSED = {
     "rotated, 3 bits": (ROTATED, "rotated:3", None),
     "rotated, 4 bits": (ROTATED, "rotated:4", None)}
 METHODS = {**BASELINES, **EXACT, **COMPRESSED}
+FEWER = 1000  # times fewer bytes than D-PSGD
+TOO_MUCH = "none sends so few bytes"
 
 
 class Task(typing.NamedTuple):
@@ -135,24 +137,21 @@ def cells(view, name, methods):
 
 
 def frugal(view, name):
-    """The best compressed trial with so many times fewer bytes than D-PSGD,
-    and that factor."""
+    """The best compressed trial with FEWER times fewer bytes than D-PSGD, and
+    how many times fewer it has. No trial if all send more."""
     gossip = bytes_of(view[label(name, "D-PSGD")])
     found = [outcome for outcome in cells(view, name, COMPRESSED)
              if bytes_of(outcome) <= gossip / FEWER]
-    if not found:
-        raise Missing(name)
-    best = max(found, key=good)
-    return best, gossip / bytes_of(best)
-
-
-FEWER = 1000
+    best = max(found, key=good, default=None)
+    return best, best and gossip / bytes_of(best)
 
 
 def reaches(name):
     """The best of them is as good as all-reduce."""
     def judge(view):
         best, fewer = frugal(view, name)
+        if best is None:
+            return TOO_MUCH, False
         exact = measured(view[label(name, "all-reduce")])
         below = distance(name, best, exact)
         return "%s, %.0f times fewer; %s" % (
@@ -167,7 +166,9 @@ def beats(name):
     def judge(view):
         best, _ = frugal(view, name)
         others = [outcome for outcome in cells(view, name, ["local SGD"])
-                  if bytes_of(outcome) >= bytes_of(best)]
+                  if best and bytes_of(outcome) >= bytes_of(best)]
+        if not others:
+            return TOO_MUCH, False
         least = min(others, key=bytes_of)
         return "%s; %s with %.1f times its bytes" % (
             short(name, best), short(name, least),
