@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Gossip with a hostile worker, which sends huge finite values: plain D-PSGD
-and the clipped one on four graphs of eight workers.
+and the clipped one on three graphs of eight workers.
 """
 from lab import plots, tables, tasks
 from lab.page import Experiment
@@ -9,16 +9,16 @@ from lab.verdicts import Claim, behind, points, signed
 
 RATES = ({"lr": 0.02}, {"lr": 0.04}, {"lr": 0.06})
 HOSTILE = 3
-# Neighbours of a worker on these graphs of eight.
-DEGREES = {"complete": 7, "exponential": 5, "hypercube": 3, "ring": 2}
+# Neighbours of a worker on these graphs of eight. Clipping for one hostile
+# neighbour needs more than two, so there is no ring.
+DEGREES = {"complete": 7, "exponential": 5, "hypercube": 3}
 PLAIN, CLIPPED = "dpsgd", "dpsgd:clip=1"
 ROWS = {"undisturbed": (PLAIN, None), "undisturbed, clip": (CLIPPED, None),
         "hostile": (PLAIN, HOSTILE), "hostile, clip": (CLIPPED, HOSTILE)}
-# Clipping for one hostile neighbour needs more than two.
-ENOUGH = [graph for graph, degree in DEGREES.items() if degree > 2]
 # These have the best of the rates, the others that of the undisturbed run.
 TUNED = ("undisturbed", "hostile, clip")
 MARGIN = 2  # points of accuracy
+USUAL = ", usual rate"
 SMALL = ", rate %g" % RATES[0]["lr"]
 
 
@@ -41,6 +41,8 @@ def trials():
             if tuned:
                 found.append(Trial(label(graph, row + SMALL),
                                    {**base, **RATES[0]}))
+        found.append(Trial(label(graph, "hostile, clip" + USUAL), base,
+                           like=exact))
     return found
 
 
@@ -51,9 +53,10 @@ def below(view, graph, row, metric=None):
     return behind(view[label(graph, row)], view[label(graph, exact)], metric)
 
 
-def judge(graphs, row, holds, metric=None):
+def judge(row, holds, metric=None):
+    """The points that a row loses on each graph."""
     def found(view):
-        fall = {graph: below(view, graph, row, metric) for graph in graphs}
+        fall = {graph: below(view, graph, row, metric) for graph in DEGREES}
         return ", ".join("%s %s" % (graph, signed(x))
                          for graph, x in fall.items()), all(
                              holds(x) for x in fall.values())
@@ -63,21 +66,20 @@ def judge(graphs, row, holds, metric=None):
 CLAIMS = [
     Claim("plain gossip fails with one hostile worker of eight",
           "drift of the mean 1e6 times its variance [SIM]",
-          judge(DEGREES, "hostile", lambda x: x > 10)),
+          judge("hostile", lambda x: x > 10)),
     Claim("with `clip=1` the honest workers stay within 2 points of the "
           "undisturbed run", "drift 0.13 [SIM]",
-          judge(ENOUGH, "hostile, clip", lambda x: x <= MARGIN)),
-    Claim("so they do at the same small rate", "not in the papers",
-          judge(ENOUGH, "hostile, clip" + SMALL, lambda x: x <= MARGIN)),
+          judge("hostile, clip", lambda x: x <= MARGIN)),
     Claim("so does the worst of them", "not in the papers",
-          judge(ENOUGH, "hostile, clip", lambda x: x <= MARGIN,
-                "worst_accuracy")),
+          judge("hostile, clip", lambda x: x <= MARGIN, "worst_accuracy")),
+    Claim("they do so at a common rate of 0.02 too", "not in the papers",
+          judge("hostile, clip" + SMALL, lambda x: x <= MARGIN)),
+    Claim("they stay within 2 points at the rate that is best without a "
+          "hostile worker", "not in the papers",
+          judge("hostile, clip" + USUAL, lambda x: x <= MARGIN)),
     Claim("without a hostile worker clipping costs less than a point",
           "not in the papers",
-          judge(ENOUGH, "undisturbed, clip", lambda x: x < 1)),
-    Claim("on a ring, where workers have two neighbours, `clip=1` costs more "
-          "than a point: nobody mixes", "needs more than two [CODE]",
-          judge(["ring"], "undisturbed, clip", lambda x: x > 1))]
+          judge("undisturbed, clip", lambda x: x < 1))]
 
 
 def sections(view):
