@@ -125,8 +125,8 @@ EXPERIMENT = Experiment(
         "schedule, momentum 0.9. *Hostile* is `--hostile %d`: this worker "
         "does not train and sends 1e6 for every value of its model in every "
         "round. *Clip* is `dpsgd:clip=1`. Accuracies are those of the seven "
-        "honest workers on all test images. The undisturbed run and that with both have "
-        "the best of the rates %s, the others that of the undisturbed run. "
-        "One seed." % (HOSTILE, tasks.rates_text(RATES))],
+        "honest workers on all test images. The undisturbed run and the one "
+        "with both have the best of the rates %s, the others that of the "
+        "undisturbed run. One seed." % (HOSTILE, tasks.rates_text(RATES))],
     trials(), CLAIMS, sections, panels,
     fast=("complete, hostile, clip", "complete, undisturbed, clip"))
