@@ -32,7 +32,7 @@ from lab.cells import DIVERGED, DONE, FAILED, REFUSED, STOPPED, Book, Runner
 from lab.estimate import Estimate, clock
 
 NAMES = ["choco_table1", "choco_social", "powersgd", "natural", "powergossip",
-         "convex", "heterogeneous"]
+         "convex", "heterogeneous", "local_steps", "hostile"]
 
 
 def experiment_of(name):

@@ -31,7 +31,8 @@ CURVE = ["epoch", "payload_bytes", "train_loss", "test_loss",
 VALUES = 40  # singular values of a tensor at most
 POINTS = 60  # of a curve at most
 NAMED = ["data", "model", "workers", "topology", "split", "algorithm",
-         "compressor", "lr", "epochs", "seed"]
+         "local-steps", "hostile", "momentum-kind", "compressor", "lr",
+         "epochs", "seed"]
 
 
 class Cell(typing.NamedTuple):

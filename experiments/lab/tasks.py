@@ -27,4 +27,4 @@ def rates_text(variants):
 
 # Examples of the data sets, for estimates.
 EXAMPLES = {"fashion-mnist": 60000, "cifar-10": 50000, "a9a": 32561,
-            "wikitext-2": 2088628}
+            "wikitext-2": 2088628, "sotu": 1787432}

@@ -11,6 +11,11 @@
 // workers mix their models in some steps only, and once more after the last. An
 // algorithm may also mix fragments of the model in turn, and use the results
 // some steps later (stream.h).
+//
+// A run may have one hostile worker, to find out what an algorithm tolerates.
+// It computes no gradients; before every round it replaces its model by huge
+// finite values. All metrics but the traffic and the seconds are those of the
+// other workers, and the averaged model is the mean of theirs.
 #ifndef LACONIC_TRAIN_RUN_H
 #define LACONIC_TRAIN_RUN_H
 
@@ -62,6 +67,7 @@ typedef struct train_plan {
     train_tests tests;
     bool overlap;
     double step_time; // seconds of computation that are added to each step
+    uint32_t hostile; // 1 + the worker that sends huge values; 0: none
     lac_algorithm_options algorithm; // without layout and transport
     const char *topology;            // as the user names it
     uint64_t seed;

@@ -163,6 +163,39 @@ static lac_status gossip_step(train_worker *w)
                                              : diverged(w, "the model");
 }
 
+// A value of a hostile worker: far from those of any model, yet so small that
+// no distance between two models overflows.
+static const float hostile_value = 1e6F;
+
+static bool is_hostile(const train_worker *w)
+{
+    return w->run->plan.hostile == w->rank + 1;
+}
+
+// All values are the same, so that their effect on the neighbours adds up from
+// round to round.
+static void fill_hostile(train_worker *w)
+{
+    for (size_t i = 0; i < w->n; i++) {
+        w->x[i] = hostile_value;
+    }
+}
+
+// Takes part in a round of the others without a step of its own.
+static lac_status hostile_round(train_worker *w)
+{
+    LAC_TRY(lac_algorithm_set_rate(w->algorithm, step_rate(w)));
+    fill_hostile(w);
+    const double begun = step_now(w);
+    const lac_status status = lac_algorithm_begin(
+        w->algorithm, next_round(w), w->model_slices, w->tensors);
+    w->algorithm_seconds += step_now(w) - begun;
+    LAC_TRY(explain_divergence(w->step, status));
+    memset(w->gradient, 0, w->n * sizeof(float));
+    return step_end_round(
+        w, lac_algorithm_takes_update(w->algorithm) ? w->updates : NULL);
+}
+
 static lac_status local_step(train_worker *w)
 {
     start_gradient(w);
@@ -276,6 +309,8 @@ lac_status train_worker_step(train_worker *w, uint64_t until)
     }
     if (lac_algorithm_family(w->algorithm) != LAC_FAMILY_MODEL) {
         LAC_TRY(reduce_step(w));
+    } else if (is_hostile(w)) {
+        LAC_TRY(step_mixes(w, w->step) ? hostile_round(w) : LAC_OK);
     } else if (step_mixes(w, w->step)) {
         LAC_TRY(gossip_step(w));
         train_optimiser_end(w->optimiser, step_rate(w), w->x);
@@ -320,6 +355,9 @@ lac_status train_worker_last_round(train_worker *w)
     if (lac_algorithm_family(w->algorithm) != LAC_FAMILY_MODEL ||
         train_local_steps_at(l, last, w->epoch_steps) == 1 || contained) {
         return LAC_OK;
+    }
+    if (is_hostile(w)) {
+        fill_hostile(w);
     }
     const double begun = step_now(w);
     const lac_status status = lac_algorithm_mix(

@@ -233,26 +233,31 @@ lac_status train_sync_share(train_sync *s, void *bytes, size_t len)
     return broadcast(s, bytes, len, NULL, 0);
 }
 
+static bool is_included(const train_sync *s, uint32_t rank)
+{
+    return s->options.excluded != rank + 1;
+}
+
 // Writes the mean of the rows and returns the mean over workers of their
 // squared distance to it.
 static double mean_of_rows(
     const train_sync *s, const float *const *rows, size_t n, float *mean_out)
 {
-    const double world = s->world;
+    const double count = s->world - (s->options.excluded == 0 ? 0 : 1);
     double distance = 0;
     for (size_t i = 0; i < n; i++) {
         double sum = 0;
         for (uint32_t k = 0; k < s->world; k++) {
-            sum += (double)rows[k][i];
+            sum += is_included(s, k) ? (double)rows[k][i] : 0;
         }
-        const double mean = sum / world;
+        const double mean = sum / count;
         for (uint32_t k = 0; k < s->world; k++) {
             const double d = (double)rows[k][i] - mean;
-            distance += d * d;
+            distance += is_included(s, k) ? d * d : 0;
         }
         mean_out[i] = (float)mean;
     }
-    return distance / world;
+    return distance / count;
 }
 
 lac_status train_sync_mean(

@@ -27,7 +27,8 @@ typedef struct train_sync_options {
     lac_transport *transport;
     size_t report_size;
     size_t decision_size;
-    double timeout; // seconds that a worker may be late
+    double timeout;    // seconds that a worker may be late
+    uint32_t excluded; // 1 + a worker that no mean includes; 0: none
 } train_sync_options;
 
 // train_sync_open allocates the buffers of a worker. Close it after the
@@ -57,10 +58,10 @@ lac_status train_sync_broadcast(
 // Fails with LAC_ERR_PEER or LAC_ERR_CORRUPT.
 lac_status train_sync_share(train_sync *s, void *bytes, size_t len);
 
-// train_sync_mean writes the mean of x[0..n) over all workers to `mean_out`,
-// with the same bits everywhere, and the mean over workers of the squared
-// distance to it to `*distance_out`. It works in pieces, so that worker 0 needs
-// little memory.
+// train_sync_mean writes the mean of x[0..n) over all workers that are not
+// excluded to `mean_out`, with the same bits everywhere, and the mean over
+// these workers of the squared distance to it to `*distance_out`. It works in
+// pieces, so that worker 0 needs little memory.
 // Fails with LAC_ERR_PEER or LAC_ERR_CORRUPT.
 lac_status train_sync_mean(
     train_sync *s, const float *x, size_t n, float *mean_out,

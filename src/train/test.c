@@ -63,11 +63,13 @@ static void add_usage(train_usage *sum, const train_usage *u, double share)
     sum->search_seconds += u->search_seconds * share;
 }
 
-// Worker 0 combines the scores of all workers.
+// Worker 0 combines the scores of all workers. A hostile one counts only for
+// the models that it has evaluated a share of.
 static void combine_scores(
     train_worker *w, const train_report *reports, train_metrics *out)
 {
-    const double world = w->world;
+    const uint32_t hostile = w->run->plan.hostile;
+    const double honest = w->world - (hostile == 0 ? 0 : 1);
     nn_score averaged = {0}, training = {0};
     double loss = 0, train_loss = 0, accuracy = 0, worst = 1;
     uint64_t labels = 0;
@@ -79,11 +81,14 @@ static void combine_scores(
         train_trace_merge(&trace, &r->trace);
         add_score(&averaged, &r->averaged);
         add_score(&training, &r->training);
+        add_usage(&out->usage, &r->usage, 1.0 / w->world);
+        if (hostile == k + 1) {
+            continue;
+        }
         loss += r->own.loss / (double)r->own.count;
         const double one = (double)r->own.correct / (double)r->own.count;
         accuracy += one;
         worst = fmin(worst, one);
-        add_usage(&out->usage, &r->usage, 1 / world);
     }
     const bool own = reports[0].own.count > 0;
     train_trace_judge(&trace, labels, out);
@@ -93,8 +98,8 @@ static void combine_scores(
     out->has_objective = training.count > 0;
     out->train_objective = training.loss / (double)training.count +
                            train_optimiser_penalty(w->optimiser, w->gradient);
-    out->test_loss = own ? loss / world : out->averaged_loss;
-    out->test_accuracy = own ? accuracy / world : out->averaged_accuracy;
+    out->test_loss = own ? loss / honest : out->averaged_loss;
+    out->test_accuracy = own ? accuracy / honest : out->averaged_accuracy;
     out->worst_accuracy = own ? worst : out->averaged_accuracy;
     out->test_examples = own ? reports[0].own.count : averaged.count;
     w->decision.diverged =

@@ -141,6 +141,7 @@ static lac_status open_syncs(train_worker *w)
         .report_size = sizeof(train_report),
         .decision_size = sizeof(train_decision),
         .timeout = w->run->plan.algorithm.timeout,
+        .excluded = w->run->plan.hostile,
     };
     LAC_TRY(train_sync_open(&w->sync, &options));
     options.report_size = sizeof(train_claim);

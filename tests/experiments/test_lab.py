@@ -271,7 +271,7 @@ class Parts(unittest.TestCase):
 
 
 class Definitions(unittest.TestCase):
-    """The seven experiments, with invented results for all cells."""
+    """All experiments, with invented results for all cells."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -284,7 +284,8 @@ class Definitions(unittest.TestCase):
         part = int(asked.key, 16) / 16 ** 10
         figures = {"test_accuracy": 0.8 + 0.1 * part,
                    "worst_accuracy": 0.7, "averaged_accuracy": 0.85,
-                   "test_perplexity": 90 + part, "train_objective": 0.3,
+                   "test_perplexity": 90 + part, "test_loss": 4.5,
+                   "consensus": 0.1, "train_objective": 0.3,
                    "times_fewer": 1 + 50 * part, "ratio": 3.5,
                    "final_error": 10 * part + 1, "initial_error": 100.0,
                    "payload_bytes": 1e6}

@@ -100,6 +100,8 @@ const cli_option cli_train_options[] = {
     WHOLE(checkpoint_every, "checkpoint-every", "0", 0, UINT32_MAX,
           "steps between checkpoints; 0: one per epoch"),
     FLAG(overlap, "overlap", "gossip while gradients are computed"),
+    TEXT(hostile, "hostile", "RANK", "",
+         "a worker that sends huge values (see above)"),
     CLI_OPTION_STEP_TIME(settings),
     TEXT(out, "out", "DIR", "",
          "folder for metrics and checkpoints (required to train)"),
@@ -213,6 +215,54 @@ static lac_status settings_check_stream(
             "expected rounds of all tensors at the same time",
             s->algorithm);
     }
+    if (train_local_steps_streams(&p->local_steps) && *s->hostile != '\0') {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "--hostile %.40s: %.60s has fragments or a delay, expected rounds "
+            "of all tensors at the same time",
+            s->hostile, s->algorithm);
+    }
+    return LAC_OK;
+}
+
+// Finds out which worker is hostile. Gradient algorithms have no rule against
+// one: its values would reach all workers in the first step.
+static lac_status check_hostile(
+    const cli_train_settings *s, bool gradient, uint32_t *out)
+{
+    char *end = NULL;
+    if (*s->hostile == '\0') {
+        return LAC_OK;
+    }
+    const unsigned long rank = strtoul(s->hostile, &end, 10);
+    if (*s->hostile < '0' || *s->hostile > '9' || *end != '\0' ||
+        rank >= s->launch.workers) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "--hostile is \"%.40s\", expected the rank of a worker, 0 to %llu",
+            s->hostile, (unsigned long long)s->launch.workers - 1);
+    }
+    if (s->launch.workers == 1) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "--hostile %lu: there is no other worker, expected two or more",
+            rank);
+    }
+    if (gradient) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "--hostile %lu: %.60s averages gradients over all workers, "
+            "expected a model algorithm such as dpsgd:clip=1",
+            rank, s->algorithm);
+    }
+    if (s->differences) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "--hostile %lu: --differences compares the models of two workers "
+            "that train, expected a run without it",
+            rank);
+    }
+    *out = (uint32_t)rank + 1;
     return LAC_OK;
 }
 
@@ -264,6 +314,7 @@ static lac_status check_plan(const cli_train_settings *s, train_plan *p)
             s->algorithm);
     }
     LAC_TRY(check_tests(s, p, gradient));
+    LAC_TRY(check_hostile(s, gradient, &p->hostile));
     return s->augment ? train_feed_can_augment(data_set_info(p->set)) : LAC_OK;
 }
 

@@ -42,6 +42,7 @@ typedef struct cli_train_settings {
     bool differences;
     uint64_t checkpoint_every;
     bool overlap;
+    const char *hostile;
     const char *step_time;
     const char *out;
     bool resume;

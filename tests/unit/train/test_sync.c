@@ -3,6 +3,8 @@
 // mean is that of all.
 #include "train/sync.h"
 
+#include <math.h>
+
 #include "lac_test.h"
 #include "workers.h"
 
@@ -11,6 +13,7 @@ enum { WORKERS = 5, VALUES = 70001 }; // more than a piece, and no multiple
 typedef struct scene {
     float *x; // of all workers
     float *mean[WORKERS];
+    uint32_t excluded; // as in the options
     double distance[WORKERS];
     uint32_t received[WORKERS];
 } scene;
@@ -83,7 +86,14 @@ static lac_status average(test_worker *w)
 {
     scene *const s = w->context;
     train_sync *m = NULL;
-    lac_status status = open_sync(w, 8, 8, &m);
+    lac_status status = train_sync_open(
+        &m, &(train_sync_options){
+                .transport = w->transport,
+                .report_size = 8,
+                .decision_size = 8,
+                .timeout = 30,
+                .excluded = s->excluded,
+            });
     if (status == LAC_OK) {
         status = train_sync_mean(
             m, s->x + (size_t)w->rank * VALUES, VALUES, s->mean[w->rank],
@@ -188,6 +198,30 @@ static void equal_models_have_distance_0_and_are_their_mean(void **state)
     clear(&s);
 }
 
+// Its values may be anything: with them neither result would be finite.
+static void an_excluded_worker_counts_for_nothing(void **state)
+{
+    (void)state;
+    for (uint32_t excluded = 0; excluded < WORKERS; excluded += 2) {
+        scene s = {
+            .x = test_calloc((size_t)WORKERS * VALUES, sizeof(float)),
+            .excluded = excluded + 1,
+        };
+        for (size_t i = 0; i < (size_t)WORKERS * VALUES; i++) {
+            const uint32_t rank = (uint32_t)(i / VALUES);
+            // The others are alternately at 1 and at 3.
+            const uint32_t place = rank - (rank > excluded ? 1 : 0);
+            s.x[i] = rank == excluded ? NAN : place % 2 == 0 ? 1 : 3;
+        }
+        run_mean(&s);
+        for (int k = 0; k < WORKERS; k++) {
+            assert_true(s.mean[k][0] == 2 && s.mean[k][VALUES - 1] == 2);
+            assert_true(s.distance[k] == VALUES);
+        }
+        clear(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +229,7 @@ int main(void)
         cmocka_unit_test(worker_0_gets_the_difference_to_a_peer),
         cmocka_unit_test(the_mean_and_the_distance_are_those_of_all_rows),
         cmocka_unit_test(equal_models_have_distance_0_and_are_their_mean),
+        cmocka_unit_test(an_excluded_worker_counts_for_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
