@@ -134,7 +134,7 @@ static bool tests_better(const train_metrics *m, const train_chance *chance)
     return m->test_loss < fmin(m->first_loss, chance->loss) - m->loss_luck;
 }
 
-// The accuracy that guessing may reach; 1 or more if no accuracy says anything.
+// The accuracy that guessing may reach; 1 or more if no accuracy is above it.
 static double lucky_accuracy(const train_metrics *m, double p)
 {
     return p + DEVIATIONS * sqrt(p * (1 - p) / (double)m->test_examples);

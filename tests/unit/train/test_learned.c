@@ -127,7 +127,7 @@ static void a_run_at_chance_is_judged_by_its_losses(void **state)
 {
     (void)state;
     const fixture runs[] = {
-        // A test of 60 examples cannot tell 20 % from 10 %.
+        // A test of 60 examples cannot distinguish 20 % from 10 %.
         {60, 0.2, 2.30, 2.10, 2.15, 0.05, {.learned = 1, .low_accuracy = 1}},
         {60, 0.2, 2.30, 2.27, 2.25, 0.05, {0, 1, 0, .flat_loss = 1}},
         // Diverged, at the start of the last epoch and at its end.
