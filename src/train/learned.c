@@ -128,13 +128,14 @@ static bool loss_fell(const train_metrics *m, double deviations)
     return isnan(m->first_loss) || m->first_loss - m->train_loss > least;
 }
 
-// Whether the loss of the test cannot be that of the initial model.
+// Whether the loss of the test cannot be that of the initial model. It has
+// noise of its own, so the difference must be twice as large.
 static bool tests_better(const train_metrics *m, const train_chance *chance)
 {
-    return m->test_loss < fmin(m->first_loss, chance->loss) - m->loss_luck;
+    return m->test_loss < fmin(m->first_loss, chance->loss) - 2 * m->loss_luck;
 }
 
-// The accuracy that guessing may reach; 1 or more if no accuracy says anything.
+// The accuracy that guessing may reach; 1 or more if no accuracy is above it.
 static double lucky_accuracy(const train_metrics *m, double p)
 {
     return p + DEVIATIONS * sqrt(p * (1 - p) / (double)m->test_examples);

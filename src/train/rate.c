@@ -113,7 +113,7 @@ static lac_status try_rate(train_worker *w, rate_search *s, train_trial *trial)
 
 // Tries rates in one direction as long as they are better. From a rate that
 // diverges on, any is.
-static lac_status climb(train_worker *w, rate_search *s, double factor)
+static lac_status rate_climb(train_worker *w, rate_search *s, double factor)
 {
     const double usual = w->run->plan.usual_rate;
     train_trial t = {.rate = s->best.rate * factor};
@@ -144,10 +144,10 @@ static lac_status search_rate(train_worker *w)
     rate_search s = {.trial_steps = trial_steps(w), .best = {.rate = usual}};
     LAC_TRY(try_rate(w, &s, &s.best));
     if (!is_stopped(w) && isfinite(s.best.loss)) {
-        LAC_TRY(climb(w, &s, 2));
+        LAC_TRY(rate_climb(w, &s, 2));
     }
     if (!is_stopped(w) && s.best.rate <= usual) {
-        LAC_TRY(climb(w, &s, 0.5));
+        LAC_TRY(rate_climb(w, &s, 0.5));
     }
     if (!is_stopped(w)) {
         w->origin.rate = isfinite(s.best.loss) ? s.best.rate : s.best.rate / 2;

@@ -115,6 +115,8 @@ static void a_lucky_initial_model_has_not_learned(void **state)
         {1000, 0.162, 2.2872, 2.2775, 2.2831, 0.0504, {.flat_loss = true}},
         // The loss of the first batches was higher, by just two deviations.
         {1000, 0.194, 2.3100, 2.2984, 2.3003, 0.0174, {.flat_loss = true}},
+        // naive with sign, whose errors add up.
+        {1000, 0.1425, 2.2960, 2.2917, 2.2835, 0.0112, {.flat_loss = true}},
         // Exactly equal losses, of a rate of 0 and the same batches.
         {1000, 0.194, 2.3000, 2.3000, 2.3000, 0, {.flat_loss = true}},
     };
@@ -127,7 +129,7 @@ static void a_run_at_chance_is_judged_by_its_losses(void **state)
 {
     (void)state;
     const fixture runs[] = {
-        // A test of 60 examples cannot tell 20 % from 10 %.
+        // A test of 60 examples cannot distinguish 20 % from 10 %.
         {60, 0.2, 2.30, 2.10, 2.15, 0.05, {.learned = 1, .low_accuracy = 1}},
         {60, 0.2, 2.30, 2.27, 2.25, 0.05, {0, 1, 0, .flat_loss = 1}},
         // Diverged, at the start of the last epoch and at its end.

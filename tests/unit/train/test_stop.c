@@ -20,6 +20,7 @@ typedef struct scene {
     atomic_int stop;
     uint64_t stop_step;   // stop in the test after this step
     uint64_t stop_batch;  // at this batch of it
+    uint64_t last_batch;  // that was begun
     uint32_t tests;       // that were completed
     uint64_t stop_trial;  // 1 + the step of the search to stop in; 0: none
     uint32_t trial_steps; // of the search that were reported
@@ -37,6 +38,7 @@ static void watch_progress(void *context, const train_progress *p)
         s->stop = s->stop_trial == 1 + p->trials_done ? 2 : s->stop;
         return;
     }
+    s->last_batch = p->tests > 0 ? p->tests_done : s->last_batch;
     if (p->tests > 0 && p->step == s->stop_step &&
         p->tests_done >= s->stop_batch) {
         s->stop = 15;
@@ -148,6 +150,7 @@ static void run_to_test(const char *out, uint64_t step, uint64_t batch)
     run_all(&s);
     assert_true(s.run.result.interrupted);
     assert_int_equal(s.run.result.stop, 15);
+    assert_int_equal(s.last_batch, batch);
     assert_int_equal(s.tests, step / EPOCH_STEPS - 1);
     assert_ok(train_checkpoint_latest(out, &latest));
     assert_int_equal(latest, step);
@@ -228,6 +231,37 @@ static void a_stop_in_the_last_test_leaves_it_to_the_resume(void **state)
     resume("parts", 1);
     assert_same_runs("parts", "straight");
     // The run is complete now: another resume tests it and adds no line.
+    resume("parts", 1);
+    assert_same_runs("parts", "straight");
+}
+
+// Also if a later resume is stopped at once.
+static void the_line_of_a_test_that_was_made_up_for_stays(void **state)
+{
+    (void)state;
+    scene s;
+    double steps[4];
+    run_to_test("parts", 2 * EPOCH_STEPS, 1);
+    resume("parts", 1);
+    open_scene(&s, "parts", true);
+    s.stop = 2;
+    run_all(&s);
+    close_scene(&s);
+    assert_int_equal(metrics_of("parts", "step", steps), 2);
+}
+
+// A kill while the files were written again: that of worker 1 is older.
+static void files_of_before_and_after_a_test_are_resumed(void **state)
+{
+    (void)state;
+    static const char path[] = "parts/step-6/worker-1.safetensors";
+    data_bytes older;
+    run_straight("straight");
+    run_to_test("parts", 2 * EPOCH_STEPS, 0);
+    assert_ok(data_file_read(path, &older));
+    resume("parts", 1);
+    put_file(path, older.data, older.len);
+    data_bytes_free(&older);
     resume("parts", 1);
     assert_same_runs("parts", "straight");
 }
@@ -416,6 +450,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(a_stop_in_a_test_leaves_it_to_the_resume),
         IN_FOLDER(a_stop_in_the_last_test_leaves_it_to_the_resume),
+        IN_FOLDER(the_line_of_a_test_that_was_made_up_for_stays),
+        IN_FOLDER(files_of_before_and_after_a_test_are_resumed),
         IN_FOLDER(a_test_may_be_stopped_again),
         IN_FOLDER(a_line_of_a_test_that_is_made_again_is_replaced),
         IN_FOLDER(a_stop_before_a_test_skips_it),
