@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernels/prefetch_avx2.h"
+
 enum {
     LANES = LACI_POWERSGD_LANES,
     BLOCK = LACI_POWERSGD_BLOCK,
@@ -71,11 +73,9 @@ static inline float powersgd_sum_lanes(__m256 eight)
     return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
 }
 
-// The address may be past the end of an array, where a prefetch does no harm.
 static inline void prefetch_values(const float *x)
 {
-    const uintptr_t address = (uintptr_t)x + PREFETCH_VALUES * sizeof(*x);
-    _mm_prefetch((const void *)address, _MM_HINT_T0);
+    laci_prefetch_line(x, PREFETCH_VALUES * sizeof(*x));
 }
 
 // Makes eight values of S in each of `count` rows, and adds their part of the
