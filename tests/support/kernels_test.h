@@ -5,6 +5,8 @@
 
 #include "lac_test.h"
 
+#include <string.h>
+
 #include "kernels/kernels.h"
 
 // The kernels to compare with portable C: the best ones, or those that
