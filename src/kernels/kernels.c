@@ -64,16 +64,40 @@ static const laci_kernels avx2_plain = {
     .powersgd = &laci_powersgd_avx2_plain,
     .rotate = &laci_rotate_avx2_plain,
 };
+#endif
 
-#define AVX2_SETS                                                              \
-    {                                                                          \
-        &avx2_plain, &avx2                                                     \
-    }
-#else
-#define AVX2_SETS                                                              \
-    {                                                                          \
-        NULL, NULL                                                             \
-    }
+// AVX-512 where it is faster.
+#ifdef LACI_HAVE_AVX512
+static const laci_kernels avx512 = {
+    .name = "avx512",
+    .prefetch = true,
+    .vector = &laci_vector_avx2,
+    .gossip = &laci_gossip_avx2,
+    .natural = &laci_natural_avx2,
+    .convert = &laci_convert_avx2,
+    .sign = &laci_sign_avx2,
+    .select = &laci_select_avx2,
+    .dither = &laci_dither_avx2,
+    .pack = &laci_pack_avx2,
+    .matrix = &laci_matrix_avx2,
+    .powersgd = &laci_powersgd_avx512,
+    .rotate = &laci_rotate_avx2,
+};
+
+static const laci_kernels avx512_plain = {
+    .name = "avx512",
+    .vector = &laci_vector_avx2_plain,
+    .gossip = &laci_gossip_avx2,
+    .natural = &laci_natural_avx2_plain,
+    .convert = &laci_convert_avx2_plain,
+    .sign = &laci_sign_avx2_plain,
+    .select = &laci_select_avx2_plain,
+    .dither = &laci_dither_avx2_plain,
+    .pack = &laci_pack_avx2,
+    .matrix = &laci_matrix_avx2_plain,
+    .powersgd = &laci_powersgd_avx512_plain,
+    .rotate = &laci_rotate_avx2_plain,
+};
 #endif
 
 // The sets of one name, without and with prefetching, and what they need. A
@@ -85,14 +109,24 @@ typedef struct family {
 } family;
 
 static const family families[LACI_INSTRUCTIONS_COUNT] = {
-    [LACI_PORTABLE] = {"portable", "", {&portable, NULL}},
-    [LACI_NEON] = {"neon", "an arm64 processor", {NULL, NULL}},
+    [LACI_PORTABLE] = {.name = "portable", .sets = {&portable}},
+    [LACI_NEON] = {.name = "neon", .needs = "an arm64 processor"},
     [LACI_AVX2] =
-        {"avx2", "an x86-64 processor with AVX2, BMI2 and F16C", AVX2_SETS},
+        {
+            .name = "avx2",
+            .needs = "an x86-64 processor with AVX2, BMI2 and F16C",
+#ifdef LACI_HAVE_AVX2
+            .sets = {&avx2_plain, &avx2},
+#endif
+        },
     [LACI_AVX512] =
-        {"avx512",
-         "an x86-64 processor with AVX-512 (BW, DQ, VL, VBMI2)",
-         {NULL, NULL}},
+        {
+            .name = "avx512",
+            .needs = "an x86-64 processor with AVX-512 (BW, DQ, VL, VBMI2)",
+#ifdef LACI_HAVE_AVX512
+            .sets = {&avx512_plain, &avx512},
+#endif
+        },
 };
 
 static bool in_build(const family *f)
