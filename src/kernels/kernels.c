@@ -100,6 +100,24 @@ static const laci_kernels avx512_plain = {
 };
 #endif
 
+// NEON where the compiler does not vectorise portable C.
+#ifdef LACI_HAVE_NEON
+static const laci_kernels neon = {
+    .name = "neon",
+    .vector = &laci_vector_neon,
+    .gossip = &laci_gossip_portable,
+    .natural = &laci_natural_neon,
+    .convert = &laci_convert_portable,
+    .sign = &laci_sign_neon,
+    .select = &laci_select_portable,
+    .dither = &laci_dither_portable,
+    .pack = &laci_pack_portable,
+    .matrix = &laci_matrix_portable,
+    .powersgd = &laci_powersgd_neon,
+    .rotate = &laci_rotate_portable,
+};
+#endif
+
 // The sets of one name, without and with prefetching, and what they need. A
 // build for other processors has NULL.
 typedef struct family {
@@ -110,7 +128,14 @@ typedef struct family {
 
 static const family families[LACI_INSTRUCTIONS_COUNT] = {
     [LACI_PORTABLE] = {.name = "portable", .sets = {&portable}},
-    [LACI_NEON] = {.name = "neon", .needs = "an arm64 processor"},
+    [LACI_NEON] =
+        {
+            .name = "neon",
+            .needs = "an arm64 processor",
+#ifdef LACI_HAVE_NEON
+            .sets = {&neon},
+#endif
+        },
     [LACI_AVX2] =
         {
             .name = "avx2",

@@ -49,5 +49,6 @@ extern const laci_powersgd_kernels laci_powersgd_avx2;
 extern const laci_powersgd_kernels laci_powersgd_avx2_plain;
 extern const laci_powersgd_kernels laci_powersgd_avx512;
 extern const laci_powersgd_kernels laci_powersgd_avx512_plain;
+extern const laci_powersgd_kernels laci_powersgd_neon;
 
 #endif
