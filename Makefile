@@ -27,7 +27,7 @@ sources = $(shell find src include tests fuzz examples bench \
 
 .PHONY: all build train test check bench python deb install deps format clean \
         help check-format check-lint check-clang check-asan check-tsan \
-        check-portable check-smpi check-deb check-fuzz simulator
+        check-portable check-arm64 check-smpi check-deb check-fuzz simulator
 
 all: build
 
@@ -55,6 +55,7 @@ check: ## test, then format, lint, sanitizers, other builds and fuzzing
 	$(MAKE) --no-print-directory check-asan
 	$(MAKE) --no-print-directory check-tsan
 	$(MAKE) --no-print-directory check-portable
+	$(MAKE) --no-print-directory check-arm64
 	$(MAKE) --no-print-directory check-smpi
 	$(MAKE) --no-print-directory check-deb
 	$(MAKE) --no-print-directory check-fuzz
@@ -84,6 +85,11 @@ check-tsan: # transports and groups under the thread sanitizer
 check-portable: # all tests without the AVX2 kernels
 	$(call preset,portable)
 	ctest --preset portable
+
+check-arm64: # kernels, payloads and results on arm64, in an emulator
+	$(need) arm64
+	$(call preset,arm64)
+	ctest --preset arm64
 
 check-smpi: # the command on simulated clusters, if SimGrid can be installed
 	-$(need) simulator
@@ -128,7 +134,7 @@ install: ## install under PREFIX (/usr/local), below DESTDIR if that is set
 	$(if $(DESTDIR),,@tools/update_loader.sh $(PREFIX))
 
 deps: ## install every package that any target needs
-	$(need) build train test check deb simulator
+	$(need) build train test check arm64 deb simulator
 
 format: ## format all sources with clang-format
 	$(need) check

@@ -3,7 +3,7 @@
 # Installs the missing Debian packages of the named groups. It prints what it
 # does, and does not call apt-get if nothing is missing.
 # usage: install_packages.sh
-#            build|train|python|test|check|deb|simulator ...
+#            build|train|python|test|check|arm64|deb|simulator ...
 set -eu
 
 build="gcc libc6-dev cmake ninja-build pkg-config libxxhash-dev libcjson-dev
@@ -19,6 +19,9 @@ check="clang clang-format clang-tidy libclang-rt-dev chromium"
 deb="build-essential debhelper dh-python lintian mmdebstrap libmpich-dev
      libopenmpi-dev $python"
 simulator="libsimgrid-dev"
+# The tests of another architecture: its compiler, emulator and libraries.
+arm64="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+       libxxhash-dev:arm64 libcmocka-dev:arm64"
 
 installed() {
     state=$(dpkg-query --show --showformat='${db:Status-Status}' "$1" \
@@ -28,6 +31,7 @@ installed() {
 }
 
 missing=
+foreign=
 for group in "$@"; do
     case $group in
     build) packages=$build ;;
@@ -37,6 +41,7 @@ for group in "$@"; do
     check) packages=$check ;;
     deb) packages=$deb ;;
     simulator) packages=$simulator ;;
+    arm64) packages=$arm64 foreign=arm64 ;;
     *) echo "install_packages: unknown group $group" >&2; exit 2 ;;
     esac
     for package in $packages; do
@@ -63,6 +68,12 @@ if [ "$(id -u)" -ne 0 ]; then
     as_root=sudo
 fi
 
+if [ -n "$foreign" ] &&
+   ! dpkg --print-foreign-architectures | grep -qx "$foreign"; then
+    echo "adding the architecture $foreign with dpkg"
+    $as_root dpkg --add-architecture "$foreign"
+    $as_root apt-get update --quiet
+fi
 echo "installing with apt-get:$missing"
 install_all() {
     # shellcheck disable=SC2086 # a list of names

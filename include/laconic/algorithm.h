@@ -155,10 +155,10 @@ LAC_API double lac_algorithm_gamma(const lac_algorithm *a);
 /// algorithm and compressor, or NULL.
 LAC_API const char *lac_algorithm_warning(const lac_algorithm *a);
 
-/// lac_algorithm_use_kernels selects the kernels by name: "portable", "avx2" or
-/// "best", the default. All give the same bits.
-/// Fails with LAC_ERR_NOTFOUND, or with LAC_ERR_UNSUPPORTED if this machine
-/// cannot run them.
+/// lac_algorithm_use_kernels selects the kernels by name, like
+/// lac_compressor_use_kernels. All give the same bits.
+/// Fails with LAC_ERR_NOTFOUND, LAC_ERR_INVALID, or with LAC_ERR_UNSUPPORTED if
+/// this machine cannot run them.
 LAC_FALLIBLE lac_status
 lac_algorithm_use_kernels(lac_algorithm *a, const char *name);
 

@@ -91,15 +91,21 @@ LAC_API void lac_compressor_close(lac_compressor *c);
 LAC_FALLIBLE lac_status
 lac_compressor_reserve(lac_compressor *c, lac_shape shape);
 
-/// lac_compressor_use_kernels selects the kernels by name: "portable", "avx2"
-/// or "best", which is the default. All give the same bytes.
-/// Fails with LAC_ERR_NOTFOUND, LAC_ERR_INVALID (NULL), or LAC_ERR_UNSUPPORTED
-/// if the machine cannot run them.
+/// lac_compressor_use_kernels selects the kernels by name: "portable", "avx2",
+/// "avx512", "neon" or "best", which is the default. ":prefetch=on" or
+/// ":prefetch=off" after the name selects whether they prefetch, for
+/// measurements; otherwise the processor decides. All give the same bytes.
+/// Fails with LAC_ERR_NOTFOUND, LAC_ERR_INVALID (NULL, or what follows the
+/// name), or LAC_ERR_UNSUPPORTED if the machine cannot run them.
 LAC_FALLIBLE lac_status
 lac_compressor_use_kernels(lac_compressor *c, const char *name);
 
 /// lac_compressor_kernels returns the name of the kernels in use.
 LAC_API const char *lac_compressor_kernels(const lac_compressor *c);
+
+/// lac_compressor_prefetches returns whether the kernels in use have
+/// instructions that prefetch. Some processors are slower with them.
+LAC_API bool lac_compressor_prefetches(const lac_compressor *c);
 
 /// lac_compressor_wire_id returns the number of the payload format: the wire id
 /// of the compressor, for "A+B" that of A plus 256 times that of B.

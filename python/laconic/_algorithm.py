@@ -311,7 +311,7 @@ class Algorithm(Handle):
             return float(lib.lac_algorithm_waited(a))
 
     def use_kernels(self, name: str) -> None:
-        """Select the kernels: "portable", "avx2" or "best"."""
+        """Select the kernels by name, like Compressor.use_kernels."""
         with self._resource as a:
             lib.lac_algorithm_use_kernels(a, c_text(name, "kernels"))
 

@@ -194,8 +194,18 @@ class Compressor(Handle):
         with self._resource as c:
             return _ffi.text(lib.lac_compressor_kernels(c))
 
+    @property
+    def prefetches(self) -> bool:
+        """Whether the kernels in use have instructions that prefetch."""
+        with self._resource as c:
+            return bool(lib.lac_compressor_prefetches(c))
+
     def use_kernels(self, name: str) -> None:
-        """Select the kernels: "portable", "avx2" or "best"."""
+        """Select the kernels: "portable", "avx2", "avx512", "neon" or "best".
+
+        ":prefetch=on" or ":prefetch=off" after the name selects whether they
+        prefetch, for measurements.
+        """
         with self._resource as c:
             lib.lac_compressor_use_kernels(c, c_text(name, "kernels"))
 

@@ -229,6 +229,7 @@ _PROTOTYPES: List[Tuple[str, Any, List[Any]]] = [
     ("lac_compressor_reserve", _STATUS, [c_void_p, Shape]),
     ("lac_compressor_use_kernels", _STATUS, [c_void_p, c_char_p]),
     ("lac_compressor_kernels", c_char_p, [c_void_p]),
+    ("lac_compressor_prefetches", c_bool, [c_void_p]),
     ("lac_compressor_wire_id", c_uint32, [c_void_p]),
     ("lac_compressor_traits", c_uint, [c_void_p, c_int]),
     ("lac_compressor_guarantee", Guarantee, [c_void_p, Shape]),

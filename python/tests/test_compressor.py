@@ -143,6 +143,10 @@ def test_kernels_give_the_same_bytes():
     c.use_kernels("portable")
     assert c.kernels == "portable"
     assert c.encode(NORMAL) == best
+    assert not c.prefetches
+    c.use_kernels("best:prefetch=off")
+    assert not c.prefetches
+    assert c.encode(NORMAL) == best
     with pytest.raises(laconic.NotFoundError):
         c.use_kernels("abacus")
 

@@ -20,6 +20,7 @@ typedef struct settings {
     const char *layout;
     uint64_t degree;
     uint32_t kernels;
+    uint32_t prefetch;
     uint64_t values;
     uint64_t runs;
     uint64_t seed;
@@ -29,7 +30,13 @@ typedef struct settings {
 // The model whose tensors a step has if the user names none.
 static const char default_model[] = "resnet50";
 
-static const char *const kernel_names[] = {"best", "portable", "avx2"};
+#define KERNELS "best|portable|avx2|avx512|neon"
+
+static const char *const kernel_names[] = {
+    "best", "portable", "avx2", "avx512", "neon"};
+
+static const char *const prefetch_settings[] = {
+    "", ":prefetch=on", ":prefetch=off"};
 
 static const cli_option options[] = {
     CLI_OPTION_COMPRESSOR(settings),
@@ -47,8 +54,15 @@ static const cli_option options[] = {
      .offset = offsetof(settings, kernels),
      .value = "NAME",
      .default_value = "best",
-     .choices = "best|portable|avx2",
+     .choices = KERNELS,
      .help = "implementation to measure"},
+    {.name = "prefetch",
+     .type = CLI_OPTION_CHOICE,
+     .offset = offsetof(settings, prefetch),
+     .value = "WHEN",
+     .default_value = "auto",
+     .choices = "auto|on|off",
+     .help = "whether kernels prefetch; auto: as suits this processor"},
     {.name = "values",
      .type = CLI_OPTION_U64,
      .offset = offsetof(settings, values),
@@ -90,7 +104,8 @@ static const char *const usual[] = {
 
 enum {
     USUAL_COUNT = sizeof(usual) / sizeof(usual[0]),
-    SPECS_MAX = CLI_BENCH_MAX
+    SPECS_MAX = CLI_BENCH_MAX,
+    KERNELS_SIZE = 32,
 };
 
 typedef struct job {
@@ -101,8 +116,9 @@ typedef struct job {
     cli_bench_step steps[SPECS_MAX]; // of algorithms
     size_t step_count;
     cli_bench_step_options step_options;
-    lac_layout *layout;      // of the steps
-    lac_compressor *kernels; // names the kernels in use
+    lac_layout *layout;        // of the steps
+    char chosen[KERNELS_SIZE]; // kernels, as the library names them
+    lac_compressor *kernels;   // names the kernels in use
     cli_bench bench;
 } job;
 
@@ -189,10 +205,8 @@ static int add_spec(job *j, const char *spec, bool named)
     }
     j->entries[j->count].spec = spec;
     j->compressors[j->count++] = c;
-    return lac_compressor_use_kernels(c, kernel_names[j->settings->kernels]) ==
-                   LAC_OK
-               ? CLI_GOOD
-               : cli_failed();
+    return lac_compressor_use_kernels(c, j->chosen) == LAC_OK ? CLI_GOOD
+                                                              : cli_failed();
 }
 
 // Rejects options of algorithms where no SPEC is one.
@@ -234,17 +248,26 @@ static int open_entries(job *j, size_t count, char *const *arguments)
     if (j->step_count == 0 && check_alone(j->settings) != LAC_OK) {
         return cli_misused("bench");
     }
-    if (lac_compressor_open(&j->kernels, "identity", LAC_FORM_PLAIN) !=
-            LAC_OK ||
-        lac_compressor_use_kernels(
-            j->kernels, kernel_names[j->settings->kernels]) != LAC_OK) {
-        return cli_failed();
-    }
     return CLI_GOOD;
+}
+
+// Reports kernels that this machine lacks before anything else.
+static lac_status choose_kernels(job *j)
+{
+    const settings *const s = j->settings;
+    (void)snprintf(
+        j->chosen, sizeof(j->chosen), "%s%s", kernel_names[s->kernels],
+        prefetch_settings[s->prefetch]);
+    j->step_options.kernels = j->chosen;
+    LAC_TRY(lac_compressor_open(&j->kernels, "identity", LAC_FORM_PLAIN));
+    return lac_compressor_use_kernels(j->kernels, j->chosen);
 }
 
 static int bench(job *j, size_t count, char *const *arguments)
 {
+    if (choose_kernels(j) != LAC_OK) {
+        return cli_failed();
+    }
     const int code = open_entries(j, count, arguments);
     if (code != CLI_GOOD) {
         return code;
@@ -256,6 +279,7 @@ static int bench(job *j, size_t count, char *const *arguments)
         .values = (size_t)j->settings->values,
         .runs = (size_t)j->settings->runs,
         .kernels = lac_compressor_kernels(j->kernels),
+        .prefetch = lac_compressor_prefetches(j->kernels),
         .entries = j->entries,
         .count = j->count,
         .model = cli_given(model_of(j->settings)),
@@ -280,7 +304,6 @@ static int bench_run(const void *given, size_t count, char *const *arguments)
             {
                 .runs = s->runs,
                 .seed = s->seed,
-                .kernels = kernel_names[s->kernels],
                 .degree = (uint32_t)s->degree,
             },
     };

@@ -308,6 +308,11 @@ const char *lac_compressor_kernels(const lac_compressor *c)
     return c->kernels->name;
 }
 
+bool lac_compressor_prefetches(const lac_compressor *c)
+{
+    return c->kernels->prefetch;
+}
+
 uint32_t lac_compressor_wire_id(const lac_compressor *c)
 {
     return c->inner == NULL

@@ -37,6 +37,7 @@ enum { LACI_HALF_EXPONENT = 0x7c00, LACI_BFLOAT16_EXPONENT = 0x7f80 };
 
 extern const laci_convert_kernels laci_convert_portable;
 extern const laci_convert_kernels laci_convert_avx2;
+extern const laci_convert_kernels laci_convert_avx2_plain;
 
 // laci_load_doubles rounds n doubles to floats, to nearest, ties to even; one
 // beyond the range becomes an infinity. laci_store_doubles is exact. Compilers

@@ -64,5 +64,6 @@ typedef struct laci_dither_kernels {
 
 extern const laci_dither_kernels laci_dither_portable;
 extern const laci_dither_kernels laci_dither_avx2;
+extern const laci_dither_kernels laci_dither_avx2_plain;
 
 #endif

@@ -9,12 +9,12 @@
 
 #include "base/bytes.h"
 #include "kernels/draw_avx2.h"
+#include "kernels/prefetch_avx2.h"
 
 enum {
     BLOCK = 16,
     EXPONENT_BIAS = 127,
     MANTISSA_BITS = 23,
-    PREFETCH_BYTES = 4096,
 };
 
 typedef struct encoder {
@@ -35,11 +35,11 @@ static inline encoder encoder_of(const laci_dither *d, float scale)
 }
 
 // Prefetches values that are needed soon: while codes are made, or between the
-// norm of a bucket and its codes, the processor does not prefetch them by
-// itself. The address may be beyond the values: a prefetch cannot fault.
+// norm of a bucket and its codes, not every processor prefetches them by
+// itself.
 static inline void prefetch_line(const float *x)
 {
-    _mm_prefetch((const void *)((uintptr_t)x + PREFETCH_BYTES), _MM_HINT_T0);
+    laci_prefetch_line(x, LACI_PREFETCH_BYTES);
 }
 
 static inline __m256 absolute(__m256 x)

@@ -6,7 +6,8 @@
 #include "kernels/matrix.h"
 
 #include <immintrin.h>
-#include <stdint.h>
+
+#include "kernels/prefetch_avx2.h"
 
 enum {
     LANES = LACI_MATRIX_LANES,
@@ -20,12 +21,10 @@ enum {
 // Inlined with constant sizes, so that arrays of sums become registers.
 #define SPECIALISED static inline __attribute__((always_inline))
 
-// Prefetches the line of memory so many floats after x. It may be past the end
-// of the array, where a prefetch does no harm.
+// Prefetches the line of memory so many floats after x.
 static inline void prefetch_floats(const float *x, size_t floats)
 {
-    const uintptr_t place = (uintptr_t)x + floats * sizeof(*x);
-    _mm_prefetch((const void *)place, _MM_HINT_T0);
+    laci_prefetch_line(x, floats * sizeof(*x));
 }
 
 static inline __m256i matrix_mask_of(size_t n)

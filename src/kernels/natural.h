@@ -43,6 +43,8 @@ typedef struct laci_natural_kernels {
 
 extern const laci_natural_kernels laci_natural_portable;
 extern const laci_natural_kernels laci_natural_avx2;
+extern const laci_natural_kernels laci_natural_avx2_plain;
+extern const laci_natural_kernels laci_natural_neon;
 
 // laci_natural_least returns the exponent field of the least level of a window.
 static inline uint32_t laci_natural_least(uint32_t top)

@@ -46,5 +46,9 @@ typedef struct laci_powersgd_kernels {
 
 extern const laci_powersgd_kernels laci_powersgd_portable;
 extern const laci_powersgd_kernels laci_powersgd_avx2;
+extern const laci_powersgd_kernels laci_powersgd_avx2_plain;
+extern const laci_powersgd_kernels laci_powersgd_avx512;
+extern const laci_powersgd_kernels laci_powersgd_avx512_plain;
+extern const laci_powersgd_kernels laci_powersgd_neon;
 
 #endif

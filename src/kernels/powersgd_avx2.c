@@ -11,12 +11,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernels/powersgd_order.h"
+#include "kernels/prefetch_avx2.h"
+
 enum {
     LANES = LACI_POWERSGD_LANES,
     BLOCK = LACI_POWERSGD_BLOCK,
     RANK_MAX = LACI_POWERSGD_RANK_MAX,
     GROUP = 4, // columns, or vectors of a row, that are used together
-    PAIR = 2,  // rows that are multiplied together
+    PAIR = 2,  // the most rows that are multiplied together
     PREFETCH_VALUES = 256,
 };
 
@@ -71,11 +74,9 @@ static inline float powersgd_sum_lanes(__m256 eight)
     return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
 }
 
-// The address may be past the end of an array, where a prefetch does no harm.
 static inline void prefetch_values(const float *x)
 {
-    const uintptr_t address = (uintptr_t)x + PREFETCH_VALUES * sizeof(*x);
-    _mm_prefetch((const void *)address, _MM_HINT_T0);
+    laci_prefetch_line(x, PREFETCH_VALUES * sizeof(*x));
 }
 
 // Makes eight values of S in each of `count` rows, and adds their part of the
@@ -107,7 +108,7 @@ SPECIALISED void step(
     }
 }
 
-SPECIALISED void multiply_pair(
+SPECIALISED void multiply_rows(
     const laci_powersgd_sum *x, size_t rank, size_t count, bool past_caches,
     size_t i, const float *in, float *out)
 {
@@ -152,16 +153,21 @@ SPECIALISED void multiply_narrow(
     const laci_powersgd_sum *x, size_t rank, const float *in, float *out)
 {
     const bool past_caches = powersgd_aligned(x);
+    const bool pairs = !laci_powersgd_in_order(x);
     size_t i = 0;
-    for (; i + PAIR <= x->shape.rows; i += PAIR) {
+    for (; pairs && i + PAIR <= x->shape.rows; i += PAIR) {
         if (past_caches) {
-            multiply_pair(x, rank, PAIR, true, i, in, out);
+            multiply_rows(x, rank, PAIR, true, i, in, out);
         } else {
-            multiply_pair(x, rank, PAIR, false, i, in, out);
+            multiply_rows(x, rank, PAIR, false, i, in, out);
         }
     }
-    if (i < x->shape.rows) {
-        multiply_pair(x, rank, 1, false, i, in, out);
+    for (; i < x->shape.rows; i++) {
+        if (past_caches) {
+            multiply_rows(x, rank, 1, true, i, in, out);
+        } else {
+            multiply_rows(x, rank, 1, false, i, in, out);
+        }
     }
     _mm_sfence();
 }

@@ -85,6 +85,7 @@ typedef struct laci_select_kernels {
 
 extern const laci_select_kernels laci_select_portable;
 extern const laci_select_kernels laci_select_avx2;
+extern const laci_select_kernels laci_select_avx2_plain;
 
 static inline uint32_t laci_magnitude(float x)
 {

@@ -32,5 +32,7 @@ typedef struct laci_sign_kernels {
 
 extern const laci_sign_kernels laci_sign_portable;
 extern const laci_sign_kernels laci_sign_avx2;
+extern const laci_sign_kernels laci_sign_avx2_plain;
+extern const laci_sign_kernels laci_sign_neon;
 
 #endif

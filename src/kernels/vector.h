@@ -46,6 +46,8 @@ typedef struct laci_vector_kernels {
 
 extern const laci_vector_kernels laci_vector_portable;
 extern const laci_vector_kernels laci_vector_avx2;
+extern const laci_vector_kernels laci_vector_avx2_plain;
+extern const laci_vector_kernels laci_vector_neon;
 
 // laci_norm returns |x|_2 rounded to float, without overflow or underflow on
 // the way: NaN when x has a NaN or an infinity, and the largest float when the

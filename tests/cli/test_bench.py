@@ -55,7 +55,9 @@ class Bench(Command):
         found = json.loads(self.succeeds("bench", "--values", "10000", "--runs",
                                         "3", "--json"))
         self.assertEqual(found["values"], 10000)
-        self.assertIn(found["kernels"], ("portable", "avx2"))
+        self.assertIn(found["kernels"],
+                      ("portable", "avx2", "avx512", "neon"))
+        self.assertIn(found["prefetch"], (True, False))
         self.assertGreater(found["memcpy_gbps"], 0)
         self.assertEqual(found["algorithms"], [])
         for item in found["compressors"]:
@@ -74,6 +76,39 @@ class Bench(Command):
         self.assertEqual(found["kernels"], "portable")
         self.assertEqual([c["spec"] for c in found["compressors"]],
                          ["identity"] * 2)
+
+    def kernels(self, *words):
+        return self.run_laconic("bench", "identity", "allreduce", "--model",
+                                "lenet", "--values", "10", "--runs", "1",
+                                *words)
+
+    def test_kernels_that_the_machine_lacks_are_refused(self):
+        for name in "avx2", "avx512", "neon":
+            done = self.kernels("--kernels", name)
+            if done.returncode == GOOD:
+                self.assertIn(f"{name} kernels with", done.stdout)
+            else:
+                self.assertEqual(done.returncode, FAILED)
+                self.assertRegex(
+                    done.stderr, rf"^laconic: (kernels {name} need an "
+                    rf"|this build has no kernels {name}\n$)")
+        done = self.kernels("--kernels", "sse")
+        self.assertEqual(done.returncode, USAGE)
+        self.assertIn("avx512", done.stderr)
+
+    def test_prefetching_can_be_chosen(self):
+        off = self.kernels("--prefetch", "off", "--json")
+        self.assertIs(json.loads(off.stdout)["prefetch"], False)
+        on = self.kernels("--prefetch", "on", "--json")
+        if on.returncode == GOOD:
+            self.assertIs(json.loads(on.stdout)["prefetch"], True)
+        else:
+            self.assertRegex(on.stderr,
+                             r"^laconic: kernels \w+ do not prefetch\n$")
+        done = self.kernels("--kernels", "portable", "--prefetch", "on")
+        self.assertEqual(done.returncode, FAILED)
+        self.assertEqual(done.stderr,
+                         "laconic: kernels portable do not prefetch\n")
 
     def test_a_step_of_an_algorithm_is_measured(self):
         found = json.loads(self.succeeds(

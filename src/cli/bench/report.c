@@ -122,6 +122,7 @@ cJSON *cli_bench_json(const cli_bench_report *r)
     cJSON_AddNumberToObject(o, "values", (double)r->values);
     cJSON_AddNumberToObject(o, "runs", (double)r->runs);
     cJSON_AddStringToObject(o, "kernels", r->kernels);
+    cJSON_AddBoolToObject(o, "prefetch", r->prefetch);
     cJSON_AddNumberToObject(o, "memcpy_gbps", all_memcpy_gbps(r));
     cJSON *const compressors = cJSON_AddArrayToObject(o, "compressors");
     for (size_t i = 0; i < r->count; i++) {
@@ -266,8 +267,8 @@ void cli_bench_table(const cli_bench_report *r)
     char processor[CLI_PROCESSOR_SIZE], line[LINE_SIZE];
     cli_processor(processor);
     (void)snprintf(
-        line, sizeof(line), "%s, %s kernels, one thread", processor,
-        r->kernels);
+        line, sizeof(line), "%s, %s kernels %s prefetch, one thread", processor,
+        r->kernels, r->prefetch ? "with" : "without");
     cli_wrap(line, 0, stdout);
     if (r->count > 0) {
         report_compressors(r);

@@ -19,6 +19,7 @@ typedef struct cli_bench_report {
     size_t values; // that the compressors had; steps have their own number
     size_t runs;
     const char *kernels;
+    bool prefetch; // whether these kernels prefetch
     const cli_bench_entry *entries;
     size_t count;
     const char *model;  // of the steps, or NULL

@@ -144,7 +144,7 @@ static void same_encode(
     memset(got, GUARD, sizeof(got));
     codes_of(&laci_dither_portable, f)
         ->encode(d, x, n, first, (uint8_t *)expected + shift);
-    codes_of(avx2_or_skip()->dither, f)
+    codes_of(fast_or_skip()->dither, f)
         ->encode(d, x, n, first, (uint8_t *)got + shift);
     assert_memory_equal(got, expected, sizeof(got));
 }
@@ -194,7 +194,7 @@ static void portable_values_are_as_defined(void **state)
     }
 }
 
-static void avx2_codes_are_the_portable_ones(void **state)
+static void fast_codes_are_the_portable_ones(void **state)
 {
     (void)state;
     float x[ROOM];
@@ -210,7 +210,7 @@ static void avx2_codes_are_the_portable_ones(void **state)
     }
 }
 
-static void avx2_codes_are_the_portable_ones_for_any_norm(void **state)
+static void fast_codes_are_the_portable_ones_for_any_norm(void **state)
 {
     (void)state;
     static const float norms[] = {
@@ -251,18 +251,18 @@ static void same_decode(
     make_values(expected, ROOM);
     make_values(got, ROOM);
     codes_of(&laci_dither_portable, f)->decode(d, bytes, n, expected + shift);
-    codes_of(avx2_or_skip()->dither, f)->decode(d, bytes, n, got + shift);
+    codes_of(fast_or_skip()->dither, f)->decode(d, bytes, n, got + shift);
     assert_memory_equal(got, expected, sizeof(got));
     make_values(expected, ROOM);
     make_values(got, ROOM);
     codes_of(&laci_dither_portable, f)
         ->decode_add(d, bytes, n, 0.3f, expected + shift);
-    codes_of(avx2_or_skip()->dither, f)
+    codes_of(fast_or_skip()->dither, f)
         ->decode_add(d, bytes, n, 0.3f, got + shift);
     assert_memory_equal(got, expected, sizeof(got));
 }
 
-static void avx2_values_are_the_portable_ones(void **state)
+static void fast_values_are_the_portable_ones(void **state)
 {
     (void)state;
     static const float norms[] = {1.7f, 0, 1e-40f, 0x1.fffffep127f};
@@ -281,9 +281,9 @@ int main(void)
         cmocka_unit_test(portable_codes_are_as_defined),
         cmocka_unit_test(fractions_are_rounded_to_16_bits),
         cmocka_unit_test(portable_values_are_as_defined),
-        cmocka_unit_test(avx2_codes_are_the_portable_ones),
-        cmocka_unit_test(avx2_codes_are_the_portable_ones_for_any_norm),
-        cmocka_unit_test(avx2_values_are_the_portable_ones),
+        cmocka_unit_test(fast_codes_are_the_portable_ones),
+        cmocka_unit_test(fast_codes_are_the_portable_ones_for_any_norm),
+        cmocka_unit_test(fast_values_are_the_portable_ones),
     };
     return cmocka_run_group_tests_name("kernels.dither", tests, NULL, NULL);
 }

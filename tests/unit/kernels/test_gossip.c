@@ -50,11 +50,11 @@ static void run(
     k->pull(0.7f, a, place, b, place, n);
 }
 
-static void avx2_equals_portable(void **state)
+static void fast_equals_portable(void **state)
 {
     (void)state;
     static float left[8][ROOM], right[8][ROOM];
-    const laci_kernels *const fast = avx2_or_skip();
+    const laci_kernels *const fast = fast_or_skip();
     for (size_t n = 0; n <= VALUES; n++) {
         memset(left, 0, sizeof(left));
         memset(right, 0, sizeof(right));
@@ -86,7 +86,7 @@ static void values_are_right(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(avx2_equals_portable),
+        cmocka_unit_test(fast_equals_portable),
         cmocka_unit_test(values_are_right),
     };
     return cmocka_run_group_tests_name("gossip", tests, fill, NULL);

@@ -62,10 +62,10 @@ static void run(
     k->reconstruct(shape, rank, left, right, out->y + shift);
 }
 
-static void avx2_equals_portable(void **state)
+static void fast_equals_portable(void **state)
 {
     (void)state;
-    const laci_kernels *const fast = avx2_or_skip();
+    const laci_kernels *const fast = fast_or_skip();
     size_t tried = 0;
     for (size_t rows = 1; rows <= ROWS_MAX; rows++) {
         for (size_t cols = 1; cols <= COLS_MAX; cols += cols < 40 ? 1 : 53) {
@@ -81,10 +81,10 @@ static void avx2_equals_portable(void **state)
 }
 
 // Rows that are aligned go another way.
-static void avx2_equals_portable_on_aligned_rows(void **state)
+static void fast_equals_portable_on_aligned_rows(void **state)
 {
     (void)state;
-    const laci_powersgd_kernels *const best = avx2_or_skip()->powersgd;
+    const laci_powersgd_kernels *const best = fast_or_skip()->powersgd;
     for (size_t rank = 1; rank <= RANK_MAX; rank++) {
         for (size_t cols = 8; cols <= COLS_MAX; cols += 136) {
             const lac_shape shape = {1 + rank % ROWS_MAX, cols};
@@ -154,7 +154,7 @@ static void zeros_keep_their_signs(void **state)
         const laci_powersgd_sum x = {{3, 7}, 1,     negative, negative,
                                      zeros,  zeros, s[k]};
         const laci_powersgd_kernels *const kernels =
-            k == 0 ? avx2_or_skip()->powersgd : &laci_powersgd_portable;
+            k == 0 ? fast_or_skip()->powersgd : &laci_powersgd_portable;
         memset(s[k], 0, sizeof(s[k]));
         kernels->multiply(&x, ones, out[k]);
     }
@@ -165,8 +165,8 @@ static void zeros_keep_their_signs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(avx2_equals_portable),
-        cmocka_unit_test(avx2_equals_portable_on_aligned_rows),
+        cmocka_unit_test(fast_equals_portable),
+        cmocka_unit_test(fast_equals_portable_on_aligned_rows),
         cmocka_unit_test(results_are_right),
         cmocka_unit_test(zeros_keep_their_signs),
     };

@@ -13,7 +13,7 @@ enum { SIZES = 7, ROOM = LACI_ROTATE_MAX + 8 };
 
 static const laci_rotate_kernels *fast(void)
 {
-    return avx2_or_skip()->rotate;
+    return fast_or_skip()->rotate;
 }
 
 static laci_rotation rotation_of(size_t n, uint64_t key)
@@ -131,7 +131,7 @@ static void codes_are_those_of_the_nearest_centre(void **state)
     }
 }
 
-static void avx2_rotates_to_the_same_bits(void **state)
+static void fast_kernels_rotate_to_the_same_bits(void **state)
 {
     (void)state;
     const laci_rotate_kernels *const kernels = fast();
@@ -147,7 +147,7 @@ static void avx2_rotates_to_the_same_bits(void **state)
 }
 
 // Of values up to far beyond the largest magnitude.
-static void avx2_quantises_to_the_same_codes(void **state)
+static void fast_kernels_quantise_to_the_same_codes(void **state)
 {
     (void)state;
     const laci_rotate_kernels *const kernels = fast();
@@ -168,7 +168,7 @@ static void avx2_quantises_to_the_same_codes(void **state)
     }
 }
 
-static void avx2_decodes_to_the_same_bits(void **state)
+static void fast_decodes_to_the_same_bits(void **state)
 {
     (void)state;
     const laci_rotate_kernels *const kernels = fast();
@@ -201,9 +201,9 @@ int main(void)
         cmocka_unit_test(rotations_keep_scalar_products),
         cmocka_unit_test(decoding_is_the_transpose),
         cmocka_unit_test(codes_are_those_of_the_nearest_centre),
-        cmocka_unit_test(avx2_rotates_to_the_same_bits),
-        cmocka_unit_test(avx2_quantises_to_the_same_codes),
-        cmocka_unit_test(avx2_decodes_to_the_same_bits),
+        cmocka_unit_test(fast_kernels_rotate_to_the_same_bits),
+        cmocka_unit_test(fast_kernels_quantise_to_the_same_codes),
+        cmocka_unit_test(fast_decodes_to_the_same_bits),
     };
     return cmocka_run_group_tests_name("rotate", tests, NULL, NULL);
 }

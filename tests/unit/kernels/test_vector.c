@@ -27,10 +27,10 @@ static void assert_same_double(double a, double b)
     assert_memory_equal(&a, &b, sizeof(a));
 }
 
-static void avx2_equals_portable(void **state)
+static void fast_equals_portable(void **state)
 {
     (void)state;
-    const laci_kernels *const fast = avx2_or_skip();
+    const laci_kernels *const fast = fast_or_skip();
     const laci_vector_kernels *const a = fast->vector;
     const laci_vector_kernels *const b = &laci_vector_portable;
     fill();
@@ -130,27 +130,13 @@ static void the_norm_is_right_for_all_floats(void **state)
     assert_true(isnan(laci_norm(best, (float[]){1, NAN}, 2)));
 }
 
-static void kernels_are_found_by_name(void **state)
-{
-    (void)state;
-    const laci_kernels *kernels;
-    assert_ok(laci_kernels_find("portable", &kernels));
-    assert_string_equal(kernels->name, "portable");
-    assert_ok(laci_kernels_find("best", &kernels));
-    assert_ptr_equal(kernels, laci_kernels_best());
-    assert_fails(
-        laci_kernels_find("sse", &kernels), LAC_ERR_NOTFOUND,
-        "no kernels are named \"sse\", expected portable, avx2 or best");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(avx2_equals_portable),
+        cmocka_unit_test(fast_equals_portable),
         cmocka_unit_test(sums_are_right),
         cmocka_unit_test(a_value_that_is_not_finite_is_found),
         cmocka_unit_test(the_norm_is_right_for_all_floats),
-        cmocka_unit_test(kernels_are_found_by_name),
     };
     return cmocka_run_group_tests_name("vector", tests, NULL, NULL);
 }

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+// powersgd.c for AVX-512: the product of up to four columns, which is most of a
+// step. 16 values of S are computed and stored at a time, then multiplied eight
+// at a time, the lanes of a sum. The rest is left to powersgd_avx2.c.
+#include "kernels/powersgd.h"
+
+#include <immintrin.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernels/powersgd_order.h"
+#include "kernels/prefetch_avx2.h"
+
+enum {
+    LANES = LACI_POWERSGD_LANES,
+    BLOCK = LACI_POWERSGD_BLOCK,
+    WIDTH = 2 * LANES, // values of a row that are computed together
+    GROUP = 4,         // the most columns
+    PAIR = 2,          // the most rows that are multiplied together
+    PREFETCH_VALUES = 512,
+};
+
+// Inlined with constant sizes, so that arrays become registers.
+#define SPECIALISED static inline __attribute__((always_inline))
+
+// The position of 16 values: the row, the column, and which are within the row.
+typedef struct place {
+    size_t i, j;
+    __mmask16 mask;
+} place;
+
+// For some rows: columns of the left factor, spread over lanes, and sums.
+typedef struct factors {
+    __m512 left[PAIR][GROUP];
+    __m256 sums[PAIR][GROUP];
+} factors;
+
+// Computes and stores 16 values of S. Those that are masked are zeros.
+SPECIALISED __m512 make_values(
+    const laci_powersgd_sum *x, size_t rank, bool past_caches,
+    const __m512 *left, const __m512 *right, place p)
+{
+    const size_t at = p.i * x->shape.cols + p.j;
+    __m512 v = _mm512_maskz_loadu_ps(p.mask, x->m + at);
+    for (size_t c = 0; c < rank; c++) {
+        v = _mm512_sub_ps(v, _mm512_mul_ps(left[c], right[c]));
+    }
+    const __m512 g = _mm512_maskz_loadu_ps(p.mask, x->g + at);
+    v = _mm512_maskz_add_ps(p.mask, v, g);
+    if (past_caches) {
+        _mm512_stream_ps(x->s + at, v);
+    } else {
+        _mm512_mask_storeu_ps(x->s + at, p.mask, v);
+    }
+    laci_prefetch_line(x->m + at, PREFETCH_VALUES * sizeof(*x->m));
+    laci_prefetch_line(x->g + at, PREFETCH_VALUES * sizeof(*x->g));
+    return v;
+}
+
+// Makes 16 values in each of `count` rows, and adds their products to the sums.
+// Zeros past the end of a row change no sum: a lane that began with +0 never
+// becomes -0.
+SPECIALISED void wide_step(
+    const laci_powersgd_sum *x, size_t rank, size_t count, bool past_caches,
+    place p, const float *in, factors *f)
+{
+    __m512 right[GROUP];
+    __m256 low[GROUP], high[GROUP];
+    for (size_t c = 0; c < rank; c++) {
+        const size_t at = c * x->shape.cols + p.j;
+        right[c] = _mm512_maskz_loadu_ps(p.mask, x->right + at);
+        low[c] = _mm256_maskz_loadu_ps((__mmask8)p.mask, in + at);
+        high[c] =
+            _mm256_maskz_loadu_ps((__mmask8)(p.mask >> LANES), in + at + LANES);
+    }
+    for (size_t r = 0; r < count; r++, p.i++) {
+        const __m512 v =
+            make_values(x, rank, past_caches, f->left[r], right, p);
+        const __m256 first = _mm512_castps512_ps256(v);
+        const __m256 second = _mm512_extractf32x8_ps(v, 1);
+        for (size_t c = 0; c < rank; c++) {
+            const __m256 sum =
+                _mm256_add_ps(f->sums[r][c], _mm256_mul_ps(first, low[c]));
+            f->sums[r][c] = _mm256_add_ps(sum, _mm256_mul_ps(second, high[c]));
+        }
+    }
+}
+
+static inline double lanes_total(__m256 eight)
+{
+    __m128 four = _mm_add_ps(
+        _mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    four = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return (double)_mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
+}
+
+// Adds the products of columns [first, end) of `count` rows to the totals.
+SPECIALISED void wide_block(
+    const laci_powersgd_sum *x, size_t rank, size_t count, bool past_caches,
+    place p, const float *in, factors *f)
+{
+    const size_t cols = x->shape.cols;
+    const size_t end = cols - p.j < BLOCK ? cols : p.j + BLOCK;
+    for (; p.j + WIDTH <= end; p.j += WIDTH) {
+        wide_step(x, rank, count, past_caches, p, in, f);
+    }
+    if (p.j < end) {
+        p.mask = (__mmask16)((1u << (end - p.j)) - 1);
+        wide_step(x, rank, count, false, p, in, f);
+    }
+}
+
+SPECIALISED void wide_rows(
+    const laci_powersgd_sum *x, size_t rank, size_t count, bool past_caches,
+    size_t i, const float *in, float *out)
+{
+    const size_t rows = x->shape.rows;
+    double totals[PAIR][GROUP] = {0};
+    factors f;
+    for (size_t k = 0; k < count * rank; k++) {
+        f.left[k / rank][k % rank] =
+            _mm512_set1_ps(x->left[k % rank * rows + i + k / rank]);
+    }
+    for (size_t first = 0; first < x->shape.cols; first += BLOCK) {
+        const place p = {i, first, 0xffff};
+        for (size_t k = 0; k < count * rank; k++) {
+            f.sums[k / rank][k % rank] = _mm256_setzero_ps();
+        }
+        wide_block(x, rank, count, past_caches, p, in, &f);
+        for (size_t k = 0; k < count * rank; k++) {
+            totals[k / rank][k % rank] +=
+                lanes_total(f.sums[k / rank][k % rank]);
+        }
+    }
+    for (size_t k = 0; k < count * rank; k++) {
+        out[k % rank * rows + i + k / rank] = (float)totals[k / rank][k % rank];
+    }
+}
+
+SPECIALISED void wide_multiply(
+    const laci_powersgd_sum *x, size_t rank, const float *in, float *out)
+{
+    const bool aligned =
+        x->shape.cols % WIDTH == 0 && (uintptr_t)x->s % sizeof(__m512) == 0;
+    const bool pairs = !laci_powersgd_in_order(x);
+    size_t i = 0;
+    for (; pairs && i + PAIR <= x->shape.rows; i += PAIR) {
+        if (aligned) {
+            wide_rows(x, rank, PAIR, true, i, in, out);
+        } else {
+            wide_rows(x, rank, PAIR, false, i, in, out);
+        }
+    }
+    for (; i < x->shape.rows; i++) {
+        if (aligned) {
+            wide_rows(x, rank, 1, true, i, in, out);
+        } else {
+            wide_rows(x, rank, 1, false, i, in, out);
+        }
+    }
+    _mm_sfence();
+}
+
+static void avx512_powersgd_multiply(
+    const laci_powersgd_sum *x, const float *in, float *out)
+{
+    switch (x->rank) {
+    case 1:
+        wide_multiply(x, 1, in, out);
+        break;
+    case 2:
+        wide_multiply(x, 2, in, out);
+        break;
+    case 3:
+        wide_multiply(x, 3, in, out);
+        break;
+    case 4:
+        wide_multiply(x, 4, in, out);
+        break;
+    default:
+        laci_powersgd_avx2.multiply(x, in, out);
+        break;
+    }
+}
+
+static void avx512_powersgd_sum(const laci_powersgd_sum *x)
+{
+    laci_powersgd_avx2.sum(x);
+}
+
+static void avx512_reconstruct(
+    lac_shape shape, size_t rank, const float *left, const float *right,
+    float *y)
+{
+    laci_powersgd_avx2.reconstruct(shape, rank, left, right, y);
+}
+
+const laci_powersgd_kernels laci_powersgd_avx512 = {
+    .sum = avx512_powersgd_sum,
+    .multiply = avx512_powersgd_multiply,
+    .reconstruct = avx512_reconstruct,
+};
