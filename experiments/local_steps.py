@@ -30,6 +30,7 @@ COMPRESSED = {
     "rotated, 4 bits": (ROTATED, "rotated:4", None)}
 METHODS = {**BASELINES, **EXACT, **COMPRESSED}
 FEWER = 1000  # times fewer bytes than D-PSGD
+NEAR = 4      # times the bytes of a method that is compared at equal bytes
 LSTM_RATES = ({"lr": 3}, {"lr": 10})
 TOO_MUCH = "none sends so few bytes"
 
@@ -173,6 +174,8 @@ def beats(name):
         if not others:
             return TOO_MUCH, False
         least = min(others, key=bytes_of)
+        if bytes_of(least) > NEAR * bytes_of(best):
+            raise Missing(name)
         return "%s; %s with %.1f times its bytes" % (
             short(name, best), short(name, least),
             bytes_of(least) / bytes_of(best)), good(best) > good(least)
@@ -215,11 +218,13 @@ def pairs(view):
     found = {}
     for name, task in TASKS.items():
         for period in task.periods["NoLoCo"]:
-            ours = measured(view[label(name, "NoLoCo", period)])
-            other = measured(view[label(name, "DiLoCo", period)])
+            ours = view[label(name, "NoLoCo", period)]
+            other = view[label(name, "DiLoCo", period)]
             if ours.values() and other.values():
                 found["%s, H=%s" % (name, period)] = (
                     value(ours, "test_loss") / value(other, "test_loss") - 1)
+    if not found:
+        raise Missing("NoLoCo")
     return ", ".join("%s %+.0f %%" % (key, 100 * x)
                      for key, x in found.items()), all(
                          x <= 0.04 for x in found.values())
