@@ -66,6 +66,7 @@ static const laci_kernels avx2_plain = {
     .matrix = &laci_matrix_avx2_plain,
     .powersgd = &laci_powersgd_avx2_plain,
     .rotate = &laci_rotate_avx2_plain,
+    .integer = &laci_integer_avx2,
 };
 #endif
 
@@ -85,6 +86,7 @@ static const laci_kernels avx512 = {
     .matrix = &laci_matrix_avx2,
     .powersgd = &laci_powersgd_avx512,
     .rotate = &laci_rotate_avx2,
+    .integer = &laci_integer_avx2,
 };
 
 static const laci_kernels avx512_plain = {
@@ -100,6 +102,7 @@ static const laci_kernels avx512_plain = {
     .matrix = &laci_matrix_avx2_plain,
     .powersgd = &laci_powersgd_avx512_plain,
     .rotate = &laci_rotate_avx2_plain,
+    .integer = &laci_integer_avx2,
 };
 #endif
 
@@ -118,6 +121,7 @@ static const laci_kernels neon = {
     .matrix = &laci_matrix_portable,
     .powersgd = &laci_powersgd_neon,
     .rotate = &laci_rotate_portable,
+    .integer = &laci_integer_portable,
 };
 #endif
 
