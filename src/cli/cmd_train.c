@@ -489,23 +489,6 @@ static int run_seed(
     return run_once(&s, given->out, results);
 }
 
-// Prints the mean and the spread over all seeds.
-static int compare_seeds(const char *folder)
-{
-    compare_runs c;
-    int code = CLI_GOOD;
-    compare_runs_open(&c);
-    if (compare_runs_add(&c, folder) != LAC_OK ||
-        compare_runs_arrange(&c) != LAC_OK) {
-        code = cli_failed();
-    } else if (c.count > 1) {
-        (void)putchar('\n');
-        compare_report_print(&c, stdout);
-    }
-    compare_runs_close(&c);
-    return code;
-}
-
 // One run after the other; the first that does not end well is the last. The
 // seeds are those of --seeds, or those that the folder has runs of.
 static int run_seeds(const cli_train_settings *given)
@@ -541,7 +524,12 @@ static int run_seeds(const cli_train_settings *given)
         return cli_json_print(object, stdout);
     }
     cJSON_Delete(results);
-    return code == CLI_GOOD && !s.dry_run ? compare_seeds(s.out) : code;
+    if (code == CLI_GOOD && !s.dry_run && count > 1) {
+        (void)putchar('\n');
+        code = compare_report_folder(s.out, stdout) == LAC_OK ? CLI_GOOD
+                                                              : cli_failed();
+    }
+    return code;
 }
 
 static int train_run_command(

@@ -287,7 +287,7 @@ class Train(ImageRuns):
 
     def test_what_is_hardly_meant_is_named(self):
         for more, part in (
-                (("--algorithm", "signum", "--workers", "2"), "signum:tie=zero"),
+                (("--algorithm", "signum", "--workers", "2"), ":tie=zero is"),
                 (("--algorithm", "signum", "--workers", "3"), None),
                 (("--algorithm", "signum:tie=zero", "--workers", "2"), None),
                 (("--algorithm", "outer"), "--local-steps above 1"),

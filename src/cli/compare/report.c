@@ -316,3 +316,18 @@ void compare_report_print(const compare_runs *c, FILE *stream)
     note_output notes = {.stream = stream};
     compare_notes(c, print_note, &notes);
 }
+
+lac_status compare_report_folder(const char *folder, FILE *stream)
+{
+    compare_runs c;
+    compare_runs_open(&c);
+    lac_status status = compare_runs_add(&c, folder);
+    if (status == LAC_OK) {
+        status = compare_runs_arrange(&c);
+    }
+    if (status == LAC_OK) {
+        compare_report_print(&c, stream);
+    }
+    compare_runs_close(&c);
+    return status;
+}

@@ -13,4 +13,8 @@ cJSON *compare_report_json(const compare_runs *c);
 // compare_report_print prints tables of at most 80 columns.
 void compare_report_print(const compare_runs *c, FILE *stream);
 
+// compare_report_folder prints the table of the runs in a folder.
+// Fails like compare_runs_add.
+lac_status compare_report_folder(const char *folder, FILE *stream);
+
 #endif

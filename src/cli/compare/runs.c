@@ -75,7 +75,7 @@ static bool holds_run(const char *folder)
            (data_is_file(manifest) || cli_seeds_next(folder, 0, &seed));
 }
 
-static int is_name(const struct dirent *entry)
+static int runs_is_name(const struct dirent *entry)
 {
     return entry->d_name[0] != '.';
 }
@@ -86,7 +86,7 @@ static lac_status add_inner(
     compare_runs *c, const char *folder, size_t *count_out)
 {
     struct dirent **names = NULL;
-    const int count = scandir(folder, &names, is_name, alphasort);
+    const int count = scandir(folder, &names, runs_is_name, alphasort);
     lac_status status = LAC_OK;
     *count_out = 0;
     for (int i = 0; i < count; i++) {
@@ -136,9 +136,9 @@ static size_t seeds_folder(const cli_run *run)
                : 0;
 }
 
-// Whether no two runs of --seeds of different folders meet, nor one and
-// another run, which may have the same seed.
-static bool may_meet(const cli_run *a, const cli_run *b)
+// Whether two runs may share a row: not if they are runs of --seeds in
+// different folders, or only one of them is.
+static bool may_share_row(const cli_run *a, const cli_run *b)
 {
     const size_t len = seeds_folder(a);
     return len == seeds_folder(b) && strncmp(a->folder, b->folder, len) == 0;
@@ -152,7 +152,7 @@ static bool belongs(
     for (size_t i = 0; i < end; i++) {
         const cli_run *const other = &c->runs[i];
         if (row_of[i] == row &&
-            (other->seed == run->seed || !may_meet(other, run) ||
+            (other->seed == run->seed || !may_share_row(other, run) ||
              other->count != run->count ||
              cli_run_done(other) != cli_run_done(run) ||
              !compare_settings_same(other, run))) {

@@ -23,8 +23,8 @@ typedef struct compare_runs {
 
 // compare_runs_open begins with no run. compare_runs_add reads the run of a
 // folder, or the runs in its folders seed-N, or those of the folders in it. A
-// folder that was added already is ignored. compare_runs_arrange makes the rows, after the last run.
-// Fails like cli_run_open. Close it in either case.
+// folder that was added already is ignored. compare_runs_arrange makes the
+// rows, after the last run. Fails like cli_run_open. Close it in either case.
 void compare_runs_open(compare_runs *c);
 lac_status compare_runs_add(compare_runs *c, const char *folder);
 lac_status compare_runs_arrange(compare_runs *c);
