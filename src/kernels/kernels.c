@@ -35,38 +35,28 @@ static const laci_kernels portable = {
     .integer = &laci_integer_portable,
 };
 
+// The tables that both sets of x86-64 have; those without prefetching end in
+// _plain.
+#define X86_TABLES(plain)                                                      \
+    .vector = &laci_vector_avx2##plain, .gossip = &laci_gossip_avx2,           \
+    .natural = &laci_natural_avx2##plain,                                      \
+    .convert = &laci_convert_avx2##plain, .sign = &laci_sign_avx2##plain,      \
+    .select = &laci_select_avx2##plain, .dither = &laci_dither_avx2##plain,    \
+    .pack = &laci_pack_avx2, .matrix = &laci_matrix_avx2##plain,               \
+    .rotate = &laci_rotate_avx2##plain, .integer = &laci_integer_avx2
+
 #ifdef LACI_HAVE_AVX2
 static const laci_kernels avx2 = {
     .name = "avx2",
     .prefetch = true,
-    .vector = &laci_vector_avx2,
-    .gossip = &laci_gossip_avx2,
-    .natural = &laci_natural_avx2,
-    .convert = &laci_convert_avx2,
-    .sign = &laci_sign_avx2,
-    .select = &laci_select_avx2,
-    .dither = &laci_dither_avx2,
-    .pack = &laci_pack_avx2,
-    .matrix = &laci_matrix_avx2,
     .powersgd = &laci_powersgd_avx2,
-    .rotate = &laci_rotate_avx2,
-    .integer = &laci_integer_avx2,
+    X86_TABLES(),
 };
 
 static const laci_kernels avx2_plain = {
     .name = "avx2",
-    .vector = &laci_vector_avx2_plain,
-    .gossip = &laci_gossip_avx2,
-    .natural = &laci_natural_avx2_plain,
-    .convert = &laci_convert_avx2_plain,
-    .sign = &laci_sign_avx2_plain,
-    .select = &laci_select_avx2_plain,
-    .dither = &laci_dither_avx2_plain,
-    .pack = &laci_pack_avx2,
-    .matrix = &laci_matrix_avx2_plain,
     .powersgd = &laci_powersgd_avx2_plain,
-    .rotate = &laci_rotate_avx2_plain,
-    .integer = &laci_integer_avx2,
+    X86_TABLES(_plain),
 };
 #endif
 
@@ -75,34 +65,14 @@ static const laci_kernels avx2_plain = {
 static const laci_kernels avx512 = {
     .name = "avx512",
     .prefetch = true,
-    .vector = &laci_vector_avx2,
-    .gossip = &laci_gossip_avx2,
-    .natural = &laci_natural_avx2,
-    .convert = &laci_convert_avx2,
-    .sign = &laci_sign_avx2,
-    .select = &laci_select_avx2,
-    .dither = &laci_dither_avx2,
-    .pack = &laci_pack_avx2,
-    .matrix = &laci_matrix_avx2,
     .powersgd = &laci_powersgd_avx512,
-    .rotate = &laci_rotate_avx2,
-    .integer = &laci_integer_avx2,
+    X86_TABLES(),
 };
 
 static const laci_kernels avx512_plain = {
     .name = "avx512",
-    .vector = &laci_vector_avx2_plain,
-    .gossip = &laci_gossip_avx2,
-    .natural = &laci_natural_avx2_plain,
-    .convert = &laci_convert_avx2_plain,
-    .sign = &laci_sign_avx2_plain,
-    .select = &laci_select_avx2_plain,
-    .dither = &laci_dither_avx2_plain,
-    .pack = &laci_pack_avx2,
-    .matrix = &laci_matrix_avx2_plain,
     .powersgd = &laci_powersgd_avx512_plain,
-    .rotate = &laci_rotate_avx2_plain,
-    .integer = &laci_integer_avx2,
+    X86_TABLES(_plain),
 };
 #endif
 
