@@ -48,11 +48,15 @@ static bool defines_run(uint64_t given)
     return false;
 }
 
-static bool has_manifest(const char *folder)
+static bool has_file(const char *folder, const char *name)
 {
     char path[DATA_PATH_SIZE];
-    return data_path_join(path, folder, "manifest.json") == LAC_OK &&
-           data_is_file(path);
+    return data_path_join(path, folder, name) == LAC_OK && data_is_file(path);
+}
+
+static bool has_manifest(const char *folder)
+{
+    return has_file(folder, "manifest.json");
 }
 
 bool cli_train_folder_has_seeds(const char *folder)
@@ -95,13 +99,6 @@ static lac_status check_foreign_files(const char *folder)
     return LAC_OK;
 }
 
-static bool has_checkpoint(const char *folder)
-{
-    char path[DATA_PATH_SIZE];
-    return data_path_join(path, folder, "latest") == LAC_OK &&
-           data_is_file(path);
-}
-
 lac_status cli_train_folder_check(
     const char *folder, const cJSON *settings, bool resume,
     uint64_t *run_id_out)
@@ -115,7 +112,7 @@ lac_status cli_train_folder_check(
     }
     const lac_status status = cli_manifest_check(
         folder, cli_train_options, settings, free_settings, &manifest);
-    if (manifest.found && !resume && !has_checkpoint(folder)) {
+    if (manifest.found && !resume && !has_file(folder, "latest")) {
         *run_id_out = 0;
         return LAC_OK; // it ended before it had anything to keep
     }
