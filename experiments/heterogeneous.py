@@ -13,6 +13,7 @@ SPLITS = {"equal": "fixed", "1": "dirichlet:1,balanced",
           "0.1": "dirichlet:0.1,balanced", "0.01": "dirichlet:0.01,balanced"}
 METHODS = {
     "all-reduce": ("allreduce", None), "D-PSGD": ("dpsgd", None),
+    "CHOCO, 8 bits": ("choco:gamma=auto", "dithering:levels=255"),
     "CHOCO, sign": ("choco:gamma=auto", "sign"),
     "CHOCO, top 1 %": ("choco:gamma=auto", "top-k:0.01"),
     "DCD, 8 bits": ("dcd", "dithering:levels=255"),
@@ -23,14 +24,21 @@ METHODS = {
     "PowerGossip, 2 iterations": ("powergossip:iterations=2", None)}
 RATES = ({"lr": 0.01}, {"lr": 0.03}, {"lr": 0.1})
 # Methods for unequal data, with what they have instead of the usual settings.
-# BEER tracks gradients and has no momentum, so its rates are larger.
+# BEER tracks gradients and has no momentum, so its rates are larger, and it is
+# compared with D-PSGD without one.
+PLAIN, PLAIN_RATES = {"momentum": 0}, ({"lr": 0.03}, {"lr": 0.1}, {"lr": 0.3})
+QUASI_GLOBAL = {"momentum_kind": "quasi-global"}
 REMEDIES = {
-    "D-PSGD, quasi-global": ("dpsgd", None,
-                             {"momentum_kind": "quasi-global"}, RATES),
-    "CHOCO, sign, quasi-global": ("choco:gamma=auto", "sign",
-                                  {"momentum_kind": "quasi-global"}, RATES),
-    "BEER, top 10 %": ("beer:gamma=auto", "top-k:0.1", {"momentum": 0},
-                       ({"lr": 0.03}, {"lr": 0.1}, {"lr": 0.3}))}
+    "D-PSGD, quasi-global": ("dpsgd", None, QUASI_GLOBAL, RATES),
+    "CHOCO, 8 bits, quasi-global": (
+        "choco:gamma=auto", "dithering:levels=255", QUASI_GLOBAL, RATES),
+    "CHOCO, sign, quasi-global": ("choco:gamma=auto", "sign", QUASI_GLOBAL,
+                                  RATES),
+    "CHOCO, sign, gamma 0.05, quasi-global": (
+        "choco:gamma=0.05", "sign", QUASI_GLOBAL, RATES[:2]),
+    "D-PSGD, no momentum": ("dpsgd", None, PLAIN, PLAIN_RATES),
+    "BEER, 8 bits": ("beer:gamma=auto", "qsgd:bucket=512", PLAIN,
+                     PLAIN_RATES)}
 ROWS = [*METHODS, *REMEDIES]
 GOSSIP = list(METHODS)[1:]
 SEEDS = (1, 2, 3)
@@ -87,8 +95,8 @@ def worst(view):
              - points(view[label(method, "0.01")], "worst_accuracy")
              for method in GOSSIP
              if not view[label(method, "0.01")].diverged}
-    return ", ".join("%s %.1f" % pair for pair in found.items()), all(
-        x > 5 for x in found.values())
+    return ", ".join("%s %.1f" % pair for pair in found.items()), (
+        found["D-PSGD"] < 1 and found["CHOCO, top 1 %"] > 5)
 
 
 def compressed(view):
@@ -119,18 +127,19 @@ CLAIMS = [
           centralised),
     Claim("every gossip method falls at ALPHA 0.01",
           "CHOCO, DCD: the zeta term of their rates [TEXT]", falls),
-    Claim("at 0.01 the worst worker is more than 5 points below the mean",
+    Claim("at 0.01 the worst worker of exact gossip is within a point of the "
+          "mean, that of top 1 % more than 5 points below",
           "not in the papers", worst),
     Claim("no compressed method is better than D-PSGD at 0.1 by a point",
           "not in the papers", compressed),
     Claim("quasi-global momentum is above D-PSGD at 0.1 and 0.01, in mean and "
           "worst worker", "worst worker: +4.9 and +9.4 [CODE]",
           better("D-PSGD, quasi-global", "D-PSGD")),
-    Claim("so it is with CHOCO and signs", "not in the papers",
-          better("CHOCO, sign, quasi-global", "CHOCO, sign")),
-    Claim("BEER is above D-PSGD at 0.1 and 0.01, in mean and worst worker",
-          "91.59 against CHOCO's 71.73 on sorted MNIST [CODE]",
-          better("BEER, top 10 %", "D-PSGD"))]
+    Claim("so it is with CHOCO and 8 bits", "not in the papers",
+          better("CHOCO, 8 bits, quasi-global", "CHOCO, 8 bits")),
+    Claim("BEER is above D-PSGD without momentum at 0.1 and 0.01, in mean and "
+          "worst worker", "91.59 against CHOCO's 71.73 on sorted MNIST [CODE]",
+          better("BEER, 8 bits", "D-PSGD, no momentum"))]
 
 
 PUBLISHED = [["all-reduce, momentum", "90.2", "90.2", "90.2"],
@@ -184,7 +193,8 @@ EXPERIMENT = Experiment(
         "test their own models on all test images, which are of equal "
         "distribution." % tasks.rates_text(RATES),
         "*Quasi-global* is `--momentum-kind quasi-global`. BEER has no "
-        "momentum, the compressor of its example and the best of the rates "
-        "0.03, 0.1 and 0.3."],
+        "momentum and the compressor of its example, `qsgd:bucket=512`. It "
+        "and D-PSGD without momentum have the best of the rates 0.03, 0.1 and "
+        "0.3."],
     trials(), CLAIMS, sections, panels,
     fast=("PowerGossip, 1 iteration, 0.1", "D-PSGD, equal"))

@@ -52,7 +52,7 @@ CHOCO = Method("CHOCO, sign", "choco", "sign")
 POWERGOSSIP = Method("PowerGossip", "powergossip")
 METHODS = [ALLREDUCE, ALLREDUCE_8, DPSGD, DCD, ECD, CHOCO, POWERGOSSIP]
 EF_SIGN = Method("error-feedback, sign", "error-feedback", "sign")
-SIGNUM = Method("Signum", "signum")
+SIGNUM = Method("Signum", "signum:tie=zero")
 RANKS = {rank: Method(f"PowerSGD, rank {rank}", f"powersgd:rank={rank}")
          for rank in (1, 2, 4, 7)}
 # `laconic plan` has no row for these. They are simulated everywhere.
