@@ -29,10 +29,24 @@ def make_key(laconic, path):
     return done.stdout.split()[-1]
 
 
-def start(build, folder, rank, peers, layout):
-    path = folder / f"peers{rank}"
-    path.write_text("".join(f"{line}\n" for line in peers))
-    spec = f"tcp:peers={path},key={folder / f'key{rank}'}"
+def long_link(laconic, folder, delay, mbit):
+    """The specs of two workers on tcp that a long link joins, and its proxy.
+    Their files go to `folder`."""
+    keys = [make_key(laconic, folder / f"key{rank}") for rank in range(2)]
+    ports = [free_port(), free_port()]
+    proxy = DelayProxy(("127.0.0.1", ports[0]), delay / 1e3, mbit)
+    # Worker 1 dials worker 0: it alone has to know the proxy.
+    seen = [[ports[0], ports[1]], [proxy.port, ports[1]]]
+    specs = []
+    for rank in range(2):
+        path = folder / f"peers{rank}"
+        path.write_text("".join(f"w{i} 127.0.0.1:{seen[rank][i]} {keys[i]}\n"
+                                for i in range(2)))
+        specs.append(f"tcp:peers={path},key={folder / f'key{rank}'}")
+    return specs, proxy
+
+
+def start(build, spec, layout):
     return subprocess.Popen(
         [build / "bench" / "bench_exchange", spec, layout, "allreduce"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
@@ -66,16 +80,10 @@ def main():
         values = int(options.mbytes * 1e6 / 4)
         layout = folder / "layout"
         layout.write_text(f"x 1 {values}\n")
-        laconic = options.build.resolve() / "laconic"
-        keys = [make_key(laconic, folder / f"key{rank}") for rank in range(2)]
-        ports = [free_port(), free_port()]
-        proxy = DelayProxy(("127.0.0.1", ports[0]), options.delay / 1e3,
-                           options.mbit)
-        # Worker 1 dials worker 0: it alone has to know the proxy.
-        seen = [[ports[0], ports[1]], [proxy.port, ports[1]]]
-        workers = [start(options.build.resolve(), folder, rank,
-                         [f"w{i} 127.0.0.1:{seen[rank][i]} {keys[i]}"
-                          for i in range(2)], layout) for rank in range(2)]
+        build = options.build.resolve()
+        specs, proxy = long_link(build / "laconic", folder, options.delay,
+                                 options.mbit)
+        workers = [start(build, spec, layout) for spec in specs]
         seconds = measure(workers, options.turns)
         proxy.close()
     line = values * 4 / (options.mbit * 1e6 / 8)

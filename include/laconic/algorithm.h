@@ -117,6 +117,10 @@ typedef struct lac_algorithm_options {
     uint32_t workers;           ///< 0: those of the topology, or 1.
     const char *transport_name; ///< Such as "mpi" or "tcp"; NULL: one without
                                 ///< an all-reduce of its own.
+
+    uint32_t threads; ///< That compute the rounds of this worker, its own
+                      ///< thread included; 0: one. All numbers give the same
+                      ///< bits, and workers may differ.
 } lac_algorithm_options;
 
 /// lac_algorithm_options_init fills options[0..size) with the defaults: spec

@@ -100,6 +100,15 @@ lac_compressor_reserve(lac_compressor *c, lac_shape shape);
 LAC_FALLIBLE lac_status
 lac_compressor_use_kernels(lac_compressor *c, const char *name);
 
+/// lac_compressor_use_threads lets `threads` threads, the caller's included,
+/// encode and decode-add a large tensor, if the compressor treats its parts
+/// independently: identity, half, bfloat16, natural, and dithering with a
+/// bucket that divides LAC_PART. The others, and decode, use one. All numbers
+/// give the same bits. The threads sleep between calls and end with the handle.
+/// Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM; the handle is then unchanged.
+LAC_FALLIBLE lac_status
+lac_compressor_use_threads(lac_compressor *c, uint32_t threads);
+
 /// lac_compressor_kernels returns the name of the kernels in use.
 LAC_API const char *lac_compressor_kernels(const lac_compressor *c);
 
@@ -286,6 +295,15 @@ typedef struct lac_sparsifier_ops {
     bool random;
 } lac_sparsifier_ops;
 
+enum { LAC_PART = 1024 }; ///< See lac_part.
+
+/// A part of a tensor: values [first, first + n). `first` is a multiple of
+/// LAC_PART.
+typedef struct lac_part {
+    size_t first;
+    size_t n;
+} lac_part;
+
 /// The operations of one compressor. `state` points to plugin.state_size bytes
 /// that hold the settings and do not change after open. The framework has
 /// checked every argument: there is at least one value and at most max_values,
@@ -389,6 +407,25 @@ typedef struct lac_compressor_ops {
     /// seed of 8 bytes, and the seed from the encoder's key. Only the seed
     /// precedes the payload, and only if the receiver cannot derive it.
     bool (*needs_seed)(const void *state, lac_shape shape);
+
+    /// Optional, in place of decode_add: the same for a part of the tensor,
+    /// with y[0] for its first value, if it can be decoded without the others.
+    /// Algorithms then work on parts that stay in the cache, and threads on
+    /// several parts at once: the op must not use the scratch.
+    void (*decode_add_part)(
+        const void *state, const lac_call *call, const uint8_t *in, size_t len,
+        lac_part part, float a, float *y);
+
+    /// Optional: writes the bytes of a part to the payload `out`, which has
+    /// `bound` bytes and those of encode. x[0] is the first value of the part.
+    /// Threads may encode several parts at once, so it must not use the
+    /// scratch.
+    void (*encode_part)(
+        const void *state, const lac_call *call, const float *x, lac_part part,
+        uint8_t *out);
+
+    /// Optional: returns whether these settings allow encode_part.
+    bool (*encodes_parts)(const void *state);
 } lac_compressor_ops;
 
 /// lac_compressor_open_with opens a compressor that the caller defines. The

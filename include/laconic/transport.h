@@ -148,6 +148,12 @@ typedef struct lac_transport_ops {
     /// used until leave returns. May be NULL.
     lac_status (*allreduce_sum)(
         void *context, float *x, size_t n, double deadline);
+
+    /// intact is 1 if messages arrive as they were sent, by construction:
+    /// threads that read each other's memory, or an authenticated link. The
+    /// library then does not hash them, which saves two passes over each. 0
+    /// otherwise; all workers must agree.
+    size_t intact;
 } lac_transport_ops;
 
 /// lac_transport_join_with makes this worker `rank` of `world` over a transport

@@ -117,7 +117,8 @@ class Algorithm(Handle):
             layout: Layout, transport: Transport,
             topology: Optional[Topology] = None, seed: int = 1,
             session: int = 0, timeout: float = 60.0, training: bool = False,
-            nonfinite: str = "stop", timing: bool = False) -> None:
+            nonfinite: str = "stop", timing: bool = False,
+            threads: int = 1) -> None:
         kind(layout, "algorithm: layout", Layout)
         kind(transport, "algorithm: transport", Transport)
         if topology is not None:
@@ -135,6 +136,7 @@ class Algorithm(Handle):
         options.nonfinite = choice(
             nonfinite, "algorithm: nonfinite", _NONFINITE)
         options.timing = timing
+        options.threads = number(threads, "algorithm: threads", 32)
         self.spec = spec
         self.compressor = compressor
         self._transport = transport

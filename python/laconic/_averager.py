@@ -72,10 +72,10 @@ class Averager:
             compressor: Optional[str] = None, *, comm: Any = None,
             transport: Union[None, str, Transport] = None, seed: int = 1,
             session: Optional[int] = None, timeout: float = 60.0,
-            nonfinite: str = "stop") -> None:
+            nonfinite: str = "stop", threads: int = 1) -> None:
         self._options: Dict[str, Any] = {
             "seed": seed, "session": session or 0, "timeout": timeout,
-            "nonfinite": nonfinite}
+            "nonfinite": nonfinite, "threads": threads}
         self.algorithm = algorithm
         self.compressor = compressor
         self._algorithms: Dict[_Key, Algorithm] = {}

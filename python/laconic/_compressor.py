@@ -209,6 +209,12 @@ class Compressor(Handle):
         with self._resource as c:
             lib.lac_compressor_use_kernels(c, c_text(name, "kernels"))
 
+    def use_threads(self, threads: int) -> None:
+        """Let so many threads share large arrays. The bytes are the same."""
+        count = number(threads, "threads", 32)
+        with self._resource as c:
+            lib.lac_compressor_use_threads(c, count)
+
 
 class Memory(Handle):
     """The error memory of one tensor: what compression drops is added to the

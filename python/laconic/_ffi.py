@@ -142,7 +142,8 @@ ALLREDUCE_SUM = CFUNCTYPE(c_int, c_void_p, POINTER(c_float), c_size_t,
 
 class TransportOps(Structure):
     _fields_ = [("size", c_size_t), ("exchange", EXCHANGE), ("abort", ABORT),
-                ("leave", LEAVE), ("allreduce_sum", ALLREDUCE_SUM)]
+                ("leave", LEAVE), ("allreduce_sum", ALLREDUCE_SUM),
+                ("intact", c_size_t)]
 
 
 class TcpPeer(Structure):
@@ -164,7 +165,8 @@ class AlgorithmOptions(Structure):
                 ("seed", c_uint64), ("session", c_uint64),
                 ("timeout", c_double), ("training", c_bool),
                 ("nonfinite", c_int), ("timing", c_bool),
-                ("workers", c_uint32), ("transport_name", c_char_p)]
+                ("workers", c_uint32), ("transport_name", c_char_p),
+                ("threads", c_uint32)]
 
 
 class Traffic(Structure):
@@ -228,6 +230,7 @@ _PROTOTYPES: List[Tuple[str, Any, List[Any]]] = [
     ("lac_compressor_close", None, [c_void_p]),
     ("lac_compressor_reserve", _STATUS, [c_void_p, Shape]),
     ("lac_compressor_use_kernels", _STATUS, [c_void_p, c_char_p]),
+    ("lac_compressor_use_threads", _STATUS, [c_void_p, c_uint32]),
     ("lac_compressor_kernels", c_char_p, [c_void_p]),
     ("lac_compressor_prefetches", c_bool, [c_void_p]),
     ("lac_compressor_wire_id", c_uint32, [c_void_p]),

@@ -151,6 +151,17 @@ def test_kernels_give_the_same_bytes():
         c.use_kernels("abacus")
 
 
+def test_threads_give_the_same_bytes():
+    c = Compressor("natural")
+    x = np.random.default_rng(1).standard_normal(300000, np.float32)
+    one = c.encode(x)
+    c.use_threads(3)
+    assert c.encode(x) == one
+    with pytest.raises(laconic.InvalidError, match="threads are 0"):
+        c.use_threads(0)
+    assert c.encode(x) == one
+
+
 def test_memory_delivers_everything_in_time():
     memory = Memory(Compressor("top-k:0.25"), 4)
     x = np.float32([4.0, 3.0, 2.0, 1.0])

@@ -62,59 +62,122 @@ static lac_status choco_start(void *state, laci_round *round)
     return laci_gamma_find(state, round, laci_gamma_choco);
 }
 
+// Writes x - xhat to the scratch.
+static void choco_subtract(laci_loop *loop, size_t i, size_t first, size_t n)
+{
+    const laci_round *const round = loop->round;
+    const laci_kernels *const kernels = round->worker->kernels;
+    const laci_item *const item = &round->items[i];
+    float *const difference = round->scratch + first;
+    kernels->gossip->subtract(
+        item->in + first, item->fields[XHAT].values + first, difference, n);
+    if (!laci_all_finite(kernels, difference, n)) {
+        laci_loop_fail(loop, i);
+    }
+}
+
 // Encodes x - xhat of an item, or nothing if it is small.
-static void choco_put(const choco *settings, laci_round *round, size_t i)
+static lac_status choco_put(const choco *settings, laci_round *round, size_t i)
 {
     const laci_worker *const w = round->worker;
     const laci_item *const item = &round->items[i];
     const double limit = settings->trigger * round->rate * round->rate;
-    w->kernels->gossip->subtract(
-        item->in, item->fields[XHAT].values, round->scratch, item->n);
+    const bool finite =
+        laci_split(NULL, round, i, i + 1, LAC_PART, choco_subtract) != i;
     if (settings->trigger > 0 && item->n > 0 &&
         w->kernels->vector->sum_squares(round->scratch, item->n) <= limit) {
         laci_gossip_omit(round, w->compressor, i);
     } else {
         laci_gossip_put(round, w->compressor, i, round->scratch);
     }
+    return finite ? LAC_OK : laci_nonfinite_find(round, i);
 }
 
-static lac_status choco_begin(void *state, laci_round *round)
+static lac_status choco_exchange(const choco *settings, laci_round *round)
 {
-    const choco *const settings = state;
-    const laci_worker *const w = round->worker;
+    const lac_compressor *const c = round->worker->compressor;
     for (size_t i = 0; i < round->count; i++) {
-        choco_put(settings, round, i);
+        LAC_TRY(choco_put(settings, round, i));
     }
-    LAC_TRY(
-        settings->trigger > 0
-            ? laci_gossip_exchange_some(round, w->compressor, 0)
-            : laci_gossip_exchange(round, w->compressor, 0));
+    return settings->trigger > 0 ? laci_gossip_exchange_some(round, c, 0)
+                                 : laci_gossip_exchange(round, c, 0);
+}
+
+// Adds the payloads of a part to xhat and d.
+static void choco_apply(
+    const laci_round *round, size_t i, size_t first, size_t n)
+{
+    const laci_field *const fields = round->items[i].fields;
+    float *const away = fields[DISTANCE].values + first;
     float own = 0; // exactly the negative sum of the neighbours' weights
     for (uint32_t k = 0; k < round->edge_count; k++) {
         own -= (float)round->edges[k].weight;
     }
-    for (size_t i = 0; i < round->count; i++) {
-        const laci_field *const fields = round->items[i].fields;
-        laci_view_add(laci_sent(round, i), 1, fields[XHAT].values);
-        laci_view_add(laci_sent(round, i), own, fields[DISTANCE].values);
-        for (uint32_t k = 0; k < round->edge_count; k++) {
-            laci_view_add(
-                laci_received(round, k, i), (float)round->edges[k].weight,
-                fields[DISTANCE].values);
-        }
+    const laci_view *const sent = laci_sent(round, i);
+    laci_view_add_part(sent, first, n, 1, fields[XHAT].values + first);
+    laci_view_add_part(sent, first, n, own, away);
+    for (uint32_t k = 0; k < round->edge_count; k++) {
+        laci_view_add_part(
+            laci_received(round, k, i), first, n, (float)round->edges[k].weight,
+            away);
     }
+}
+
+// x += gamma d + update, for a part.
+static void choco_pull(
+    const laci_step_size *gamma, const laci_round *round, size_t i,
+    size_t first, size_t n)
+{
+    const laci_item *const item = &round->items[i];
+    const float *const update = item->update;
+    round->worker->kernels->gossip->pull(
+        (float)gamma->value, item->fields[DISTANCE].values + first,
+        item->in + first, update == NULL ? NULL : update + first,
+        item->out + first, n);
+}
+
+// What a loop does with each part.
+typedef struct choco_loop {
+    const laci_step_size *gamma; // NULL: does not pull
+    bool applies;
+} choco_loop;
+
+static void choco_do_parts(laci_loop *loop, size_t i, size_t first, size_t n)
+{
+    const choco_loop *const what = loop->context;
+    const laci_round *const round = loop->round;
+    if (what->applies) {
+        choco_apply(round, i, first, n);
+    }
+    if (what->gamma != NULL) {
+        choco_pull(what->gamma, round, i, first, n);
+    }
+}
+
+static void choco_do_items(const laci_round *round, choco_loop what)
+{
+    (void)laci_split(
+        &what, round, 0, round->count,
+        laci_part_size(round->worker->compressor), choco_do_parts);
+}
+
+static lac_status choco_begin(void *state, laci_round *round)
+{
+    LAC_TRY(choco_exchange(state, round));
+    choco_do_items(round, (choco_loop){.applies = true});
     return LAC_OK;
 }
 
 static lac_status choco_end(void *state, laci_round *round)
 {
-    const laci_step_size *const gamma = state;
-    for (size_t i = 0; i < round->count; i++) {
-        const laci_item *const item = &round->items[i];
-        round->worker->kernels->gossip->pull(
-            (float)gamma->value, item->fields[DISTANCE].values, item->in,
-            item->update, item->out, item->n);
-    }
+    choco_do_items(round, (choco_loop){.gamma = state});
+    return LAC_OK;
+}
+
+static lac_status choco_mix(void *state, laci_round *round)
+{
+    LAC_TRY(choco_exchange(state, round));
+    choco_do_items(round, (choco_loop){.gamma = state, .applies = true});
     return LAC_OK;
 }
 
@@ -146,12 +209,14 @@ const laci_algorithm_ops laci_choco_algorithm = {
     .fixed_graph = true,
     .begin_saves = true,
     .scratch = true,
+    .scans = true,
     .configure = laci_gamma_configure,
     .plan = choco_plan,
     .message_bound = laci_gossip_bound,
     .start = choco_start,
     .begin = choco_begin,
     .end = choco_end,
+    .mix = choco_mix,
     .cost = laci_gossip_cost,
     .exchanges = choco_exchanges,
     .step = laci_gamma_step,

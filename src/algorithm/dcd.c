@@ -9,7 +9,11 @@
 // C must be unbiased; its variance must stay below a limit of the graph, or
 // the values diverge. The mean drifts by the mean of the noise.
 #include "algorithm/shared/gossip.h"
+
+#include <string.h>
+
 #include "kernels/gossip.h"
+#include "kernels/vector.h"
 
 static void dcd_plan(
     const void *state, const laci_worker *w, size_t tensor, laci_plan *plan)
@@ -18,28 +22,40 @@ static void dcd_plan(
     laci_replicas_plan(w, "replica", tensor, plan);
 }
 
+// Writes z to the scratch.
+static void dcd_write_z(laci_loop *loop, size_t i, size_t first, size_t n)
+{
+    const laci_round *const round = loop->round;
+    const laci_kernels *const kernels = round->worker->kernels;
+    const float *const x = round->items[i].in + first;
+    float *const z = round->scratch + first;
+    laci_replicas_mix(round, i, first, n, x, z);
+    kernels->gossip->subtract(z, x, z, n);
+    if (!laci_all_finite(kernels, z, n)) {
+        laci_loop_fail(loop, i);
+    }
+}
+
+static void dcd_apply(laci_loop *loop, size_t i, size_t first, size_t n)
+{
+    const laci_round *const round = loop->round;
+    const laci_item *const item = &round->items[i];
+    float *const x = item->out + first;
+    if (item->out != item->in) {
+        memcpy(x, item->in + first, n * sizeof(*x));
+    }
+    laci_view_add_part(laci_sent(round, i), first, n, 1, x);
+    for (uint32_t k = 0; k < round->edge_count; k++) {
+        laci_view_add_part(
+            laci_received(round, k, i), first, n, 1,
+            item->fields[k].values + first);
+    }
+}
+
 static lac_status dcd_end(void *state, laci_round *round)
 {
     (void)state;
-    const laci_worker *const w = round->worker;
-    for (size_t i = 0; i < round->count; i++) {
-        const laci_item *const item = &round->items[i];
-        float *const z = round->scratch;
-        laci_replicas_mix(round, i, item->in, z);
-        w->kernels->gossip->subtract(z, item->in, z, item->n);
-        laci_gossip_put(round, w->compressor, i, z);
-    }
-    LAC_TRY(laci_gossip_exchange(round, w->compressor, 0));
-    for (size_t i = 0; i < round->count; i++) {
-        const laci_item *const item = &round->items[i];
-        w->kernels->gossip->apply(item->in, NULL, item->out, item->n);
-        laci_view_add(laci_sent(round, i), 1, item->out);
-        for (uint32_t k = 0; k < round->edge_count; k++) {
-            laci_view_add(
-                laci_received(round, k, i), 1, item->fields[k].values);
-        }
-    }
-    return LAC_OK;
+    return laci_replicas_round(round, dcd_write_z, dcd_apply);
 }
 
 const laci_algorithm_ops laci_dcd_algorithm = {
@@ -53,6 +69,7 @@ const laci_algorithm_ops laci_dcd_algorithm = {
     .fixed_graph = true,
     .takes_update = true,
     .scratch = true,
+    .scans = true,
     .plan = dcd_plan,
     .message_bound = laci_gossip_bound,
     .start_bound = laci_replicas_start_bound,

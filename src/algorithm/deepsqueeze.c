@@ -17,8 +17,6 @@
 // give the next error memory; the step.
 enum { ERROR, NEXT, STEP };
 
-enum { BLOCK = 1 << 13 }; // values
-
 static const lac_param deepsqueeze_params[] = {
     LACI_GAMMA_PARAM,
     {0},
@@ -39,52 +37,105 @@ static lac_status deepsqueeze_start(void *state, laci_round *round)
     return laci_gamma_find(state, round, laci_gamma_deepsqueeze);
 }
 
-// v = x + e, in blocks that stay in the cache. Fails where the sum overflows: a
-// sparsifier may leave that value out, and the error memory would keep it.
+// v = x + e
+static void deepsqueeze_add(laci_loop *loop, size_t i, size_t first, size_t n)
+{
+    const laci_kernels *const kernels = loop->round->worker->kernels;
+    const laci_item *const item = &loop->round->items[i];
+    const float *const error = item->fields[ERROR].values;
+    float *const v = item->fields[NEXT].values + first;
+    kernels->gossip->apply(item->in + first, error + first, v, n);
+    if (!laci_all_finite(kernels, v, n)) {
+        laci_loop_fail(loop, i);
+    }
+}
+
+// Fails where the sum overflows: a sparsifier may leave that value out, and the
+// error memory would keep it.
 static lac_status add_error(const laci_round *round, size_t i)
 {
-    const laci_worker *const w = round->worker;
-    const laci_item *const item = &round->items[i];
-    const float *const error = item->fields[ERROR].values;
-    float *const v = item->fields[NEXT].values;
-    for (size_t start = 0; start < item->n; start += BLOCK) {
-        const size_t left = item->n - start;
-        const size_t n = left < BLOCK ? left : BLOCK;
-        w->kernels->gossip->apply(
-            item->in + start, error + start, v + start, n);
-        if (!laci_all_finite(w->kernels, v + start, n)) {
-            return lac_fail(
-                LAC_ERR_INVALID,
-                "deepsqueeze: worker %u has values in %s that overflow its "
-                "error memory",
-                w->rank, item->name);
-        }
+    if (laci_split(NULL, round, i, i + 1, LAC_PART, deepsqueeze_add) != i) {
+        return LAC_OK;
     }
-    return LAC_OK;
+    LAC_TRY(laci_nonfinite_find(round, i));
+    return lac_fail(
+        LAC_ERR_INVALID,
+        "deepsqueeze: worker %u has values in %s that overflow its error "
+        "memory",
+        round->worker->rank, round->items[i].name);
+}
+
+static lac_status deepsqueeze_exchange(laci_round *round)
+{
+    const lac_compressor *const c = round->worker->compressor;
+    for (size_t i = 0; i < round->count; i++) {
+        LAC_TRY(laci_group_abort_on_failure(round->group, add_error(round, i)));
+        laci_gossip_put(round, c, i, round->items[i].fields[NEXT].values);
+    }
+    return laci_gossip_exchange(round, c, 0);
+}
+
+// Subtracts the payload of a part from v, and writes the step of the part.
+static void deepsqueeze_apply(
+    const laci_step_size *gamma, const laci_round *round, size_t i,
+    size_t first, size_t n, float *step)
+{
+    const laci_view *const sent = laci_sent(round, i);
+    const float own = (float)(gamma->value * (round->self_weight - 1));
+    laci_view_add_part(
+        sent, first, n, -1, round->items[i].fields[NEXT].values + first);
+    memset(step, 0, n * sizeof(*step));
+    laci_view_add_part(sent, first, n, own, step);
+    for (uint32_t k = 0; k < round->edge_count; k++) {
+        laci_view_add_part(
+            laci_received(round, k, i), first, n,
+            (float)(gamma->value * round->edges[k].weight), step);
+    }
+}
+
+static void deepsqueeze_step(
+    const laci_round *round, size_t i, size_t first, size_t n,
+    const float *step)
+{
+    const laci_kernels *const kernels = round->worker->kernels;
+    const laci_item *const item = &round->items[i];
+    float *const x = item->out + first;
+    kernels->gossip->apply(item->in + first, step, x, n);
+    if (item->update != NULL) {
+        kernels->vector->add(item->update + first, x, n);
+    }
+}
+
+// v without the payload is the next error memory.
+static void swap_errors(const laci_round *round)
+{
+    for (size_t i = 0; i < round->count; i++) {
+        laci_field *const fields = round->items[i].fields;
+        float *const error = fields[ERROR].values;
+        fields[ERROR].values = fields[NEXT].values;
+        fields[NEXT].values = error;
+    }
+}
+
+// Applies the payloads of the values, and steps at once. Each range has room
+// for the step of a part where its own steps would be.
+static void apply_and_step(laci_loop *loop, size_t i, size_t first, size_t n)
+{
+    const laci_round *const round = loop->round;
+    const laci_item *const item = &round->items[i];
+    float part[LAC_PART];
+    float *const step = n <= LAC_PART ? part : item->fields[STEP].values;
+    deepsqueeze_apply(loop->context, round, i, first, n, step);
+    deepsqueeze_step(round, i, first, n, step);
 }
 
 static lac_status deepsqueeze_begin(void *state, laci_round *round)
 {
-    const laci_step_size *const gamma = state;
-    const laci_worker *const w = round->worker;
-    for (size_t i = 0; i < round->count; i++) {
-        LAC_TRY(laci_group_abort_on_failure(round->group, add_error(round, i)));
-        laci_gossip_put(
-            round, w->compressor, i, round->items[i].fields[NEXT].values);
-    }
-    LAC_TRY(laci_gossip_exchange(round, w->compressor, 0));
-    const float own = (float)(gamma->value * (round->self_weight - 1));
+    LAC_TRY(deepsqueeze_exchange(round));
     for (size_t i = 0; i < round->count; i++) {
         const laci_item *const item = &round->items[i];
-        float *const step = item->fields[STEP].values;
-        laci_view_add(laci_sent(round, i), -1, item->fields[NEXT].values);
-        memset(step, 0, item->n * sizeof(*step));
-        laci_view_add(laci_sent(round, i), own, step);
-        for (uint32_t k = 0; k < round->edge_count; k++) {
-            laci_view_add(
-                laci_received(round, k, i),
-                (float)(gamma->value * round->edges[k].weight), step);
-        }
+        deepsqueeze_apply(
+            state, round, i, 0, item->n, item->fields[STEP].values);
     }
     return LAC_OK;
 }
@@ -92,18 +143,21 @@ static lac_status deepsqueeze_begin(void *state, laci_round *round)
 static lac_status deepsqueeze_end(void *state, laci_round *round)
 {
     (void)state;
-    const laci_kernels *const kernels = round->worker->kernels;
+    swap_errors(round);
     for (size_t i = 0; i < round->count; i++) {
         const laci_item *const item = &round->items[i];
-        float *const error = item->fields[ERROR].values;
-        item->fields[ERROR].values = item->fields[NEXT].values;
-        item->fields[NEXT].values = error;
-        kernels->gossip->apply(
-            item->in, item->fields[STEP].values, item->out, item->n);
-        if (item->update != NULL) {
-            kernels->vector->add(item->update, item->out, item->n);
-        }
+        deepsqueeze_step(round, i, 0, item->n, item->fields[STEP].values);
     }
+    return LAC_OK;
+}
+
+static lac_status deepsqueeze_mix(void *state, laci_round *round)
+{
+    LAC_TRY(deepsqueeze_exchange(round));
+    (void)laci_split(
+        state, round, 0, round->count,
+        laci_part_size(round->worker->compressor), apply_and_step);
+    swap_errors(round);
     return LAC_OK;
 }
 
@@ -120,12 +174,14 @@ const laci_algorithm_ops laci_deepsqueeze_algorithm = {
     .converges = true,
     .takes_compressor = true,
     .form = LAC_FORM_CONTRACTIVE,
+    .scans = true,
     .configure = laci_gamma_configure,
     .plan = deepsqueeze_plan,
     .message_bound = laci_gossip_bound,
     .start = deepsqueeze_start,
     .begin = deepsqueeze_begin,
     .end = deepsqueeze_end,
+    .mix = deepsqueeze_mix,
     .cost = laci_gossip_cost,
     .exchanges = laci_gossip_exchanges,
     .step = laci_gamma_step,

@@ -88,23 +88,34 @@ static lac_status mix_clipped(
                      round->worker->rank, item->name);
 }
 
+static double rate_of(const dpsgd *settings)
+{
+    return (double)(float)settings->rate;
+}
+
 static lac_status dpsgd_begin(void *state, laci_round *round)
 {
     const dpsgd *const settings = state;
-    const lac_compressor *const identity = round->worker->identity;
-    const float rate = (float)settings->rate;
     if (settings->clip == 0) {
-        return laci_mixing_begin(round, identity, (double)rate);
+        return laci_mixing_begin_exactly(round, rate_of(settings));
     }
-    for (size_t i = 0; i < round->count; i++) {
-        laci_gossip_put(round, identity, i, round->items[i].in);
-    }
-    LAC_TRY(laci_gossip_exchange_any(round, identity, 0));
+    LAC_TRY(laci_gossip_put_exactly(round));
+    LAC_TRY(laci_gossip_exchange_any(round, round->worker->identity, 0));
     for (size_t i = 0; i < round->count; i++) {
         LAC_TRY(laci_group_abort_on_failure(
             round->group, mix_clipped(settings, round, i)));
     }
     return LAC_OK;
+}
+
+static lac_status dpsgd_mix(void *state, laci_round *round)
+{
+    const dpsgd *const settings = state;
+    if (settings->clip == 0) {
+        return laci_mixing_mix_exactly(round, rate_of(settings));
+    }
+    LAC_TRY(dpsgd_begin(state, round));
+    return laci_mixing_end(state, round);
 }
 
 // A worker with few neighbours would train alone.
@@ -146,8 +157,10 @@ const laci_algorithm_ops laci_dpsgd_algorithm = {
     .gossip_rate = dpsgd_gossip_rate,
     .plan = dpsgd_plan,
     .message_bound = laci_gossip_bound,
+    .scans = true,
     .begin = dpsgd_begin,
     .end = laci_mixing_end,
+    .mix = dpsgd_mix,
     .cost = laci_gossip_cost,
     .exchanges = laci_gossip_exchanges,
     .warn = dpsgd_warn,

@@ -11,17 +11,15 @@
 // t counts from 1.
 #include "algorithm/shared/gossip.h"
 #include "kernels/gossip.h"
+#include "kernels/vector.h"
 
-// The fields after the estimates of the peers: this worker's own estimate, and
-// room for xn.
+// xn is computed twice, before and after the exchange: that is faster than to
+// write it to memory and to read it again.
+
+// The field after the estimates of the peers.
 static float *own_estimate(const laci_round *round, size_t i)
 {
     return round->items[i].fields[round->worker->peer_count].values;
-}
-
-static float *next_values(const laci_round *round, size_t i)
-{
-    return round->items[i].fields[round->worker->peer_count + 1].values;
 }
 
 static void ecd_plan(
@@ -31,7 +29,6 @@ static void ecd_plan(
     const size_t n = laci_tensor_values(w, tensor);
     laci_replicas_plan(w, "estimate", tensor, plan);
     laci_plan_own(plan, "own", n);
-    laci_plan_working(plan, n);
 }
 
 static lac_status ecd_start(void *state, laci_round *round)
@@ -45,45 +42,50 @@ static lac_status ecd_start(void *state, laci_round *round)
     return LAC_OK;
 }
 
+// Writes z to the scratch.
+static void ecd_write_z(laci_loop *loop, size_t i, size_t first, size_t n)
+{
+    const laci_round *const round = loop->round;
+    const laci_kernels *const kernels = round->worker->kernels;
+    const double t = (double)round->number + 1;
+    const float *const x = round->items[i].in + first;
+    float *const z = round->scratch + first;
+    laci_replicas_mix(round, i, first, n, own_estimate(round, i) + first, z);
+    kernels->gossip->combine((float)(1 - t / 2), x, (float)(t / 2), z, z, n);
+    if (!laci_all_finite(kernels, z, n)) {
+        laci_loop_fail(loop, i);
+    }
+}
+
 // y = keep y + take C(z)
 static void extrapolate(
-    const laci_round *round, const laci_view *payload, float keep, float take,
+    const laci_round *round, const laci_view *payload, size_t first, size_t n,
     float *y)
 {
-    const size_t n = lac_shape_values(payload->call.shape);
+    const double t = (double)round->number + 1;
+    const float keep = (float)(1 - 2 / t), take = (float)(2 / t);
     round->worker->kernels->gossip->scale(keep, y, y, n);
-    laci_view_add(payload, take, y);
+    laci_view_add_part(payload, first, n, take, y);
+}
+
+static void ecd_apply(laci_loop *loop, size_t i, size_t first, size_t n)
+{
+    const laci_round *const round = loop->round;
+    const laci_item *const item = &round->items[i];
+    float *const own = own_estimate(round, i) + first;
+    laci_replicas_mix(round, i, first, n, own, item->out + first);
+    for (uint32_t k = 0; k < round->edge_count; k++) {
+        extrapolate(
+            round, laci_received(round, k, i), first, n,
+            item->fields[k].values + first);
+    }
+    extrapolate(round, laci_sent(round, i), first, n, own);
 }
 
 static lac_status ecd_end(void *state, laci_round *round)
 {
     (void)state;
-    const laci_worker *const w = round->worker;
-    const double t = (double)round->number + 1;
-    const float keep = (float)(1 - 2 / t), take = (float)(2 / t);
-    for (size_t i = 0; i < round->count; i++) {
-        const laci_item *const item = &round->items[i];
-        float *const next = next_values(round, i);
-        laci_replicas_mix(round, i, own_estimate(round, i), next);
-        w->kernels->gossip->combine(
-            (float)(1 - t / 2), item->in, (float)(t / 2), next, round->scratch,
-            item->n);
-        laci_gossip_put(round, w->compressor, i, round->scratch);
-    }
-    LAC_TRY(laci_gossip_exchange(round, w->compressor, 0));
-    for (size_t i = 0; i < round->count; i++) {
-        const laci_item *const item = &round->items[i];
-        for (uint32_t k = 0; k < round->edge_count; k++) {
-            extrapolate(
-                round, laci_received(round, k, i), keep, take,
-                item->fields[k].values);
-        }
-        extrapolate(
-            round, laci_sent(round, i), keep, take, own_estimate(round, i));
-        w->kernels->gossip->apply(
-            next_values(round, i), NULL, item->out, item->n);
-    }
-    return LAC_OK;
+    return laci_replicas_round(round, ecd_write_z, ecd_apply);
 }
 
 const laci_algorithm_ops laci_ecd_algorithm = {
@@ -97,6 +99,7 @@ const laci_algorithm_ops laci_ecd_algorithm = {
     .fixed_graph = true,
     .takes_update = true,
     .scratch = true,
+    .scans = true,
     .plan = ecd_plan,
     .message_bound = laci_gossip_bound,
     .start_bound = laci_replicas_start_bound,

@@ -160,8 +160,7 @@ static lac_status encode(
     return LAC_OK;
 }
 
-// Subtracts the delivered payload from the memory, which then decays, and
-// zeroes the result.
+// Subtracts the delivered payload from the memory, which then decays.
 static void settle(const error_feedback *s, const laci_round *round, size_t i)
 {
     const laci_item *const item = &round->items[i];
@@ -172,16 +171,29 @@ static void settle(const error_feedback *s, const laci_round *round, size_t i)
             errors, &sent->call.key, sent->bytes, sent->len);
         laci_error_memory_decay(errors, (float)s->decay);
     }
-    if (item->n > 0) {
-        memset(item->out, 0, item->n * sizeof(float));
+}
+
+// Writes results: the sum of the payloads of some workers, divided by the
+// number of all.
+static void error_feedback_add(
+    laci_loop *loop, size_t i, size_t first, size_t n)
+{
+    const laci_round *const round = loop->round;
+    const laci_item *const item = &round->items[i];
+    const uint32_t *const count = loop->context;
+    const float share = (float)(1.0 / round->worker->world);
+    float *const out = item->out + first;
+    memset(out, 0, n * sizeof(*out));
+    for (uint32_t k = 0; k < *count; k++) {
+        laci_view_add_part(laci_received(round, k, i), first, n, share, out);
     }
 }
 
-static void add_to_result(
-    const laci_round *round, size_t i, const laci_view *payload)
+static void add_payloads(const laci_round *round, uint32_t count)
 {
-    const float share = (float)(1.0 / round->worker->world);
-    laci_view_add(payload, share, round->items[i].out);
+    (void)laci_split(
+        &count, round, 0, round->count,
+        laci_part_size(round->worker->compressor), error_feedback_add);
 }
 
 // Converts floats to the bytes of a payload, in place.
@@ -226,8 +238,8 @@ static lac_status reduce_by_sum(const error_feedback *s, laci_round *round)
     LAC_TRY(laci_group_abort_on_failure(round->group, view_sums(round)));
     for (size_t i = 0; i < round->count; i++) {
         settle(s, round, i);
-        add_to_result(round, i, laci_received(round, 0, i));
     }
+    add_payloads(round, 1);
     return LAC_OK;
 }
 
@@ -246,10 +258,8 @@ static lac_status reduce_by_gather(const error_feedback *s, laci_round *round)
     LAC_TRY(laci_take_all(round, w->compressor, w->world, true));
     for (size_t i = 0; i < round->count; i++) {
         settle(s, round, i);
-        for (uint32_t k = 0; k < w->world; k++) {
-            add_to_result(round, i, laci_received(round, k, i));
-        }
     }
+    add_payloads(round, w->world);
     return LAC_OK;
 }
 

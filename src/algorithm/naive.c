@@ -10,7 +10,7 @@
 static lac_status naive_begin(void *state, laci_round *round)
 {
     (void)state;
-    return laci_mixing_begin(round, round->worker->compressor, 1);
+    return laci_mixing_begin(round, round->worker->compressor);
 }
 
 const laci_algorithm_ops laci_naive_algorithm = {

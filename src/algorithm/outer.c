@@ -30,8 +30,9 @@
 // settings fragments and delay are for lac_algorithm_cost. But any delay above
 // 0 moves the exchange from end to begin.
 //
-// With a gradient algorithm all workers have the same anchor. They begin with
-// the exact mean of their values, so that they may start from different ones.
+// With a gradient algorithm all workers have the same anchor. If they start
+// from different values, they begin with the exact mean of them. Whether they
+// do, hashes of the values show.
 //
 // Stability without local steps. On a fixed graph the disagreement in the
 // direction of an eigenvalue 1 - c of W is multiplied by c in D. It vanishes if
@@ -55,6 +56,7 @@
 #include "algorithm/framework/inner.h"
 #include "base/fail.h"
 #include "kernels/gossip.h"
+#include "kernels/hash.h"
 #include "kernels/vector.h"
 #include "topology/topology.h"
 
@@ -63,6 +65,14 @@
 enum { ANCHOR, MOMENTUM, ARRIVED, MIXED };
 
 enum { FRAGMENTS_MAX = 1024, DELAY_MAX = 1000000 };
+
+// A hash is compared as digits that are exact in a float: each with its
+// complement, since the largest of both shows whether all workers have one
+// value.
+enum { HASH_DIGITS = 4, DIGIT_BITS = 16, HASH_NOTES = 2 * HASH_DIGITS };
+static const uint32_t digit_max = (1U << DIGIT_BITS) - 1;
+
+enum { PHASE_HASH, PHASE_MEAN };
 
 typedef struct outer {
     const char *inner;
@@ -215,12 +225,14 @@ static void outer_plan(
     }
 }
 
-// A gradient algorithm averages in the memory of the sum at the start.
+// A gradient algorithm averages in the memory of the sum, and compares hashes
+// there at the start.
 static size_t outer_sum_bound(
     const void *state, const laci_worker *w, size_t tensor)
 {
     (void)state;
-    return averages(w) ? laci_tensor_values(w, tensor) : 0;
+    const size_t n = laci_tensor_values(w, tensor);
+    return !averages(w) ? 0 : n < HASH_NOTES ? HASH_NOTES : n;
 }
 
 // Points the slices of the inner algorithm's round at working memory, which
@@ -246,12 +258,36 @@ static size_t values_of(const laci_round *round)
     return n;
 }
 
+// Whether all workers start from the same values.
+static lac_status compare_start(const laci_round *round, bool *equal_out)
+{
+    uint64_t hash = 0;
+    for (size_t i = 0; i < round->count; i++) {
+        const laci_item *const item = &round->items[i];
+        const uint64_t pair[] = {
+            hash, laci_hash(item->in, item->n * sizeof(*item->in))};
+        hash = laci_hash(pair, sizeof(pair));
+    }
+    float *const notes = round->sums;
+    for (size_t i = 0; i < HASH_DIGITS; i++) {
+        const uint32_t digit = (uint32_t)(hash >> (DIGIT_BITS * i)) & digit_max;
+        notes[2 * i] = (float)digit;
+        notes[2 * i + 1] = (float)(digit_max - digit);
+    }
+    LAC_TRY(laci_group_max(round->group, 0, PHASE_HASH, notes, 0, HASH_NOTES));
+    *equal_out = true;
+    for (size_t i = 0; i < HASH_DIGITS; i++) {
+        *equal_out &= notes[2 * i] + notes[2 * i + 1] == (float)digit_max;
+    }
+    return LAC_OK;
+}
+
 // Replaces the values in the slices by their exact mean over all workers.
 static lac_status average_start(laci_round *round)
 {
     const laci_worker *const w = round->worker;
     const size_t n = values_of(round);
-    LAC_TRY(laci_group_sum(round->group, 0, 0, round->sums, n, 0));
+    LAC_TRY(laci_group_sum(round->group, 0, PHASE_MEAN, round->sums, n, 0));
     w->kernels->gossip->scale(
         (float)(1.0 / w->world), round->sums, round->sums, n);
     return laci_all_finite(w->kernels, round->sums, n)
@@ -265,16 +301,21 @@ static lac_status outer_start(void *state, laci_round *round)
 {
     (void)state;
     const laci_worker *const w = round->worker;
+    bool equal = false;
+    if (averages(w)) {
+        LAC_TRY(compare_start(round, &equal));
+    }
     outer_set_slices(round);
     for (size_t i = 0; i < round->count; i++) {
         const laci_item *const item = &round->items[i];
         w->kernels->gossip->apply(
             item->in, NULL, round->slices[i].out, item->n);
     }
-    LAC_TRY(
-        averages(w)
-            ? average_start(round)
-            : lac_algorithm_start(w->inner, round->slices, round->count));
+    if (!averages(w)) {
+        LAC_TRY(lac_algorithm_start(w->inner, round->slices, round->count));
+    } else if (!equal) {
+        LAC_TRY(average_start(round));
+    }
     for (size_t i = 0; i < round->count; i++) {
         const laci_item *const item = &round->items[i];
         float *const momentum = item->fields[MOMENTUM].values;

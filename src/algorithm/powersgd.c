@@ -230,6 +230,46 @@ static laci_powersgd_step step_at(
     };
 }
 
+// A visit of items that threads share, each some of them in a row.
+typedef struct powersgd_loop {
+    const sums *sums;
+    lac_status (*visit)(const laci_powersgd_step *t);
+    atomic_int failure; // the status of one that failed
+} powersgd_loop;
+
+// Visits the items that begin among the values [first, first + n) of the round.
+static void visit_share(void *context, size_t first, size_t n)
+{
+    powersgd_loop *const l = context;
+    const laci_round *const round = l->sums->round;
+    floats at = {0};
+    size_t start = 0;
+    for (size_t i = 0; i < round->count && start < first + n; i++) {
+        const laci_powersgd_step t = step_at(l->sums, &round->items[i], &at);
+        const lac_status status =
+            start < first || round->items[i].n == 0 ? LAC_OK : l->visit(&t);
+        if (status != LAC_OK) {
+            atomic_store(&l->failure, (int)status);
+        }
+        count_step(&at, &t);
+        start += round->items[i].n;
+    }
+}
+
+// Calls `visit` for every item of the round that has values. It reports a
+// failure without a message.
+static lac_status share_steps(
+    const sums *s, lac_status (*visit)(const laci_powersgd_step *t))
+{
+    powersgd_loop l = {.sums = s, .visit = visit};
+    size_t n = 0;
+    for (size_t i = 0; i < s->round->count; i++) {
+        n += s->round->items[i].n;
+    }
+    laci_pool_run(s->round->worker->pool, n, 1, visit_share, &l);
+    return (lac_status)atomic_load(&l.failure);
+}
+
 // Calls `visit` for every item of the round, in order, until it fails.
 static lac_status for_each_step(
     const sums *s, lac_status (*visit)(const laci_powersgd_step *t))
@@ -352,13 +392,13 @@ static lac_status sum_factors(const sums *s)
     uint32_t phase = 1;
     for (uint32_t i = 0; i < s->settings->iterations; i++) {
         if (i > 0) {
-            LAC_TRY(for_each_step(s, again_step));
+            LAC_TRY(share_steps(s, again_step));
             LAC_TRY(laci_group_sum(
                 round->group, round->number, phase++, round->sums,
                 s->all.factors, 0));
             LAC_TRY(for_each_step(s, check_first));
         }
-        LAC_TRY(for_each_step(s, turn_step));
+        LAC_TRY(share_steps(s, turn_step));
         LAC_TRY(laci_group_sum(
             round->group, round->number, phase++, second_of(s), s->all.second,
             0));
@@ -370,13 +410,13 @@ static lac_status sum_factors(const sums *s)
 static lac_status powersgd_reduce(void *state, laci_round *round)
 {
     const sums s = sums_of(state, round);
-    LAC_TRY(for_each_step(&s, begin_step));
+    LAC_TRY(share_steps(&s, begin_step));
     LAC_TRY(laci_nonfinite_sum(round, round->sums, first_n(&s)));
     LAC_TRY(for_each_step(&s, check_first));
     if (s.all.second > 0 && !s.settings->alternating) {
         LAC_TRY(sum_factors(&s));
     }
-    return for_each_step(&s, finish_step);
+    return share_steps(&s, finish_step);
 }
 
 // The floats of a round that compresses, from shapes alone. Its number has the

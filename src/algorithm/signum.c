@@ -74,14 +74,42 @@ static size_t signum_message_bound(
     return signs_size(laci_tensor_values(w, tensor));
 }
 
-// Writes the momentum after this round to `out`, which may be the field itself.
+// A part of an item: values [first, first + n).
+typedef struct signum_part {
+    size_t item;
+    size_t first;
+    size_t n;
+} signum_part;
+
+// What a loop needs.
+typedef struct signum_loop {
+    const signum *settings;
+    uint8_t *message; // room for the signs of the first item
+} signum_loop;
+
+// Writes the momentum of a part after this round to `out`, which may be that of
+// the field itself.
 static void next_momentum(
-    const signum *settings, const laci_round *round, size_t i, float *out)
+    const signum *settings, const laci_round *round, const signum_part *p,
+    float *out)
 {
-    const laci_item *const item = &round->items[i];
+    const laci_item *const item = &round->items[p->item];
     round->worker->kernels->gossip->combine(
-        (float)settings->momentum, item->fields[MOMENTUM].values,
-        (float)(1 - settings->momentum), item->in, out, item->n);
+        (float)settings->momentum, item->fields[MOMENTUM].values + p->first,
+        (float)(1 - settings->momentum), item->in + p->first, out, p->n);
+}
+
+// Writes the signs of the next momentum. The momentum itself stays, in case the
+// exchange fails.
+static void signum_put(laci_loop *loop, size_t i, size_t first, size_t n)
+{
+    const signum_loop *const l = loop->context;
+    const laci_round *const round = loop->round;
+    uint8_t *const signs = l->message + laci_sent_at(round, i);
+    float next[LAC_PART];
+    next_momentum(l->settings, round, &(signum_part){i, first, n}, next);
+    (void)round->worker->kernels->sign->encode(
+        next, n, signs + first / BYTE_BITS);
 }
 
 static lac_status take_signs(laci_round *round, uint32_t k, size_t i)
@@ -124,47 +152,49 @@ static void keep_signs(float *sums, size_t n)
 }
 
 // Floats add signs exactly.
-static void vote(const signum *settings, const laci_round *round, size_t i)
+static void vote(
+    const signum *settings, const laci_round *round, const signum_part *p)
 {
-    const laci_item *const item = &round->items[i];
     const laci_sign_kernels *const sign = round->worker->kernels->sign;
-    uint8_t *const signs = (uint8_t *)round->scratch;
-    memset(item->out, 0, item->n * sizeof(float));
+    float *const out = round->items[p->item].out + p->first;
+    uint8_t signs[LAC_PART / BYTE_BITS];
+    memset(out, 0, p->n * sizeof(*out));
     for (uint32_t k = 0; k < round->worker->world; k++) {
-        const laci_view *const view = laci_received(round, k, i);
-        sign->decode_add(1, view->bytes, 1, item->out, item->n);
+        const laci_view *const view = laci_received(round, k, p->item);
+        sign->decode_add(1, view->bytes + p->first / BYTE_BITS, 1, out, p->n);
     }
     if (settings->tie == TIE_ZERO) {
-        keep_signs(item->out, item->n);
+        keep_signs(out, p->n);
         return;
     }
-    (void)sign->encode(item->out, item->n, signs);
-    sign->decode(1, signs, item->out, item->n);
+    (void)sign->encode(out, p->n, signs);
+    sign->decode(1, signs, out, p->n);
+}
+
+static void signum_apply(laci_loop *loop, size_t i, size_t first, size_t n)
+{
+    const signum_loop *const l = loop->context;
+    float *const momentum = loop->round->items[i].fields[MOMENTUM].values;
+    const signum_part part = {i, first, n};
+    next_momentum(l->settings, loop->round, &part, momentum + first);
+    vote(l->settings, loop->round, &part);
 }
 
 static lac_status signum_reduce(void *state, laci_round *round)
 {
-    const signum *const settings = state;
-    const laci_sign_kernels *const sign = round->worker->kernels->sign;
+    signum_loop loop = {.settings = state};
     laci_writer *const message = laci_nonfinite_message(round, 0);
     for (size_t i = 0; i < round->count; i++) {
-        const size_t n = round->items[i].n;
-        uint8_t *const signs = laci_writer_room(message, signs_size(n));
-        if (n > 0) {
-            next_momentum(settings, round, i, round->scratch);
-            (void)sign->encode(round->scratch, n, signs);
-        }
-        laci_writer_commit(message, signs_size(n));
+        const size_t len = signs_size(round->items[i].n);
+        uint8_t *const room = laci_writer_room(message, len);
+        loop.message = i == 0 ? room : loop.message;
+        round->sent[i] = (laci_view){.bytes = room, .len = len};
+        laci_writer_commit(message, len);
     }
+    (void)laci_split(&loop, round, 0, round->count, LAC_PART, signum_put);
     LAC_TRY(laci_nonfinite_gather(round));
     LAC_TRY(laci_group_abort_on_failure(round->group, take_votes(round)));
-    for (size_t i = 0; i < round->count; i++) {
-        const laci_item *const item = &round->items[i];
-        if (item->n > 0) {
-            next_momentum(settings, round, i, item->fields[MOMENTUM].values);
-            vote(settings, round, i);
-        }
-    }
+    (void)laci_split(&loop, round, 0, round->count, LAC_PART, signum_apply);
     return LAC_OK;
 }
 
@@ -196,7 +226,6 @@ const laci_algorithm_ops laci_signum_algorithm = {
     .plugin.param_size = sizeof(lac_param),
     .plugin.state_size = sizeof(signum),
     .family = LAC_FAMILY_GRADIENT,
-    .scratch = true,
     .configure = signum_configure,
     .plan = signum_plan,
     .message_bound = signum_message_bound,

@@ -13,7 +13,12 @@
 #include "base/alloc.h"
 #include "base/fail.h"
 
-enum { NUMBER_MAX = 63, SETTINGS_MAX = 64 };
+enum {
+    NUMBER_MAX = 63,
+    SETTINGS_MAX = 64,
+    KEY_MAX = 31,  // of a name to compare
+    EDITS_MAX = 2, // from a name that may have been meant
+};
 
 // A part of a text, not ended by a NUL.
 typedef struct span {
@@ -198,8 +203,61 @@ static span without_parentheses(const lac_param *param, span value)
     return value;
 }
 
+static uint8_t fewer_edits(uint8_t a, uint8_t b)
+{
+    return a < b ? a : b;
+}
+
+// The Levenshtein distance, in which swapped neighbours count as one edit.
+static uint8_t settings_edits(span a, const char *b, size_t b_len)
+{
+    uint8_t table[KEY_MAX + 1][KEY_MAX + 1];
+    if (a.len > KEY_MAX || b_len > KEY_MAX) {
+        return UINT8_MAX;
+    }
+    for (size_t i = 0; i <= a.len; i++) {
+        for (size_t j = 0; j <= b_len; j++) {
+            uint8_t *const edits = &table[i][j];
+            *edits = (uint8_t)(i + j);
+            if (i == 0 || j == 0) {
+                continue;
+            }
+            const bool same_here = a.text[i - 1] == b[j - 1];
+            const uint8_t one = fewer_edits(table[i - 1][j], table[i][j - 1]);
+            *edits = fewer_edits(
+                (uint8_t)(one + 1),
+                (uint8_t)(table[i - 1][j - 1] + !same_here));
+            if (i > 1 && j > 1 && a.text[i - 1] == b[j - 2] &&
+                a.text[i - 2] == b[j - 1]) {
+                *edits =
+                    fewer_edits(*edits, (uint8_t)(table[i - 2][j - 2] + 1));
+            }
+        }
+    }
+    return table[a.len][b_len];
+}
+
+// Returns the setting whose name is closest to a key, NULL if none is close: at
+// most two edits, and at most half of the characters.
+static const char *closest_setting(const lac_plugin *plugin, span key)
+{
+    const lac_param *param;
+    const char *closest = NULL;
+    size_t least = EDITS_MAX + 1;
+    for (size_t i = 0; (param = laci_param_at(plugin, i)) != NULL; i++) {
+        const size_t len = strlen(param->name);
+        const size_t edits = settings_edits(key, param->name, len);
+        if (edits < least && 2 * edits <= len) {
+            closest = param->name;
+            least = edits;
+        }
+    }
+    return closest;
+}
+
 static lac_status unknown_key(const laci_spec *spec, span key)
 {
+    const char *const closest = closest_setting(spec->plugin, key);
     const lac_param *param;
     char known[256] = "";
     size_t used = 0;
@@ -217,8 +275,10 @@ static lac_status unknown_key(const laci_spec *spec, span key)
             spec->name, (int)key.len, key.text);
     }
     return lac_fail(
-        LAC_ERR_INVALID, "%s: no setting is named \"%.*s\", expected %s",
-        spec->name, (int)key.len, key.text, known + 2);
+        LAC_ERR_INVALID, "%s: no setting is named \"%.*s\", expected %s%s%s%s",
+        spec->name, (int)key.len, key.text, known + 2,
+        closest == NULL ? "" : "; did you mean ",
+        closest == NULL ? "" : closest, closest == NULL ? "" : "?");
 }
 
 // Reads one "key=value", or the first without its key. `seen` has a bit for

@@ -13,7 +13,7 @@
 #include "cli/average/worker.h"
 #include "cli/files/layout.h"
 #include "cli/files/npy.h"
-#include "cli/launch/launch.h"
+#include "cli/launch/place.h"
 #include "cli/options/catalog.h"
 #include "cli/options/command.h"
 #include "cli/options/units.h"
@@ -102,6 +102,7 @@ static const cli_option options[] = {
     CLI_OPTION_STEP_TIME(settings),
     CLI_OPTION_SEED(settings),
     CLI_OPTIONS_LAUNCH(settings),
+    CLI_OPTION_THREADS(settings),
     CLI_OPTION_JSON(settings),
     {0},
 };
@@ -271,6 +272,7 @@ static int average_prepare(void *context, uint32_t world)
     o.topology = j->topology;
     o.seed = s->seed;
     o.timeout = s->launch.timeout;
+    o.threads = cli_place_threads(&s->launch, world);
     lac_cost cost;
     lac_status status = lac_algorithm_cost(&o, &cost);
     if (status != LAC_OK) {
@@ -508,7 +510,8 @@ const cli_command cmd_average = {
         "the bytes sent. Workers are threads or, under mpirun, its processes.\n"
         "A model algorithm gossips. A gradient algorithm reduces the same X "
         "in\n"
-        "every round, and a worker's value is the mean of the results so far.\n"
+        "every round, and a worker's value is the mean of the results so "
+        "far.\n" CLI_THREADS_HELP
         "A run that diverges is stopped, and its error is null. The trace has\n"
         "a line per round: round, error, mean_drift, and payload_bytes so "
         "far.\n"

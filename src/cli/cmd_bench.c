@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 // laconic bench: the speed of compressors and algorithms on this machine,
-// relative to memcpy.
+// relative to memcpy, and compared with an earlier run.
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/bench/compressor.h"
+#include "cli/bench/compare.h"
+#include "cli/bench/job.h"
 #include "cli/bench/report.h"
-#include "cli/bench/step.h"
 #include "cli/files/layout.h"
 #include "cli/options/catalog.h"
 #include "cli/options/command.h"
-#include "cli/report/progress.h"
 #include "cli/report/table.h"
 
 typedef struct settings {
@@ -21,10 +21,13 @@ typedef struct settings {
     uint64_t degree;
     uint32_t kernels;
     uint32_t prefetch;
+    uint64_t threads;
     uint64_t values;
     uint64_t runs;
     uint64_t seed;
+    const char *compare;
     bool json;
+    uint64_t given; // bit i: option i
 } settings;
 
 // The model whose tensors a step has if the user names none.
@@ -35,8 +38,13 @@ static const char default_model[] = "resnet50";
 static const char *const kernel_names[] = {
     "best", "portable", "avx2", "avx512", "neon"};
 
+enum { PREFETCH_AUTO, PREFETCH_ON, PREFETCH_OFF };
+
 static const char *const prefetch_settings[] = {
-    "", ":prefetch=on", ":prefetch=off"};
+    [PREFETCH_AUTO] = "",
+    [PREFETCH_ON] = ":prefetch=on",
+    [PREFETCH_OFF] = ":prefetch=off",
+};
 
 static const cli_option options[] = {
     CLI_OPTION_COMPRESSOR(settings),
@@ -63,13 +71,21 @@ static const cli_option options[] = {
      .default_value = "auto",
      .choices = "auto|on|off",
      .help = "whether kernels prefetch; auto: as suits this processor"},
+    {.name = "threads",
+     .type = CLI_OPTION_U64,
+     .offset = offsetof(settings, threads),
+     .value = "N",
+     .default_value = "1",
+     .min = 1,
+     .max = CLI_BENCH_THREADS_MAX,
+     .help = "threads that share a large tensor"},
     {.name = "values",
      .type = CLI_OPTION_U64,
      .offset = offsetof(settings, values),
      .value = "N",
      .default_value = "25557032",
      .min = 1,
-     .max = 1 << 30,
+     .max = CLI_BENCH_VALUES_MAX,
      .help = "floats that a compressor gets"},
     {.name = "runs",
      .type = CLI_OPTION_U64,
@@ -77,9 +93,15 @@ static const cli_option options[] = {
      .value = "R",
      .default_value = "7",
      .min = 1,
-     .max = 10000,
+     .max = CLI_BENCH_RUNS_MAX,
      .help = "measurements, for the median"},
     CLI_OPTION_SEED(settings),
+    {.name = "compare",
+     .type = CLI_OPTION_TEXT,
+     .offset = offsetof(settings, compare),
+     .value = "FILE",
+     .default_value = "",
+     .help = "output of an earlier --json, to measure and compare with"},
     CLI_OPTION_JSON(settings),
     {0},
 };
@@ -106,56 +128,17 @@ enum {
     USUAL_COUNT = sizeof(usual) / sizeof(usual[0]),
     SPECS_MAX = CLI_BENCH_MAX,
     KERNELS_SIZE = 32,
+    KERNELS_COUNT = sizeof(kernel_names) / sizeof(kernel_names[0]),
 };
 
 typedef struct job {
-    const settings *settings;
-    cli_bench_entry entries[SPECS_MAX];
-    lac_compressor *compressors[SPECS_MAX]; // of the entries
-    size_t count;
-    cli_bench_step steps[SPECS_MAX]; // of algorithms
-    size_t step_count;
-    cli_bench_step_options step_options;
-    lac_layout *layout;        // of the steps
+    settings settings; // those of --compare among them
+    cli_bench_job all;
+    lac_layout *layout;        // of the steps that the user names
     char chosen[KERNELS_SIZE]; // kernels, as the library names them
     lac_compressor *kernels;   // names the kernels in use
-    cli_bench bench;
+    cli_bench_saved saved;
 } job;
-
-static lac_status measure_entries(job *j, cli_progress *progress)
-{
-    const settings *const s = j->settings;
-    if (j->count == 0) {
-        return LAC_OK;
-    }
-    LAC_TRY(cli_bench_init(&j->bench, s->values, s->runs, s->seed));
-    for (size_t i = 0; i < j->count; i++) {
-        cli_progress_step(progress, i, j->entries[i].spec);
-        LAC_TRY(cli_bench_measure(
-            &j->bench, j->compressors[i], &j->entries[i].result));
-    }
-    return LAC_OK;
-}
-
-static lac_status measure_steps(job *j, cli_progress *progress)
-{
-    for (size_t i = 0; i < j->step_count; i++) {
-        cli_progress_step(progress, j->count + i, j->steps[i].spec);
-        LAC_TRY(cli_bench_step_measure(&j->steps[i], &j->step_options));
-    }
-    return LAC_OK;
-}
-
-static lac_status measure_job(job *j)
-{
-    cli_progress progress = cli_progress_begin(j->count + j->step_count);
-    lac_status status = measure_entries(j, &progress);
-    if (status == LAC_OK) {
-        status = measure_steps(j, &progress);
-    }
-    cli_progress_end(&progress);
-    return status;
-}
 
 static const char *model_of(const settings *s)
 {
@@ -165,26 +148,27 @@ static const char *model_of(const settings *s)
 // Opens the layout for the first algorithm. Returns an exit code.
 static int open_bench_layout(job *j)
 {
-    const settings *const s = j->settings;
-    if (j->layout != NULL) {
-        return CLI_GOOD;
-    }
-    const int code =
-        cli_layout_open("bench", model_of(s), s->layout, &j->layout);
-    j->step_options.layout = j->layout;
-    return code;
+    const settings *const s = &j->settings;
+    return j->layout != NULL
+               ? CLI_GOOD
+               : cli_layout_open("bench", model_of(s), s->layout, &j->layout);
 }
 
 static int bench_add_step(job *j, const char *spec)
 {
+    const settings *const s = &j->settings;
     const int code = open_bench_layout(j);
     if (code != CLI_GOOD) {
         return code;
     }
-    cli_bench_step *const step = &j->steps[j->step_count++];
-    step->spec = spec;
-    step->compressor = cli_given(j->settings->compressor);
-    return cli_bench_step_check(step, &j->step_options) == LAC_OK
+    const cli_bench_step step = {
+        .spec = spec,
+        .compressor = cli_given(s->compressor),
+        .model = cli_given(model_of(s)),
+        .layout = *s->layout != '\0' ? s->layout : model_of(s),
+    };
+    return cli_bench_job_add_step(
+               &j->all, &step, j->layout, (uint32_t)s->degree) == LAC_OK
                ? CLI_GOOD
                : cli_bad_spec("bench", "algorithms", spec);
 }
@@ -195,18 +179,12 @@ static int add_spec(job *j, const char *spec, bool named)
     if (cli_bench_is_algorithm(spec)) {
         return bench_add_step(j, spec);
     }
-    lac_compressor *c = NULL;
-    const lac_status status = lac_compressor_open(&c, spec, LAC_FORM_PLAIN);
+    const lac_status status = cli_bench_job_add_compressor(&j->all, spec);
     if (status == LAC_ERR_NOTFOUND && !named) {
         return CLI_GOOD;
     }
-    if (status != LAC_OK) {
-        return cli_bad_spec("bench", "compressors", spec);
-    }
-    j->entries[j->count].spec = spec;
-    j->compressors[j->count++] = c;
-    return lac_compressor_use_kernels(c, j->chosen) == LAC_OK ? CLI_GOOD
-                                                              : cli_failed();
+    return status == LAC_OK ? CLI_GOOD
+                            : cli_bad_spec("bench", "compressors", spec);
 }
 
 // Rejects options of algorithms where no SPEC is one.
@@ -233,9 +211,8 @@ static lac_status check_alone(const settings *s)
     return LAC_OK;
 }
 
-// Opens everything before the first measurement, so that a wrong spec is
-// reported at once. Returns an exit code.
-static int open_entries(job *j, size_t count, char *const *arguments)
+// Opens what the user named. Returns an exit code.
+static int open_named(job *j, size_t count, char *const *arguments)
 {
     const bool named = count > 0;
     const size_t specs = named ? count : USUAL_COUNT;
@@ -245,75 +222,212 @@ static int open_entries(job *j, size_t count, char *const *arguments)
             return code;
         }
     }
-    if (j->step_count == 0 && check_alone(j->settings) != LAC_OK) {
+    return CLI_GOOD;
+}
+
+// Reports a failure that is about the contents of the saved file. Returns an
+// exit code.
+static int saved_failed(const job *j, lac_status status)
+{
+    (void)!lac_fail(status, "%s: %s", j->saved.path, lac_error_message());
+    return cli_failed();
+}
+
+// Opens the rows of the saved file. Returns an exit code.
+static int open_saved(job *j, size_t count, char *const *arguments)
+{
+    const settings *const s = &j->settings;
+    const cli_bench_choice choice = {
+        .specs = arguments,
+        .count = count,
+        .compressor = s->compressor,
+        .model = s->model,
+        .layout = s->layout,
+        .degree = s->degree,
+    };
+    if (cli_bench_saved_choose(&j->saved, &choice) != LAC_OK) {
         return cli_misused("bench");
+    }
+    for (size_t i = 0; i < j->saved.count; i++) {
+        const lac_status status =
+            cli_bench_job_add_row(&j->all, &j->saved.rows[i]);
+        if (status != LAC_OK) {
+            return saved_failed(j, status);
+        }
     }
     return CLI_GOOD;
 }
 
-// Reports kernels that this machine lacks before anything else.
-static lac_status choose_kernels(job *j)
+// Opens everything. Returns an exit code.
+static int open_job(job *j, size_t count, char *const *arguments)
 {
-    const settings *const s = j->settings;
+    const settings *const s = &j->settings;
+    j->all.values = s->values;
+    j->all.runs = s->runs;
+    j->all.seed = s->seed;
+    j->all.kernels = j->chosen;
+    j->all.threads = (uint32_t)j->settings.threads;
+    const int code = j->all.saved != NULL ? open_saved(j, count, arguments)
+                                          : open_named(j, count, arguments);
+    if (code != CLI_GOOD) {
+        return code;
+    }
+    return j->all.step_count > 0 || check_alone(s) == LAC_OK
+               ? CLI_GOOD
+               : cli_misused("bench");
+}
+
+static bool was_given(const settings *s, const char *name)
+{
+    size_t i = 0;
+    while (strcmp(options[i].name, name) != 0) {
+        i++;
+    }
+    return (s->given >> i & 1) != 0;
+}
+
+// Takes the kernels of the saved file, unless the user chose others.
+static lac_status take_kernels(job *j)
+{
+    settings *const s = &j->settings;
+    uint32_t found = KERNELS_COUNT - 1;
+    while (found > 0 && strcmp(kernel_names[found], j->saved.kernels) != 0) {
+        found--;
+    }
+    if (found == 0) {
+        char name[CLI_CELL_SIZE];
+        return lac_fail(
+            LAC_ERR_CORRUPT,
+            "%s: \"kernels\" is \"%s\", expected portable, avx2, avx512 or "
+            "neon",
+            j->saved.path, cli_fitted(j->saved.kernels, KERNELS_SIZE, name));
+    }
+    if (!was_given(s, "kernels")) {
+        s->kernels = found;
+        s->prefetch = was_given(s, "prefetch") ? s->prefetch
+                      : j->saved.prefetch      ? PREFETCH_ON
+                                               : PREFETCH_OFF;
+    }
+    return LAC_OK;
+}
+
+// Reads the saved file and takes its settings. Returns an exit code.
+static int read_saved(job *j)
+{
+    settings *const s = &j->settings;
+    if (cli_bench_saved_read(s->compare, &j->saved) != LAC_OK ||
+        cli_bench_saved_check(&j->saved) != LAC_OK ||
+        take_kernels(j) != LAC_OK) {
+        return cli_failed();
+    }
+    if (was_given(s, "values") && s->values != j->saved.values) {
+        (void)!lac_fail(
+            LAC_ERR_INVALID,
+            "bench: --values is %" PRIu64 ", expected %" PRIu64 " as in %s",
+            s->values, j->saved.values, j->saved.path);
+        return cli_misused("bench");
+    }
+    s->values = j->saved.values;
+    s->runs = was_given(s, "runs") ? s->runs : j->saved.runs;
+    s->threads = was_given(s, "threads") ? s->threads : j->saved.threads;
+    return CLI_GOOD;
+}
+
+static lac_status use_chosen_kernels(job *j)
+{
+    const settings *const s = &j->settings;
     (void)snprintf(
         j->chosen, sizeof(j->chosen), "%s%s", kernel_names[s->kernels],
         prefetch_settings[s->prefetch]);
-    j->step_options.kernels = j->chosen;
     LAC_TRY(lac_compressor_open(&j->kernels, "identity", LAC_FORM_PLAIN));
     return lac_compressor_use_kernels(j->kernels, j->chosen);
 }
 
-static int bench(job *j, size_t count, char *const *arguments)
+// Reports kernels that this machine lacks before anything else. Returns an exit
+// code.
+static int choose_kernels(job *j)
 {
-    if (choose_kernels(j) != LAC_OK) {
-        return cli_failed();
+    const lac_status status = use_chosen_kernels(j);
+    if (status == LAC_OK) {
+        return CLI_GOOD;
     }
-    const int code = open_entries(j, count, arguments);
-    if (code != CLI_GOOD) {
-        return code;
+    return j->all.saved == NULL || was_given(&j->settings, "kernels")
+               ? cli_failed()
+               : saved_failed(j, status);
+}
+
+static int report_comparison(const job *j, const cli_bench_report *report)
+{
+    const cli_bench_comparison c = {
+        .saved = &j->saved,
+        .report = report,
+        .entries = j->all.entry_rows,
+        .steps = j->all.step_rows,
+    };
+    int code = CLI_GOOD;
+    if (j->settings.json) {
+        cJSON *const o = cli_bench_json(report);
+        cJSON_AddItemToObject(o, "comparison", cli_bench_comparison_json(&c));
+        code = cli_json_print(o, stdout);
+    } else {
+        cli_bench_comparison_print(&c);
     }
-    if (measure_job(j) != LAC_OK) {
-        return cli_failed();
-    }
+    return code == CLI_GOOD && cli_bench_comparison_check(&c) != LAC_OK
+               ? cli_failed()
+               : code;
+}
+
+static int report_job(const job *j)
+{
     const cli_bench_report report = {
-        .values = (size_t)j->settings->values,
-        .runs = (size_t)j->settings->runs,
+        .values = j->all.values,
+        .runs = j->all.runs,
         .kernels = lac_compressor_kernels(j->kernels),
         .prefetch = lac_compressor_prefetches(j->kernels),
-        .entries = j->entries,
-        .count = j->count,
-        .model = cli_given(model_of(j->settings)),
-        .layout = *j->settings->layout != '\0' ? j->settings->layout
-                                               : model_of(j->settings),
-        .steps = j->steps,
-        .step_count = j->step_count,
+        .threads = j->all.threads,
+        .entries = j->all.entries,
+        .count = j->all.count,
+        .steps = j->all.steps,
+        .step_count = j->all.step_count,
     };
-    if (j->settings->json) {
+    if (j->all.saved != NULL) {
+        return report_comparison(j, &report);
+    }
+    if (j->settings.json) {
         return cli_json_print(cli_bench_json(&report), stdout);
     }
     cli_bench_table(&report);
     return CLI_GOOD;
 }
 
+static int bench(job *j, size_t count, char *const *arguments)
+{
+    int code = CLI_GOOD;
+    if (was_given(&j->settings, "compare")) {
+        j->all.saved = &j->saved;
+        code = read_saved(j);
+    }
+    if (code == CLI_GOOD) {
+        code = choose_kernels(j);
+    }
+    if (code == CLI_GOOD) {
+        code = open_job(j, count, arguments);
+    }
+    if (code != CLI_GOOD) {
+        return code;
+    }
+    return cli_bench_job_measure(&j->all) == LAC_OK ? report_job(j)
+                                                    : cli_failed();
+}
+
 static int bench_run(const void *given, size_t count, char *const *arguments)
 {
-    const settings *const s = given;
-    job j = {
-        .settings = s,
-        .step_options =
-            {
-                .runs = s->runs,
-                .seed = s->seed,
-                .degree = (uint32_t)s->degree,
-            },
-    };
+    job j = {.settings = *(const settings *)given};
     const int code = bench(&j, count, arguments);
-    for (size_t i = 0; i < j.count; i++) {
-        lac_compressor_close(j.compressors[i]);
-    }
-    lac_compressor_close(j.kernels);
+    cli_bench_job_close(&j.all);
     lac_layout_close(j.layout);
-    cli_bench_fini(&j.bench);
+    lac_compressor_close(j.kernels);
+    cli_bench_saved_free(&j.saved);
     return code;
 }
 
@@ -334,11 +448,26 @@ const cli_command cmd_bench = {
         "--layout names another, without a network. The step is that of one\n"
         "worker with --degree neighbours or, if it averages gradients, other\n"
         "workers; without --degree, with one neighbour or alone. The workers\n"
-        "are threads that compute one at a time.",
+        "are threads that compute one at a time.\n"
+        "With --compare FILE, measure what FILE has, the output of an earlier\n"
+        "`laconic bench --json` on the same processor, and print the change "
+        "of\n"
+        "every figure, which is a ratio to memcpy. What is more than 10 %\n"
+        "slower is measured once more, and the faster result counts; the exit\n"
+        "code is 1 if it is still slower. SPEC, --compressor, --model,\n"
+        "--layout and --degree choose among the rows of FILE. Kernels,\n"
+        "prefetch and runs are those of FILE unless they are given; more\n"
+        "--runs make the result more certain.",
     .example = "Compare two compressors on this machine:\n"
                "\n"
-               "    laconic bench natural dithering:levels=127",
+               "    laconic bench natural dithering:levels=127\n"
+               "\n"
+               "Save a run, and compare with it later:\n"
+               "\n"
+               "    laconic bench --json natural sign > saved.json\n"
+               "    laconic bench --compare saved.json --runs 21",
     .options = options,
     .settings_size = sizeof(settings),
+    .given_offset = offsetof(settings, given),
     .run = bench_run,
 };

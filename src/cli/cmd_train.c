@@ -576,7 +576,7 @@ const cli_command cmd_train = {
         "steps beside the exchange.\n"
         "--hostile 3: worker 3 does not train and sends huge finite values,\n"
         "a test of what an algorithm tolerates; metrics and averaged model\n"
-        "are those of the other workers.\n"
+        "are those of the other workers.\n" CLI_THREADS_HELP
         "--test-limit auto: 1,000 examples (of a text, times --bptt words) "
         "for\n"
         "the model of a worker, all for the averaged one, but for neither "

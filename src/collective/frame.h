@@ -5,6 +5,7 @@
 #ifndef LACONIC_COLLECTIVE_FRAME_H
 #define LACONIC_COLLECTIVE_FRAME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,7 @@ typedef struct laci_frame {
     uint32_t sender;
     uint32_t receiver; // or LAC_RANK_ANY for any receiver
     uint16_t step;     // which message of a collective made of several
+    bool intact;       // the body needs no hash: laci_transport_ops
 } laci_frame;
 
 // laci_frame_write writes the header for the `len` bytes that follow it to

@@ -221,6 +221,7 @@ lac_status laci_group_open(laci_group **out, const laci_group_options *options)
         .session = options->session,
         .identity = options->identity,
         .sender = g->rank,
+        .intact = laci_transport_is_intact(options->transport),
     };
     lay_out(g, &p);
     g->identity = options->identity;

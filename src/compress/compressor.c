@@ -287,6 +287,7 @@ void lac_compressor_close(lac_compressor *c)
 {
     if (c != NULL) {
         lac_compressor_close(c->inner);
+        laci_pool_close(c->own_pool);
         laci_free_aligned(c->scratch);
         laci_free_aligned(c);
     }
@@ -300,6 +301,16 @@ lac_status lac_compressor_use_kernels(lac_compressor *c, const char *name)
     for (; c != NULL; c = c->inner) {
         c->kernels = kernels;
     }
+    return LAC_OK;
+}
+
+lac_status lac_compressor_use_threads(lac_compressor *c, uint32_t threads)
+{
+    laci_pool *pool = NULL;
+    LAC_TRY(laci_pool_open(&pool, threads));
+    laci_pool_close(c->own_pool);
+    c->own_pool = pool;
+    c->pool = pool;
     return LAC_OK;
 }
 

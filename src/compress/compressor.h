@@ -5,6 +5,7 @@
 
 #include <laconic/compress.h>
 
+#include "base/pool.h"
 #include "kernels/kernels.h"
 
 struct lac_compressor {
@@ -15,6 +16,8 @@ struct lac_compressor {
     uint32_t wire_id; // 0 for a compressor that the caller brought
     lac_form form;
     const laci_kernels *kernels;
+    laci_pool *pool;       // for large tensors: own_pool, or of an algorithm
+    laci_pool *own_pool;   // of lac_compressor_use_threads
     lac_compressor *inner; // compresses the values of a sparsifier, or NULL
     void *scratch;
     size_t scratch_size;
@@ -66,6 +69,13 @@ void laci_payload_decode(
 void laci_payload_decode_add(
     const lac_compressor *c, const lac_call *call, const uint8_t *in,
     size_t len, float a, float *y);
+
+// laci_payload_has_parts returns whether parts of a payload can be decoded,
+// laci_payload_decode_add_part does so: see decode_add_part of the ops.
+bool laci_payload_has_parts(const lac_compressor *c);
+void laci_payload_decode_add_part(
+    const lac_compressor *c, const lac_call *call, const uint8_t *in,
+    size_t len, lac_part part, float a, float *y);
 
 // laci_payload_finite returns whether every value that the payload decodes to
 // is finite.

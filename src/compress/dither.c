@@ -15,7 +15,7 @@
 #include "kernels/pack.h"
 #include "kernels/vector.h"
 
-enum { BLOCK = 2048, LIFTED = 256 };
+enum { BLOCK = LAC_PART, LIFTED = 256 };
 
 // The buckets of a tensor.
 typedef struct layout {
@@ -172,10 +172,12 @@ static void put_norm(uint8_t *out, float norm, double factor)
     laci_put_f32(out, stored > largest ? largest : stored);
 }
 
-size_t laci_dither_encode(
-    const void *state, const lac_call *call, const float *x, uint8_t *out)
+// Encodes the buckets that begin in [first, stop), with room for a block of
+// codes. x is the value `first`.
+static void dither_encode(
+    const laci_dither_state *s, const lac_call *call, const float *x,
+    size_t first, size_t stop, block *codes, uint8_t *out)
 {
-    const laci_dither_state *const s = state;
     const layout l = layout_of(s, call->shape);
     const laci_dither_codes *const kernels = s->codes(call->kernels);
     const double factor = call->form == LAC_FORM_CONTRACTIVE
@@ -184,20 +186,21 @@ size_t laci_dither_encode(
     uint8_t *const packed = out + l.buckets * sizeof(float);
     laci_dither d = {
         laci_stream_of(&call->key), .levels = s->levels, .bits = s->bits};
-    block *const codes = call->scratch;
-    for (size_t b = 0; b < l.buckets; b++) {
-        size_t i = b * l.bucket;
-        const size_t stop = i + dither_least(l.bucket, l.n - i);
-        d.norm = norm_of(s, call->kernels->vector, x + i, stop - i);
-        put_norm(out + b * sizeof(float), d.norm, factor);
+    for (size_t i = first; i < stop;) {
+        const size_t end = i + dither_least(l.bucket, l.n - i);
+        d.norm = norm_of(s, call->kernels->vector, x + (i - first), end - i);
+        put_norm(out + i / l.bucket * sizeof(float), d.norm, factor);
         if (s->bits == 8) {
-            make_codes(s, kernels, &d, x + i, stop - i, i, packed + i);
+            make_codes(s, kernels, &d, x + (i - first), end - i, i, packed + i);
+            i = end;
             continue;
         }
-        while (i < stop) {
+        while (i < end) {
             const size_t at = i % BLOCK;
-            const size_t some = dither_least(stop - i, BLOCK - at);
-            make_codes(s, kernels, &d, x + i, some, i, code_at(s, codes, at));
+            const size_t some = dither_least(end - i, BLOCK - at);
+            make_codes(
+                s, kernels, &d, x + (i - first), some, i,
+                code_at(s, codes, at));
             i += some;
             if (i % BLOCK == 0 || i == l.n) {
                 dither_pack(
@@ -206,7 +209,29 @@ size_t laci_dither_encode(
             }
         }
     }
-    return laci_dither_bound(s, call->shape);
+}
+
+size_t laci_dither_encode(
+    const void *state, const lac_call *call, const float *x, uint8_t *out)
+{
+    dither_encode(
+        state, call, x, 0, lac_shape_values(call->shape), call->scratch, out);
+    return laci_dither_bound(state, call->shape);
+}
+
+// Parts then consist of whole buckets.
+bool laci_dither_encodes_parts(const void *state)
+{
+    const laci_dither_state *const s = state;
+    return s->bucket > 0 && LAC_PART % s->bucket == 0;
+}
+
+void laci_dither_encode_part(
+    const void *state, const lac_call *call, const float *x, lac_part part,
+    uint8_t *out)
+{
+    block codes;
+    dither_encode(state, call, x, part.first, part.first + part.n, &codes, out);
 }
 
 static lac_status check_norms(
@@ -298,36 +323,36 @@ lac_status laci_dither_check(
     return check_levels(s, call, packed, l.n);
 }
 
-// Writes the values to `x`, or adds `*a` times them.
+// Writes the values from `first` to `stop` to `x`, or adds `*a` times them.
 static void dither_decode(
     const laci_dither_state *s, const lac_call *call, const uint8_t *in,
-    const float *a, float *x)
+    size_t first, size_t stop, const float *a, float *x)
 {
     const layout l = layout_of(s, call->shape);
     const laci_dither_codes *const kernels = s->codes(call->kernels);
     const uint8_t *const packed = in + l.buckets * sizeof(float);
     laci_dither d = {.levels = s->levels, .bits = s->bits};
-    block *const codes = call->scratch;
-    for (size_t i = 0, some; i < l.n; i += some) {
+    block room, *const codes = &room;
+    for (size_t i = first, some; i < stop; i += some) {
         const size_t at = i % BLOCK;
         const size_t b = i / l.bucket;
         const void *from = packed + i;
-        some = dither_least(l.bucket - i % l.bucket, l.n - i);
+        some = dither_least(l.bucket - i % l.bucket, stop - i);
         if (s->bits != 8) {
             if (at == 0) {
                 dither_unpack(
                     s, call->kernels->pack,
                     packed + laci_packed_size(i, s->bits),
-                    dither_least(l.n - i, BLOCK), codes);
+                    dither_least(stop - i, BLOCK), codes);
             }
             some = dither_least(some, BLOCK - at);
             from = code_at(s, codes, at);
         }
         d.norm = laci_get_f32(in + b * sizeof(float));
         if (a == NULL) {
-            kernels->decode(&d, from, some, x + i);
+            kernels->decode(&d, from, some, x + (i - first));
         } else {
-            kernels->decode_add(&d, from, some, *a, x + i);
+            kernels->decode_add(&d, from, some, *a, x + (i - first));
         }
     }
 }
@@ -337,15 +362,16 @@ void laci_dither_decode(
     float *x)
 {
     (void)len;
-    dither_decode(state, call, in, NULL, x);
+    const size_t n = lac_shape_values(call->shape);
+    dither_decode(state, call, in, 0, n, NULL, x);
 }
 
-void laci_dither_decode_add(
+void laci_dither_decode_add_part(
     const void *state, const lac_call *call, const uint8_t *in, size_t len,
-    float a, float *y)
+    lac_part part, float a, float *y)
 {
     (void)len;
-    dither_decode(state, call, in, &a, y);
+    dither_decode(state, call, in, part.first, part.first + part.n, &a, y);
 }
 
 // Whether the highest level of a norm is finite. Only norms at the very end of

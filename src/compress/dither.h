@@ -53,9 +53,13 @@ lac_status laci_dither_check(
 void laci_dither_decode(
     const void *state, const lac_call *call, const uint8_t *in, size_t len,
     float *x);
-void laci_dither_decode_add(
+bool laci_dither_encodes_parts(const void *state);
+void laci_dither_encode_part(
+    const void *state, const lac_call *call, const float *x, lac_part part,
+    uint8_t *out);
+void laci_dither_decode_add_part(
     const void *state, const lac_call *call, const uint8_t *in, size_t len,
-    float a, float *y);
+    lac_part part, float a, float *y);
 bool laci_dither_finite(
     const void *state, const lac_call *call, const uint8_t *in, size_t len);
 double laci_dither_growth(const void *state, lac_shape shape, lac_form form);

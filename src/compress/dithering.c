@@ -102,7 +102,9 @@ const lac_compressor_ops laci_dithering_ops = {
     .encode = laci_dither_encode,
     .check = laci_dither_check,
     .decode = laci_dither_decode,
-    .decode_add = laci_dither_decode_add,
+    .decode_add_part = laci_dither_decode_add_part,
+    .encode_part = laci_dither_encode_part,
+    .encodes_parts = laci_dither_encodes_parts,
     .finite = laci_dither_finite,
     .growth = laci_dither_growth,
 };

@@ -37,6 +37,13 @@ size_t laci_float16_encode(
     return laci_float16_bound(state, call->shape);
 }
 
+void laci_float16_encode_part(
+    const void *state, const lac_call *call, const float *x, lac_part part,
+    uint8_t *out)
+{
+    kernels_of(state, call)->encode(x, out + VALUE_SIZE * part.first, part.n);
+}
+
 lac_status laci_float16_check(
     const void *state, const lac_call *call, const uint8_t *in, size_t len)
 {
@@ -53,13 +60,13 @@ void laci_float16_decode(
     kernels_of(state, call)->decode(in, x, lac_shape_values(call->shape));
 }
 
-void laci_float16_decode_add(
+void laci_float16_decode_add_part(
     const void *state, const lac_call *call, const uint8_t *in, size_t len,
-    float a, float *y)
+    lac_part part, float a, float *y)
 {
     (void)len;
-    const size_t n = lac_shape_values(call->shape);
-    kernels_of(state, call)->decode_add(in, a, y, n);
+    kernels_of(state, call)
+        ->decode_add(in + VALUE_SIZE * part.first, a, y, part.n);
 }
 
 bool laci_float16_finite(

@@ -25,22 +25,27 @@ typedef struct laci_float16 {
               LAC_TRAIT_FIXED_SIZE,                                            \
     .guarantee = laci_float16_guarantee, .bound = laci_float16_bound,          \
     .encode = laci_float16_encode, .check = laci_float16_check,                \
-    .decode = laci_float16_decode, .decode_add = laci_float16_decode_add,      \
-    .finite = laci_float16_finite, .growth = laci_growth_one
+    .decode = laci_float16_decode,                                             \
+    .decode_add_part = laci_float16_decode_add_part,                           \
+    .encode_part = laci_float16_encode_part, .finite = laci_float16_finite,    \
+    .growth = laci_growth_one
 
 lac_guarantee laci_float16_guarantee(
     const void *state, lac_shape shape, lac_form form);
 size_t laci_float16_bound(const void *state, lac_shape shape);
 size_t laci_float16_encode(
     const void *state, const lac_call *call, const float *x, uint8_t *out);
+void laci_float16_encode_part(
+    const void *state, const lac_call *call, const float *x, lac_part part,
+    uint8_t *out);
 lac_status laci_float16_check(
     const void *state, const lac_call *call, const uint8_t *in, size_t len);
 void laci_float16_decode(
     const void *state, const lac_call *call, const uint8_t *in, size_t len,
     float *x);
-void laci_float16_decode_add(
+void laci_float16_decode_add_part(
     const void *state, const lac_call *call, const uint8_t *in, size_t len,
-    float a, float *y);
+    lac_part part, float a, float *y);
 bool laci_float16_finite(
     const void *state, const lac_call *call, const uint8_t *in, size_t len);
 

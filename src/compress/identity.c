@@ -30,6 +30,15 @@ static size_t identity_encode(
     return identity_bound(state, call->shape);
 }
 
+static void identity_encode_part(
+    const void *state, const lac_call *call, const float *x, lac_part part,
+    uint8_t *out)
+{
+    (void)state;
+    (void)call;
+    laci_put_floats(out + part.first * sizeof(*x), x, part.n);
+}
+
 static lac_status identity_check(
     const void *state, const lac_call *call, const uint8_t *in, size_t len)
 {
@@ -47,13 +56,14 @@ static void identity_decode(
     laci_get_floats(in, x, lac_shape_values(call->shape));
 }
 
-static void identity_decode_add(
+static void identity_decode_add_part(
     const void *state, const lac_call *call, const uint8_t *in, size_t len,
-    float a, float *y)
+    lac_part part, float a, float *y)
 {
     (void)state;
     (void)len;
-    call->kernels->vector->add_payload(a, in, y, lac_shape_values(call->shape));
+    call->kernels->vector->add_payload(
+        a, in + part.first * sizeof(*y), y, part.n);
 }
 
 static bool identity_finite(
@@ -76,7 +86,8 @@ const lac_compressor_ops laci_identity_ops = {
     .encode = identity_encode,
     .check = identity_check,
     .decode = identity_decode,
-    .decode_add = identity_decode_add,
+    .decode_add_part = identity_decode_add_part,
+    .encode_part = identity_encode_part,
     .finite = identity_finite,
     .growth = laci_growth_one,
 };

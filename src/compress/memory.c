@@ -163,6 +163,18 @@ static lac_status memory_refuse(const lac_memory *m, const float *x)
         m->c->name, i, (double)m->block[i], (double)x[i], m->limit);
 }
 
+// e += x
+typedef struct memory_addition {
+    const lac_memory *m;
+    const float *x;
+} memory_addition;
+
+static void add_share(void *context, size_t first, size_t n)
+{
+    const memory_addition *const a = context;
+    a->m->c->kernels->vector->add(a->x + first, a->m->block + first, n);
+}
+
 // Encodes after the arguments were checked. There is at least one value.
 static lac_status add_and_encode(
     lac_memory *m, const lac_key *key, const float *x, float max_magnitude,
@@ -176,7 +188,10 @@ static lac_status add_and_encode(
     if (c->ops->encode_add != NULL) {
         *len_out = c->ops->encode_add(c->state, &call, x, m->block, out);
     } else {
-        c->kernels->vector->add(x, m->block, lac_shape_values(m->shape));
+        memory_addition addition = {m, x};
+        laci_pool_run(
+            c->pool, lac_shape_values(m->shape), LAC_PART, add_share,
+            &addition);
         *len_out = laci_payload_encode(c, &call, m->block, out);
     }
     m->bound = (m->bound + (double)max_magnitude) * ROUNDING;

@@ -104,6 +104,23 @@ static size_t natural_encode(
     return natural_bound(state, call->shape);
 }
 
+static bool natural_encodes_parts(const void *state)
+{
+    return !windowed(state);
+}
+
+static void natural_encode_part(
+    const void *state, const lac_call *call, const float *x, lac_part part,
+    uint8_t *out)
+{
+    (void)state;
+    const laci_stream stream = laci_stream_of(&call->key);
+    uint8_t *const signs = out + lac_shape_values(call->shape);
+    call->kernels->natural->encode(
+        &stream, (uint32_t)part.first, x, part.n, out + part.first,
+        signs + part.first / 8);
+}
+
 static lac_status check_codes(const lac_call *call, const uint8_t *in, size_t n)
 {
     const uint32_t top = in[0];
@@ -152,16 +169,18 @@ static void natural_decode(
     }
 }
 
-static void natural_decode_add(
+static void natural_decode_add_part(
     const void *state, const lac_call *call, const uint8_t *in, size_t len,
-    float a, float *y)
+    lac_part part, float a, float *y)
 {
     (void)len;
-    const size_t n = lac_shape_values(call->shape);
     if (windowed(state)) {
-        call->kernels->natural->decode_window_add(in[0], in + 1, a, y, n);
+        call->kernels->natural->decode_window_add(
+            in[0], in + 1 + part.first, a, y, part.n);
     } else {
-        call->kernels->natural->decode_add(in, in + n, a, y, n);
+        const uint8_t *const signs = in + lac_shape_values(call->shape);
+        call->kernels->natural->decode_add(
+            in + part.first, signs + part.first / 8, a, y, part.n);
     }
 }
 
@@ -194,7 +213,9 @@ const lac_compressor_ops laci_natural_ops = {
     .encode = natural_encode,
     .check = natural_check,
     .decode = natural_decode,
-    .decode_add = natural_decode_add,
+    .decode_add_part = natural_decode_add_part,
+    .encode_part = natural_encode_part,
+    .encodes_parts = natural_encodes_parts,
     .finite = natural_finite,
     .growth = laci_growth_one,
 };

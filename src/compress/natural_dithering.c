@@ -69,7 +69,7 @@ const lac_compressor_ops laci_natural_dithering_ops = {
     .encode = laci_dither_encode,
     .check = laci_dither_check,
     .decode = laci_dither_decode,
-    .decode_add = laci_dither_decode_add,
+    .decode_add_part = laci_dither_decode_add_part,
     .finite = laci_dither_finite,
     .growth = laci_dither_growth,
 };

@@ -112,7 +112,9 @@ size_t laci_payload_bound(
 // Room for a decoded tensor, for compressors without a decode_add or finite.
 static size_t decoded_size(const lac_compressor *c, lac_shape shape)
 {
-    const bool needed = c->ops->decode_add == NULL || c->ops->finite == NULL;
+    const bool adds =
+        c->ops->decode_add != NULL || c->ops->decode_add_part != NULL;
+    const bool needed = !adds || c->ops->finite == NULL;
     return needed ? laci_aligned(lac_shape_values(shape) * sizeof(float)) : 0;
 }
 
@@ -151,6 +153,44 @@ double laci_growth_one(const void *state, lac_shape shape, lac_form form)
     return 1;
 }
 
+// A loop over the values of a payload.
+typedef struct payload_loop {
+    const lac_compressor *c;
+    const lac_call *call;
+    const uint8_t *in;
+    size_t len;
+    uint8_t *out;
+    const float *x;
+    float *y;
+    float a;
+} payload_loop;
+
+static void encode_share(void *context, size_t first, size_t n)
+{
+    const payload_loop *const l = context;
+    l->c->ops->encode_part(
+        l->c->state, l->call, l->x + first, (lac_part){first, n}, l->out);
+}
+
+static bool encodes_parts(const lac_compressor *c)
+{
+    return c->ops->encode_part != NULL &&
+           (c->ops->encodes_parts == NULL || c->ops->encodes_parts(c->state));
+}
+
+// Encodes after the key. Threads share a large tensor.
+static size_t encode_content(
+    const lac_compressor *c, const lac_call *call, const float *x, uint8_t *out)
+{
+    const size_t n = lac_shape_values(call->shape);
+    if (laci_pool_shares(c->pool, n, LAC_PART) == 1 || !encodes_parts(c)) {
+        return c->ops->encode(c->state, call, x, out);
+    }
+    payload_loop l = {.c = c, .call = call, .x = x, .out = out};
+    laci_pool_run(c->pool, n, LAC_PART, encode_share, &l);
+    return c->ops->bound(c->state, call->shape);
+}
+
 size_t laci_payload_encode(
     const lac_compressor *c, const lac_call *call, const float *x, uint8_t *out)
 {
@@ -169,7 +209,7 @@ size_t laci_payload_encode(
         laci_put_u64(out, call->key.low);
         laci_put_u64(out + sizeof(uint64_t), call->key.high);
     }
-    return head + c->ops->encode(c->state, &own, x, out + head);
+    return head + encode_content(c, &own, x, out + head);
 }
 
 lac_status laci_payload_check(
@@ -214,12 +254,47 @@ static const float *decode_to_scratch(
     return call->scratch;
 }
 
+bool laci_payload_has_parts(const lac_compressor *c)
+{
+    return c->ops->sparsifier == NULL && c->ops->decode_add_part != NULL;
+}
+
+void laci_payload_decode_add_part(
+    const lac_compressor *c, const lac_call *call, const uint8_t *in,
+    size_t len, lac_part part, float a, float *y)
+{
+    const content k = content_of(c, call, in, len);
+    c->ops->decode_add_part(c->state, &k.call, k.in, k.len, part, a, y);
+}
+
+static void decode_add_share(void *context, size_t first, size_t n)
+{
+    const payload_loop *const l = context;
+    l->c->ops->decode_add_part(
+        l->c->state, l->call, l->in, l->len, (lac_part){first, n}, l->a,
+        l->y + first);
+}
+
+// Adds all values. Threads share a large tensor.
+static void decode_add_parts(
+    const lac_compressor *c, const lac_call *call, const uint8_t *in,
+    size_t len, float a, float *y)
+{
+    const content k = content_of(c, call, in, len);
+    payload_loop l = {
+        .c = c, .call = &k.call, .in = k.in, .len = k.len, .a = a, .y = y};
+    laci_pool_run(
+        c->pool, lac_shape_values(call->shape), LAC_PART, decode_add_share, &l);
+}
+
 void laci_payload_decode_add(
     const lac_compressor *c, const lac_call *call, const uint8_t *in,
     size_t len, float a, float *y)
 {
     if (c->ops->sparsifier != NULL) {
         laci_sparse_decode_add(c, call, in, len, a, y);
+    } else if (c->ops->decode_add_part != NULL) {
+        decode_add_parts(c, call, in, len, a, y);
     } else if (c->ops->decode_add != NULL) {
         const content k = content_of(c, call, in, len);
         c->ops->decode_add(c->state, &k.call, k.in, k.len, a, y);

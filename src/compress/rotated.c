@@ -14,7 +14,7 @@
 // by 3 to 16 %. It would hold exactly for rotations that are
 // uniformly random. For ours it was measured, for blocks of 64 to 1024 that
 // were normal, sparse, equal, or had one large value: the errors were between
-// 0.93 and 1.002 times the law. The mean of the unbiased form, with 1 bit, was
+// 0.90 and 1.002 times the law. The mean of the unbiased form, with 1 bit, was
 // off by at most 0.2 % of the length at blocks of 64; at 1024, 2 * 10^5
 // rotations showed no bias. The guarantee adds 1 % to the law.
 //

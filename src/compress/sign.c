@@ -104,14 +104,14 @@ static void sign_decode(
         laci_get_f32(in), in + SCALE_SIZE, x, lac_shape_values(call->shape));
 }
 
-static void sign_decode_add(
+static void sign_decode_add_part(
     const void *state, const lac_call *call, const uint8_t *in, size_t len,
-    float a, float *y)
+    lac_part part, float a, float *y)
 {
     (void)state;
     (void)len;
-    const size_t n = lac_shape_values(call->shape);
-    call->kernels->sign->decode_add(laci_get_f32(in), in + SCALE_SIZE, a, y, n);
+    call->kernels->sign->decode_add(
+        laci_get_f32(in), in + SCALE_SIZE + part.first / 8, a, y, part.n);
 }
 
 static size_t sign_encode_add(
@@ -141,7 +141,7 @@ static void sign_settle(
     // Settled before: e is no longer the tensor whose signs were encoded.
     call->kernels->sign->residual(e[n], e, e, n);
     e[n] = 0;
-    sign_decode_add(state, call, in, len, -1.0f, e);
+    sign_decode_add_part(state, call, in, len, (lac_part){0, n}, -1.0f, e);
 }
 
 static void sign_residual(
@@ -172,7 +172,7 @@ const lac_compressor_ops laci_sign_ops = {
     .encode = sign_encode,
     .check = sign_check,
     .decode = sign_decode,
-    .decode_add = sign_decode_add,
+    .decode_add_part = sign_decode_add_part,
     .memory_tail = sizeof(float),
     .encode_add = sign_encode_add,
     .settle = sign_settle,

@@ -88,6 +88,12 @@ static uint32_t max_payload(const uint8_t *x, size_t n)
     return max;
 }
 
+static uint32_t stream_payload(const float *x, uint8_t *out, size_t n)
+{
+    laci_put_floats(out, x, n);
+    return max_magnitude(x, n);
+}
+
 const laci_vector_kernels laci_vector_portable = {
     .add = add,
     .add_scaled = add_scaled,
@@ -96,6 +102,7 @@ const laci_vector_kernels laci_vector_portable = {
     .sum_squares = sum_squares,
     .max_magnitude = max_magnitude,
     .max_payload = max_payload,
+    .stream_payload = stream_payload,
 };
 
 // The squares of ordinary values are within floats. If values are huge or tiny,

@@ -39,6 +39,11 @@ typedef struct laci_vector_kernels {
 
     // The same for n floats in a payload.
     uint32_t (*max_payload)(const uint8_t *x, size_t n);
+
+    // Writes n floats to a payload, past the caches where that is possible, and
+    // returns the largest |x| by its bits: for payloads that are larger than
+    // the caches.
+    uint32_t (*stream_payload)(const float *x, uint8_t *out, size_t n);
 } laci_vector_kernels;
 
 // The bits of an infinity. Magnitudes from here on are not finite.

@@ -81,6 +81,17 @@ static double avx2_sum_squares(const float *x, size_t n)
     return sum + laci_vector_portable.sum_squares(x + start, n - start);
 }
 
+// The largest of the eight lanes and of `rest`.
+static uint32_t largest_lane(__m256i max, uint32_t rest)
+{
+    uint32_t lanes[8];
+    _mm256_storeu_si256((void *)lanes, max);
+    for (size_t j = 0; j < 8; j++) {
+        rest = lanes[j] > rest ? lanes[j] : rest;
+    }
+    return rest;
+}
+
 static uint32_t avx2_max_payload(const uint8_t *x, size_t n)
 {
     const float *const from = (const void *)x;
@@ -94,19 +105,41 @@ static uint32_t avx2_max_payload(const uint8_t *x, size_t n)
             max = _mm256_max_epu32(max, _mm256_and_si256(v, mask));
         }
     }
-    uint32_t lanes[8];
-    _mm256_storeu_si256((void *)lanes, max);
-    uint32_t best =
-        laci_vector_portable.max_payload(x + i * sizeof(float), n - i);
-    for (size_t j = 0; j < 8; j++) {
-        best = lanes[j] > best ? lanes[j] : best;
-    }
-    return best;
+    return largest_lane(
+        max, laci_vector_portable.max_payload(x + i * sizeof(float), n - i));
 }
 
 static uint32_t avx2_max_magnitude(const float *x, size_t n)
 {
     return avx2_max_payload((const void *)x, n);
+}
+
+// A streaming store needs an address that is a multiple of 32, which some float
+// of the payload has if the first one is at a multiple of 4.
+static uint32_t avx2_stream_payload(const float *x, uint8_t *out, size_t n)
+{
+    const size_t to_line = -(uintptr_t)out % 32 / sizeof(*x);
+    const size_t head = (uintptr_t)out % sizeof(*x) != 0 ? n
+                        : to_line < n                    ? to_line
+                                                         : n;
+    const __m256i mask = _mm256_set1_epi32(0x7fffffff);
+    uint32_t most = laci_vector_portable.stream_payload(x, out, head);
+    __m256i max = _mm256_setzero_si256();
+    float *const to = (void *)out;
+    size_t i = head;
+    for (; i + 32 <= n; i += 32) {
+        laci_prefetch(x + i);
+        for (size_t j = i; j < i + 32; j += 8) {
+            const __m256i v = _mm256_loadu_si256((const void *)(x + j));
+            max = _mm256_max_epu32(max, _mm256_and_si256(v, mask));
+            _mm256_stream_si256((void *)(to + j), v);
+        }
+    }
+    _mm_sfence(); // before other threads read the payload
+    const uint32_t rest =
+        laci_vector_portable.stream_payload(x + i, out + i * sizeof(*x), n - i);
+    most = rest > most ? rest : most;
+    return largest_lane(max, most);
 }
 
 const laci_vector_kernels laci_vector_avx2 = {
@@ -117,4 +150,5 @@ const laci_vector_kernels laci_vector_avx2 = {
     .sum_squares = avx2_sum_squares,
     .max_magnitude = avx2_max_magnitude,
     .max_payload = avx2_max_payload,
+    .stream_payload = avx2_stream_payload,
 };

@@ -3,6 +3,7 @@
 // The compiler vectorises the other loops of vector.c as well as these.
 #include "kernels/vector.h"
 
+#include "base/bytes.h"
 #include "kernels/lanes_neon.h"
 
 static void neon_add(const float *x, float *y, size_t n)
@@ -84,6 +85,12 @@ static uint32_t neon_max_magnitude(const float *x, size_t n)
     return neon_max_payload((const void *)x, n);
 }
 
+static uint32_t neon_stream_payload(const float *x, uint8_t *out, size_t n)
+{
+    laci_put_floats(out, x, n);
+    return neon_max_magnitude(x, n);
+}
+
 const laci_vector_kernels laci_vector_neon = {
     .add = neon_add,
     .add_scaled = neon_add_scaled,
@@ -92,4 +99,5 @@ const laci_vector_kernels laci_vector_neon = {
     .sum_squares = neon_sum_squares,
     .max_magnitude = neon_max_magnitude,
     .max_payload = neon_max_payload,
+    .stream_payload = neon_stream_payload,
 };

@@ -3,6 +3,8 @@
 #include "train/feed.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "data/file.h"
@@ -118,4 +120,22 @@ size_t train_share_start(
     const uint32_t world = part.shared ? feed->options.world : 1;
     const size_t each = n / world, more = n % world;
     return rank * each + (rank < more ? rank : more);
+}
+
+const char *train_feed_advice(
+    uint64_t workers, uint64_t batch, char out[TRAIN_ADVICE_SIZE])
+{
+    int len = 0;
+    out[0] = '\0';
+    if (workers > 0) {
+        len = snprintf(
+            out, TRAIN_ADVICE_SIZE, ": %" PRIu64 " worker%s", workers,
+            workers == 1 ? "" : "s or fewer");
+    }
+    if (batch > 0 && len >= 0) {
+        (void)snprintf(
+            out + len, (size_t)(TRAIN_ADVICE_SIZE - len),
+            "%s--batch %" PRIu64 " or less", len > 0 ? ", or " : ": ", batch);
+    }
+    return out;
 }

@@ -14,11 +14,13 @@ static lac_status count_steps(train_feed *feed)
     const size_t count = feed->info->count[DATA_TRAIN];
     feed->steps = count / ((uint64_t)o->world * o->batch);
     if (feed->steps == 0) {
+        char advice[TRAIN_ADVICE_SIZE];
         return lac_fail(
             LAC_ERR_INVALID,
             "%s: %zu examples for %u workers with batches of %u, expected at "
-            "least one batch per worker",
-            feed->info->name, count, o->world, o->batch);
+            "least one batch per worker%s",
+            feed->info->name, count, o->world, o->batch,
+            train_feed_advice(count / o->batch, count / o->world, advice));
     }
     return LAC_OK;
 }

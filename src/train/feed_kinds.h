@@ -36,6 +36,13 @@ struct train_feed {
 size_t train_share_start(
     const train_feed *feed, train_feed_part part, size_t n, uint32_t rank);
 
+// train_feed_advice writes the most workers, and the largest batch, with which
+// every worker would have one: ": 4 workers or fewer, or --batch 16 or less". 0
+// is not written.
+enum { TRAIN_ADVICE_SIZE = 96 };
+const char *train_feed_advice(
+    uint64_t workers, uint64_t batch, char out[TRAIN_ADVICE_SIZE]);
+
 lac_status train_examples_open(train_feed *feed);
 void train_examples_batch(
     train_feed *feed, uint64_t epoch, uint64_t step, nn_batch *out);

@@ -80,11 +80,14 @@ static lac_status cut_rows(train_feed *feed)
     feed->row = feed->part / o->batch;
     feed->steps = feed->row > 0 ? (feed->row - 1) / o->steps : 0;
     if (feed->steps == 0) {
+        char advice[TRAIN_ADVICE_SIZE];
+        const size_t rows = words / ((size_t)o->steps + 1);
         return lac_fail(
             LAC_ERR_INVALID,
             "%s: %zu words for %u workers with batches of %u rows of %u words, "
-            "expected at least one batch per worker",
-            feed->info->name, words, o->world, o->batch, o->steps);
+            "expected at least one batch per worker%s",
+            feed->info->name, words, o->world, o->batch, o->steps,
+            train_feed_advice(rows / o->batch, rows / o->world, advice));
     }
     const size_t tests = feed->info->count[feed->test_part];
     const size_t rows = tests / ((size_t)o->steps + 1);

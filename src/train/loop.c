@@ -203,6 +203,8 @@ static lac_status record_metrics(
     const char *const folder = w->run->plan.folder;
     metrics->epoch = (double)w->step / (double)w->epoch_steps;
     metrics->step = w->step;
+    metrics->rate = train_rate(
+        &w->schedule, w->step == 0 ? 0 : w->step - 1, w->epoch_steps);
     metrics->identity = loop_identity(w);
     result->metrics = *metrics;
     result->tested = true;

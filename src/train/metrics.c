@@ -79,7 +79,9 @@ cJSON *train_metrics_json(const train_metrics *m)
 
 lac_status train_metrics_append(const char *folder, const train_metrics *m)
 {
-    return train_lines_append(folder, metrics_file, train_metrics_json(m));
+    cJSON *const line = train_metrics_json(m);
+    cJSON_AddNumberToObject(line, "lr", m->rate);
+    return train_lines_append(folder, metrics_file, line);
 }
 
 lac_status train_metrics_cut(const char *folder, uint64_t step)

@@ -33,6 +33,7 @@ typedef struct train_metrics {
     train_identity identity;
     double epoch; // epochs done
     uint64_t step;
+    double rate;              // of the last step
     bool text;                // the model has a perplexity
     double train_loss;        // mean over all workers, since the epoch or the
                               // last test, whichever is later
@@ -54,7 +55,8 @@ typedef struct train_metrics {
 // train_metrics_json returns the object, or NULL if there is no memory.
 cJSON *train_metrics_json(const train_metrics *m);
 
-// train_metrics_append adds a line to folder/metrics.jsonl and flushes it.
+// train_metrics_append adds a line to folder/metrics.jsonl and flushes it. The
+// line also has the rate, as lr; at the end of a run that is the one given.
 // Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM.
 lac_status train_metrics_append(const char *folder, const train_metrics *m);
 

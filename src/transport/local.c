@@ -384,5 +384,6 @@ const laci_transport_ops laci_local_transport = {
     .join = local_join,
     .leave = local_leave,
     .exchange = local_exchange,
+    .intact = true, // peers read the memory of the sender
     .abort = local_abort,
 };

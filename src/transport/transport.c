@@ -345,6 +345,11 @@ size_t laci_transport_sum_piece(const lac_transport *t)
     return t->ops->sum_piece;
 }
 
+bool laci_transport_is_intact(const lac_transport *t)
+{
+    return t->ops->intact;
+}
+
 lac_status laci_transport_allreduce(
     lac_transport *t, float *x, size_t n, double deadline)
 {

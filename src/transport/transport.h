@@ -15,7 +15,7 @@
 // Raised whenever laci_transport_ops, laci_services, laci_membership or the
 // settings of a module change: a module of another build is then rejected
 // instead of misread.
-enum { LACI_TRANSPORT_ABI = 4 };
+enum { LACI_TRANSPORT_ABI = 5 };
 
 // The functions of the library that a module uses. A module does not link the
 // library, so that it loads whether the library is shared, linked into a
@@ -83,6 +83,10 @@ typedef struct laci_transport_ops {
     // are received. The latency is hidden if a piece takes longer to transmit.
     // 0 for one piece after the other.
     size_t sum_piece;
+
+    // Whether messages arrive as they were sent, by construction: their bodies
+    // are then not hashed.
+    bool intact;
 } laci_transport_ops;
 
 // laci_receive_fits returns whether `receive` takes a message of `len` bytes.
@@ -125,6 +129,9 @@ lac_status laci_transport_allreduce(
 
 // laci_transport_sum_piece returns sum_piece of the transport's table.
 size_t laci_transport_sum_piece(const lac_transport *t);
+
+// laci_transport_is_intact returns whether messages need no hash of their body.
+bool laci_transport_is_intact(const lac_transport *t);
 
 // A block of laci_zalloc_aligned of which parts are lent to exchanges: peers
 // may still read them, or a failed native sum may still write to them, when its

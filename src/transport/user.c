@@ -184,10 +184,12 @@ static lac_status user_allreduce(void *raw, float *x, size_t n, double deadline)
     .abi = LACI_TRANSPORT_ABI, .join = user_join, .leave = user_leave,         \
     .exchange = user_exchange, .abort = user_abort
 
-static const laci_transport_ops without_sum = {USER_TABLE};
-static const laci_transport_ops with_sum = {
-    USER_TABLE,
-    .allreduce_sum = user_allreduce,
+#define USER_SUM .allreduce_sum = user_allreduce
+
+// By whether the program has a sum, and by whether its messages are intact.
+static const laci_transport_ops user_tables[2][2] = {
+    {{USER_TABLE}, {USER_TABLE, .intact = true}},
+    {{USER_TABLE, USER_SUM}, {USER_TABLE, USER_SUM, .intact = true}},
 };
 
 static bool has_member(const lac_transport_ops *ops, size_t offset)
@@ -234,6 +236,8 @@ lac_status lac_transport_join_with(
     const bool sums =
         has_member(ops, offsetof(lac_transport_ops, allreduce_sum)) &&
         ops->allreduce_sum != NULL;
+    const bool intact = has_member(ops, offsetof(lac_transport_ops, intact)) &&
+                        ops->intact != 0;
     return laci_transport_join_ops(
-        out, sums ? &with_sum : &without_sum, &membership);
+        out, &user_tables[sums][intact], &membership);
 }

@@ -58,6 +58,21 @@ class Results(Average):
         self.assertEqual(found["gamma"], 0.25)
         self.assertEqual(found["compressor"], "sign")
 
+    def test_threads_change_no_bit(self):
+        for words in (("--algorithm", "dpsgd"),
+                      ("--algorithm", "choco:gamma=0.3", "--compressor",
+                       "natural"),
+                      ("--algorithm", "error-feedback", "--compressor",
+                       "dithering:bucket=512")):
+            found = [self.average(
+                *words, "--workers", "2", "--rounds", "3", "--dimension",
+                "200000", "--threads", threads) for threads in "13"]
+            for one in found:
+                del one["seconds"]
+            self.assertEqual(*found)
+        self.rejected(USAGE, "--threads is \"0\", expected a whole number from "
+                      "1 to 256", "--threads", "0")
+
     def test_drawn_values_are_nearly_normal(self):
         found = self.average("--algorithm", "dpsgd", "--rounds", "0",
                             "--dimension", "20000")

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import unittest
@@ -58,6 +59,8 @@ class Bench(Command):
         self.assertIn(found["kernels"],
                       ("portable", "avx2", "avx512", "neon"))
         self.assertIn(found["prefetch"], (True, False))
+        version = self.succeeds("--version").split()[1]
+        self.assertEqual(found["version"], version)
         self.assertGreater(found["memcpy_gbps"], 0)
         self.assertEqual(found["algorithms"], [])
         for item in found["compressors"]:
@@ -68,6 +71,21 @@ class Bench(Command):
         self.assertEqual(identity["spec"], "identity")
         self.assertEqual(identity["bits_per_value"], 32)
         self.assertIsNone(identity["break_even_mbit"])
+
+    def test_json_names_the_processor(self):
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            lines = dict(re.findall(r"(?m)^([^\t\n:]+)\t*: (.*)",
+                                    file.read().partition("\n\n")[0]))
+        found = json.loads(self.succeeds("bench", "--values", "10", "--runs",
+                                         "1", "identity", "--json"))
+        self.assertEqual(found["processor"],
+                         lines.get("model name", "an unknown processor"))
+        self.assertEqual(found["processor_id"], " ".join(
+            lines[key] for key in ("vendor_id", "cpu family", "model",
+                                   "CPU implementer", "CPU part")
+            if key in lines))
+        self.assertEqual(found["processors"],
+                         os.sysconf("SC_NPROCESSORS_ONLN"))
 
     def test_specs_and_kernels_can_be_chosen(self):
         found = json.loads(self.succeeds(
@@ -95,6 +113,15 @@ class Bench(Command):
         done = self.kernels("--kernels", "sse")
         self.assertEqual(done.returncode, USAGE)
         self.assertIn("avx512", done.stderr)
+
+    def test_threads_can_be_chosen(self):
+        found = json.loads(self.kernels("--json").stdout)
+        self.assertEqual(found["threads"], 1)
+        found = json.loads(self.kernels("--threads", "3", "--json").stdout)
+        self.assertEqual(found["threads"], 3)
+        done = self.kernels("--threads", "257")
+        self.assertEqual(done.returncode, USAGE)
+        self.assertIn("from 1 to 256", done.stderr)
 
     def test_prefetching_can_be_chosen(self):
         off = self.kernels("--prefetch", "off", "--json")
@@ -143,6 +170,7 @@ class Bench(Command):
     def test_a_step_is_of_the_model_that_is_named(self):
         step, = self.steps("allreduce", "--model", "lenet")
         self.assertEqual((step["model"], step["layout"]), ("lenet", "lenet"))
+        self.assertEqual(step["values"], 61706)
         self.assertEqual(step["payload_bytes"], 4 * 61706)
         text = self.succeeds("bench", "allreduce", "--model", "lenet",
                              "--runs", "1")

@@ -119,6 +119,7 @@ class Candidates(Command):
         for words in (["encode", "x"], ["encode", "x.npy", ""],
                       ["train", "--config", ""], ["plan", "--svg="],
                       ["topology", "ring", "--matrix", ""],
+                      ["bench", "natural", "--compare", ""],
                       ["peers", "check", ""], ["report", "a", "b", ""],
                       ["encode", "--", "--x"]):
             self.offers([":files"], *words)

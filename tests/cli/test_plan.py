@@ -81,6 +81,35 @@ class Predictions(Plan):
                                one["allreduce"]["network_seconds"], 9)
         self.assertNotIn("outer", one)
 
+    def test_methods_of_local_steps_are_compared(self):
+        found = self.planned("--local-steps", "16")["candidates"]
+        self.assertLessEqual(
+            {"outer", "outer:inner=(powersgd:rank=2)",
+             "outer:inner=(error-feedback),lr=1,momentum=0 rotated:1",
+             "outer:inner=(error-feedback:decay=0.95),lr=1,momentum=0 "
+             "top-k:0.015625,chunk=4096+two-bit",
+             "outer:inner=(dpsgd),momentum=0.5,nesterov=no",
+             "outer:fragments=4,delay=3,alpha=0.5",
+             "outer:inner=(error-feedback),lr=1,momentum=0,fragments=4,"
+             "delay=3,alpha=0.5 rotated"},
+            {name_of(c) for c in found})
+
+    def test_streaming_fits_the_local_steps(self):
+        for steps, spec in (("2", "fragments=1,delay=1"),
+                            ("10", "fragments=2,delay=4"),
+                            ("500", "fragments=4,delay=5")):
+            found = self.planned("--local-steps", steps)["candidates"]
+            names = [c["algorithm"] for c in found if not c["compressor"]]
+            self.assertIn(f"outer:{spec},alpha=0.5", names)
+        self.assertFalse([c for c in self.planned()["candidates"]
+                          if "fragments" in c["algorithm"]])
+
+    def test_methods_are_compared_in_their_recommended_form(self):
+        names = {name_of(c) for c in self.planned()["candidates"]}
+        self.assertLessEqual({"signum:tie=zero", "compressed rotated",
+                              "error-feedback rotated:1"}, names)
+        self.assertNotIn("signum", names)
+
     def test_the_fastest_comes_first(self):
         found = self.planned()["candidates"]
         steps = [c["step_seconds"] for c in found]
@@ -177,6 +206,32 @@ class Overlap(Plan):
         self.assertAlmostEqual(found["hidden_seconds"], 0.1, places=9)
         found = self.candidate(self.planned("--overlap", step="1s"), "dpsgd")
         self.assertAlmostEqual(found["hidden_seconds"],
+                               plain["network_seconds"], places=9)
+
+    def test_fragments_are_hidden_behind_the_steps_of_their_delay(self):
+        streaming = "outer:fragments=4,delay=3,alpha=0.5"
+        steps = ("--local-steps", "16")
+        exact = self.candidate(self.planned(*steps), "outer")
+        empty = self.candidate(
+            self.planned(*steps, bandwidth="1000Tbit"), "outer")
+        plain = self.candidate(self.planned(*steps), streaming)
+        # Four all-reduces instead of one: the latencies of three more.
+        self.assertEqual(plain["hidden_seconds"], 0)
+        self.assertEqual(plain["payload_bytes"], exact["payload_bytes"])
+        self.assertAlmostEqual(
+            plain["network_seconds"],
+            exact["network_seconds"] + 3 * empty["network_seconds"],
+            delta=1e-5)
+        # A fragment takes some 45 ms, its three steps 300 ms.
+        found = self.candidate(self.planned(*steps, "--overlap"), streaming)
+        self.assertAlmostEqual(found["hidden_seconds"],
+                               plain["network_seconds"], places=9)
+        # Steps of 1 ms hide 3 ms of each of four fragments, in 16 steps.
+        found = self.candidate(
+            self.planned(*steps, "--overlap", step="1ms"), streaming)
+        self.assertAlmostEqual(found["hidden_seconds"], 4 * 0.003 / 16,
+                               places=9)
+        self.assertAlmostEqual(found["network_seconds"],
                                plain["network_seconds"], places=9)
 
     def test_algorithms_that_need_the_gradient_hide_nothing(self):
@@ -311,6 +366,10 @@ class Reports(Plan):
                                                 "random-regular:degree=6"],
                       self.words() + ["--topology", "one-peer-exponential",
                                       "--measured-step", "2s", "--overlap"],
+                      self.words() + ["--overlap", "--map", "--local-steps",
+                                      "16"],
+                      self.words(bandwidth="1Mbit", latency="100ms")
+                      + ["--map", "--local-steps", "500"],
                       layout + ["--overlap", "--map"]):
             for line in self.succeeds(*words).splitlines():
                 self.assertLessEqual(len(line), 80, line)

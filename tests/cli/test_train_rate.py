@@ -46,6 +46,17 @@ class Rates(ImageRuns):
                     *(training.checkpoint(self.path(folder), 16, WORKERS)
                       for folder in (name, name + "-given")))
 
+    def test_metrics_have_the_rate_of_the_last_step(self):
+        done = self.train("out", "--lr", "0.04", "--epochs", "3", "--json",
+                          "--warmup", "1", "--schedule", "step",
+                          "--milestones", "2")
+        rows = training.metrics(self.path("out"))
+        # The warm-up has reached the rate in the last step of its epoch, up to
+        # a step of it; the milestone divides it by ten.
+        self.assertAlmostEqual(rows[0]["lr"], 0.04, delta=0.04 / 16)
+        self.assertEqual([row["lr"] for row in rows[1:]], [0.04, 0.004])
+        self.assertEqual(json.loads(done.stdout)["lr"], 0.04)
+
     def test_a_rate_is_searched_around_the_usual_one(self):
         rows = json.loads(self.succeeds("list", "--json"))["defaults"]
         usual = next(r["lr"] for r in rows if r["model"] == "images"

@@ -115,6 +115,14 @@ class Tests(Runs):
             for f in ("parts", "straight"))
         self.assertEqual(ours, theirs)
 
+    def test_a_run_resumes_with_other_threads(self):
+        self.train("straight", "--threads", "1")
+        self.train("parts", "--threads", "3", "--epochs", "1")
+        self.train("parts", "--threads", "2", "--resume")
+        self.assertEqual(training.checkpoint(self.path("parts"), 32, WORKERS),
+                         training.checkpoint(self.path("straight"), 32,
+                                             WORKERS))
+
     def test_quasi_global_momentum_resumes_bit_for_bit(self):
         more = ("--checkpoint-every", "7", "--algorithm", "dcd", "--compressor",
                 "natural", "--momentum-kind", "quasi-global")

@@ -119,7 +119,8 @@ class Transport(Command):
                 (USAGE, "tcp: no peers and no token, expected peers=FILE or "
                  "token=FILE", "tcp"),
                 (USAGE, 'tcp: no setting is named "tokne", expected peers, '
-                 "token, key, listen, port, encryption, timeout",
+                 "token, key, listen, port, encryption, timeout; did you "
+                 "mean token?",
                  "tcp:tokne=x")):
             self.run_laconic("key", "--file", "k")
             self.refused(code, message, "--transport", spec)

@@ -41,7 +41,7 @@ def algorithm_words(name, run_laconic):
     return [name] + (["--compressor", "natural"] if alone.returncode else [])
 
 
-METRICS = ("epoch", "step", "train_loss", "test_loss", "test_accuracy",
+METRICS = ("epoch", "step", "lr", "train_loss", "test_loss", "test_accuracy",
            "worst_accuracy", "test_examples", "averaged_accuracy",
            "payload_bytes", "wire_bytes", "messages", "consensus",
            "compute_seconds", "compress_seconds", "wait_seconds",

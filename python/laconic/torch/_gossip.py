@@ -45,6 +45,7 @@ class Gossip:
     Two of them and more wait for each other: in ``step``, ``average_``,
     ``averaged`` and ``consensus``, and at most ``timeout`` seconds.
 
+    ``threads`` threads of this worker share a round, with the same result.
     ``every`` is the number of steps between rounds. With ``overlap`` a round
     begins with the ``with`` block, in a thread, and parameters must not change
     in the block; else it begins in ``step``. The result is the same. The first
@@ -72,7 +73,7 @@ class Gossip:
             algorithm: str, compressor: Optional[str] = None,
             topology: str = "ring", *, every: int = 1, overlap: bool = True,
             group: Any = None, transport: str = "auto", seed: int = 1,
-            timeout: float = 1800.0) -> None:
+            timeout: float = 1800.0, threads: int = 1) -> None:
         if isinstance(model, DistributedDataParallel):
             raise InvalidError("Gossip: the model is in DDP, which makes all "
                                "models equal; expected the model itself")
@@ -80,7 +81,7 @@ class Gossip:
             raise InvalidError(f"Gossip: every is {every}, expected 1 or more")
         self.model, self.optimizer = model, optimizer
         self.every, self.overlap = every, overlap
-        self._seed, self._timeout = seed, timeout
+        self._seed, self._timeout, self._threads = seed, timeout, threads
         self._values = _Values([
             (name, p) for name, p in parameters_by_name(model).items()
             if p.numel() > 0])
@@ -110,7 +111,7 @@ class Gossip:
             algorithm, compressor, layout=self._layout,
             transport=self._session.transport, topology=self._topology,
             seed=self._seed, session=self._session.number,
-            timeout=self._timeout, training=True)
+            timeout=self._timeout, training=True, threads=self._threads)
 
     @property
     def rank(self) -> int:

@@ -90,6 +90,7 @@ class Hook:
         of them in one call when the last is, which is fewer messages. Use
         "step" with a GradScaler: when it skips a step, the state of the whole
         step is then as before, not of the bucket alone that was not finite.
+    threads: threads that compress for this worker. The result is the same.
 
     Errors are raised by ``backward()``. After a PeerError the group is gone;
     the job has to be started again, from a checkpoint with ``state_dict()``.
@@ -107,7 +108,8 @@ class Hook:
             self, model: torch.nn.Module, algorithm: str = "powersgd",
             compressor: Optional[str] = None, *, group: Any = None,
             transport: str = "auto", seed: int = 1, timeout: float = 1800.0,
-            nonfinite: str = "propagate", calls: str = "bucket") -> None:
+            nonfinite: str = "propagate", calls: str = "bucket",
+            threads: int = 1) -> None:
         if calls not in ("bucket", "step"):
             raise InvalidError(
                 f"Hook: calls is {calls!r}, expected 'bucket' or 'step'")
@@ -120,7 +122,8 @@ class Hook:
             id(p): i for i, p in enumerate(parameters.values())}
         self._parameters = parameters
         self._settings: Dict[str, Any] = {
-            "seed": seed, "timeout": timeout, "nonfinite": nonfinite}
+            "seed": seed, "timeout": timeout, "nonfinite": nonfinite,
+            "threads": threads}
         self._per_step = calls == "step"
         self._plans: Dict[int, _Plan] = {}
         self._held: List[Tuple[_Plan, Staged]] = []

@@ -10,6 +10,7 @@
 #include <laconic/compress.h>
 
 #include "algorithm/framework/shards.h"
+#include "base/pool.h"
 #include "collective/listing.h"
 #include "kernels/kernels.h"
 
@@ -27,6 +28,7 @@ typedef struct laci_worker {
     lac_compressor *identity;     // sends values as they are
     lac_algorithm *inner;         // that this one calls: inner.h; or NULL
     const laci_kernels *kernels;
+    laci_pool *pool; // shares loops over values; NULL for one thread
     uint32_t rank;
     uint32_t world;
     uint64_t seed;
@@ -115,6 +117,9 @@ typedef struct laci_algorithm_ops {
     bool plain_updates;    // which must be -rate times a gradient
     bool begin_saves;      // begin writes saved fields: a round that was begun
                            // must be ended
+    bool scans;            // looks for non-finite values of `in` itself, before
+                           // it sends anything: begin and mix or, without a
+                           // begin, end, which then looks at updates too
     uint32_t payloads;     // of a tensor in a message; 0: one
     bool message_per_peer; // model family: each neighbour gets its own message
     bool scratch;          // uses round->scratch
@@ -208,6 +213,10 @@ typedef struct laci_algorithm_ops {
     // saved unless begin_saves is set or the algorithm holds rounds.
     lac_status (*begin)(void *state, laci_round *round);
     lac_status (*end)(void *state, laci_round *round);
+
+    // Model family, optional: begin and end in one, where each item's `in` and
+    // `out` are the same array, with the same bits and fewer passes over it.
+    lac_status (*mix)(void *state, laci_round *round);
 
     // Gradient family. Its first exchange uses the laci_nonfinite_* calls. When
     // it fails there, fields are unchanged, but error memories may have had the

@@ -264,12 +264,34 @@ static void fill_worker(
 static lac_status make_handle(
     lac_algorithm **out, const lac_algorithm_options *o);
 
+// The compressor of a user who named the outer algorithm alone: the message is
+// about that one, and recommends an inner algorithm that compresses.
+static lac_status check_inner(
+    const lac_algorithm *a, const lac_algorithm_options *inner)
+{
+    const char *const name = a->ops->plugin.name;
+    laci_spec spec = {0};
+    LAC_TRY(laci_spec_find(&registry, inner->spec, strlen(inner->spec), &spec));
+    const laci_algorithm_ops *const ops = (const void *)spec.plugin;
+    if (inner->compressor == NULL || ops->takes_compressor ||
+        ops->inner != NULL) {
+        return LAC_OK;
+    }
+    return lac_fail(
+        LAC_ERR_INVALID,
+        "%s: compressor %.60s was given, but its inner algorithm %s takes "
+        "none, expected one that does, such as %s:inner=(%s)",
+        name, inner->compressor, ops->plugin.name, name,
+        ops->family == LAC_FAMILY_MODEL ? "choco" : "error-feedback");
+}
+
 static lac_status make_inner(lac_algorithm *a, const lac_algorithm_options *o)
 {
     if (a->ops->inner == NULL) {
         return LAC_OK;
     }
     const lac_algorithm_options inner = laci_inner_options(a, o);
+    LAC_TRY(check_inner(a, &inner));
     return make_handle(&a->worker.inner, &inner);
 }
 
@@ -318,6 +340,19 @@ static lac_status make_handle(
     return LAC_OK;
 }
 
+static lac_status open_pool(lac_algorithm *a, uint32_t threads)
+{
+    laci_worker *const w = &a->worker;
+    lac_compressor *const all[] = {w->compressor, w->server, w->identity};
+    LAC_TRY(laci_pool_open(&w->pool, threads == 0 ? 1 : threads));
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (all[i] != NULL) {
+            all[i]->pool = w->pool;
+        }
+    }
+    return LAC_OK;
+}
+
 static lac_status allocate_algorithm(
     lac_algorithm *a, const lac_algorithm_options *o)
 {
@@ -330,6 +365,7 @@ static lac_status allocate_algorithm(
     LAC_TRY(allocate_round(a));
     LAC_TRY(laci_round_room(&a->round, laci_fold_room(a), &room));
     LAC_TRY(laci_nonfinite_open(a));
+    LAC_TRY(open_pool(a, o->threads));
     return open_group(a, o);
 }
 
@@ -421,6 +457,7 @@ void lac_algorithm_close(lac_algorithm *a)
     lac_compressor_close(a->worker.compressor);
     lac_compressor_close(a->worker.server);
     lac_compressor_close(a->worker.identity);
+    laci_pool_close(a->worker.pool);
     laci_free(a->round.views);
     laci_free(a->round.sent);
     laci_free(a->round.slices);

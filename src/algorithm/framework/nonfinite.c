@@ -415,9 +415,9 @@ static bool resolve_all(lac_algorithm *a)
 }
 
 // A double may be finite and too large for the float that is computed with.
-static const char *as_float(const lac_algorithm *a, const laci_item *item)
+static const char *as_float(bool converted, const laci_item *item)
 {
-    return item->dtype == LAC_F64 && !a->ops->any_dtype ? " as a float" : "";
+    return item->dtype == LAC_F64 && converted ? " as a float" : "";
 }
 
 lac_status laci_nonfinite_resolve(lac_algorithm *a)
@@ -439,7 +439,8 @@ lac_status laci_nonfinite_resolve(lac_algorithm *a)
     }
     return lac_fail(
         LAC_ERR_INVALID, "%s: worker %u has a value in %s that is not finite%s",
-        a->worker.algorithm, first.worker, item->name, as_float(a, item));
+        a->worker.algorithm, first.worker, item->name,
+        as_float(!a->ops->any_dtype, item));
 }
 
 lac_status laci_nonfinite_overflow(lac_algorithm *a)
@@ -449,23 +450,39 @@ lac_status laci_nonfinite_overflow(lac_algorithm *a)
 
 // Gossip has no first exchange with everybody. A worker whose values are not
 // finite aborts the group, and all workers stop.
-lac_status laci_nonfinite_stop(lac_algorithm *a)
+lac_status laci_nonfinite_refuse(const laci_round *round, size_t i)
 {
-    const laci_kernels *const kernels = a->worker.kernels;
+    char why[MESSAGE_SIZE];
+    const laci_item *const item = &round->items[i];
+    (void)snprintf(
+        why, sizeof(why),
+        "%s: worker %u has a value in %s that is not finite%s",
+        round->worker->algorithm, round->worker->rank, item->name,
+        as_float(true, item));
+    laci_group_abort(round->group, why);
+    return lac_fail(LAC_ERR_INVALID, "%s", why);
+}
+
+static lac_status scan_item(const laci_round *round, size_t i, bool values)
+{
+    const laci_kernels *const kernels = round->worker->kernels;
+    const laci_item *const item = &round->items[i];
+    return (!values || laci_all_finite(kernels, item->in, item->n)) &&
+                   (item->update == NULL ||
+                    laci_all_finite(kernels, item->update, item->n))
+               ? LAC_OK
+               : laci_nonfinite_refuse(round, i);
+}
+
+lac_status laci_nonfinite_find(const laci_round *round, size_t i)
+{
+    return scan_item(round, i, true);
+}
+
+lac_status laci_nonfinite_stop(const lac_algorithm *a, bool values)
+{
     for (size_t i = 0; i < a->round.count; i++) {
-        const laci_item *const item = &a->items[i];
-        if (!laci_all_finite(kernels, item->in, item->n) ||
-            (item->update != NULL &&
-             !laci_all_finite(kernels, item->update, item->n))) {
-            char why[MESSAGE_SIZE];
-            (void)snprintf(
-                why, sizeof(why),
-                "%s: worker %u has a value in %s that is not finite%s",
-                a->worker.algorithm, a->worker.rank, item->name,
-                as_float(a, item));
-            laci_group_abort(a->round.group, why);
-            return lac_fail(LAC_ERR_INVALID, "%s", why);
-        }
+        LAC_TRY(scan_item(&a->round, i, values));
     }
     return LAC_OK;
 }

@@ -59,8 +59,9 @@ lac_status laci_nonfinite_resolve(lac_algorithm *a);
 // algorithm's message.
 lac_status laci_nonfinite_overflow(lac_algorithm *a);
 
-// laci_nonfinite_stop fails with LAC_ERR_INVALID, on all workers, if a value or
-// an update of the round is not finite: the only policy of the model family.
-lac_status laci_nonfinite_stop(lac_algorithm *a);
+// laci_nonfinite_stop fails with LAC_ERR_INVALID, on all workers, if an update
+// of the round or, with `values`, a value is not finite: the only policy of the
+// model family.
+lac_status laci_nonfinite_stop(const lac_algorithm *a, bool values);
 
 #endif

@@ -189,6 +189,24 @@ void laci_view_add(const laci_view *view, float a, float *y)
     }
 }
 
+size_t laci_part_size(const lac_compressor *c)
+{
+    return laci_payload_has_parts(c) ? LAC_PART : SIZE_MAX;
+}
+
+void laci_view_add_part(
+    const laci_view *view, size_t first, size_t n, float a, float *y)
+{
+    const size_t values = lac_shape_values(view->call.shape);
+    if (n == values) {
+        laci_view_add(view, a, y);
+    } else if (values > 0) {
+        laci_payload_decode_add_part(
+            view->compressor, &view->call, view->bytes, view->len,
+            (lac_part){first, n}, a, y);
+    }
+}
+
 bool laci_view_finite(const laci_view *view)
 {
     return lac_shape_values(view->call.shape) == 0 ||

@@ -269,7 +269,7 @@ lac_status lac_algorithm_start(
             LAC_ERR_INVALID, "%s: starts from all %zu tensors, %zu were given",
             a->worker.algorithm, lac_layout_count(a->worker.layout), count);
     }
-    LAC_TRY(laci_nonfinite_stop(a));
+    LAC_TRY(laci_nonfinite_stop(a, true));
     if (a->ops->start != NULL) {
         LAC_TRY(a->ops->start(a->state, &a->round));
     }
@@ -277,15 +277,23 @@ lac_status lac_algorithm_start(
     return LAC_OK;
 }
 
-static lac_status begin_round(lac_algorithm *a)
+static lac_status check_begin(const lac_algorithm *a)
 {
     if (!a->started) {
         return lac_fail(
             LAC_ERR_INVALID, "%s: rounds come after start or load",
             a->worker.algorithm);
     }
-    LAC_TRY(expect_begun(a, false));
-    LAC_TRY(laci_nonfinite_stop(a));
+    return expect_begun(a, false);
+}
+
+static bool end_scans(const lac_algorithm *a)
+{
+    return a->ops->scans && a->ops->begin == NULL;
+}
+
+static lac_status begin_round(lac_algorithm *a)
+{
     if (a->ops->begin != NULL) {
         LAC_TRY(a->ops->begin(a->state, &a->round));
     }
@@ -297,7 +305,8 @@ static lac_status begin_round(lac_algorithm *a)
 // fields, it stays begun and can be ended again.
 static lac_status end_round(lac_algorithm *a, bool scanned)
 {
-    lac_status status = scanned ? LAC_OK : laci_nonfinite_stop(a);
+    lac_status status =
+        scanned || end_scans(a) ? LAC_OK : laci_nonfinite_stop(a, true);
     if (status == LAC_OK) {
         status = a->ops->end(a->state, &a->round);
     }
@@ -315,6 +324,8 @@ lac_status lac_algorithm_begin(
 {
     LAC_TRY(expect_family(a, LAC_FAMILY_MODEL));
     LAC_TRY(set_round(a, number, slices, NULL, count));
+    LAC_TRY(check_begin(a));
+    LAC_TRY(laci_nonfinite_stop(a, !a->ops->scans || a->ops->begin == NULL));
     return begin_round(a);
 }
 
@@ -329,6 +340,25 @@ lac_status lac_algorithm_end(
     return end_round(a, !must_scan);
 }
 
+static bool is_in_place(const lac_algorithm *a)
+{
+    for (size_t i = 0; i < a->round.count; i++) {
+        if (a->items[i].in != a->items[i].out) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// A round in one. If it fails, it counts as not begun.
+static lac_status mix_round(lac_algorithm *a)
+{
+    LAC_TRY(a->ops->mix(a->state, &a->round));
+    laci_stage_store(a);
+    advance(a);
+    return LAC_OK;
+}
+
 // Unlike begin, mix knows the updates before anything is sent, and scans them
 // first.
 lac_status lac_algorithm_mix(
@@ -337,6 +367,13 @@ lac_status lac_algorithm_mix(
 {
     LAC_TRY(expect_family(a, LAC_FAMILY_MODEL));
     LAC_TRY(set_round(a, number, slices, updates, count));
+    LAC_TRY(check_begin(a));
+    if (!end_scans(a)) {
+        LAC_TRY(laci_nonfinite_stop(a, !a->ops->scans));
+    }
+    if (a->ops->mix != NULL && is_in_place(a)) {
+        return mix_round(a);
+    }
     LAC_TRY(begin_round(a));
     return end_round(a, true);
 }

@@ -13,6 +13,8 @@
 #ifndef LACONIC_ALGORITHM_FRAMEWORK_ROUND_H
 #define LACONIC_ALGORITHM_FRAMEWORK_ROUND_H
 
+#include <stdatomic.h>
+
 #include "algorithm/framework/algorithm.h"
 #include "collective/group.h"
 
@@ -95,6 +97,13 @@ static inline laci_view *laci_sent(const laci_round *round, size_t i)
     return &round->sent[i];
 }
 
+// laci_sent_at returns how many bytes of the message are between the payloads
+// of item 0 and of item `i` that this worker sends: where threads write them.
+static inline size_t laci_sent_at(const laci_round *round, size_t i)
+{
+    return (size_t)(laci_sent(round, i)->bytes - laci_sent(round, 0)->bytes);
+}
+
 // laci_view_make returns a view without bytes: of item `i`, compressed by `c`
 // with a key of this scope; laci_view_shard that of a shard.
 laci_view laci_view_make(
@@ -146,6 +155,40 @@ void laci_view_read(const laci_view *view, float *x);
 void laci_view_add(const laci_view *view, float a, float *y);
 bool laci_view_finite(const laci_view *view);
 
+// Parts of a tensor that stay in the cache while a round works on them.
+// laci_part_size returns the most values of one: SIZE_MAX, which makes a tensor
+// one part, if `c` cannot decode parts.
+size_t laci_part_size(const lac_compressor *c);
+
+// laci_part_values returns the values of the part of a tensor of n values that
+// begins at `first`, of which there are at most `part`.
+static inline size_t laci_part_values(size_t n, size_t first, size_t part)
+{
+    return n - first < part ? n - first : part;
+}
+
+// A loop over the values of items, which the threads of a worker share.
+typedef struct laci_loop {
+    void *context;
+    const laci_round *round;
+    atomic_size_t failed; // the first item that laci_loop_fail was called for
+} laci_loop;
+
+// The body of a loop: one part of item `i`, values [first, first + n).
+typedef void laci_loop_body(laci_loop *loop, size_t i, size_t first, size_t n);
+
+// laci_split calls `body` for every part of the items [from, to); parts have at
+// most `part` values. It returns the first item that failed, `to` if none did.
+size_t laci_split(
+    void *context, const laci_round *round, size_t from, size_t to, size_t part,
+    laci_loop_body *body);
+void laci_loop_fail(laci_loop *loop, size_t i);
+
+// laci_view_add_part adds `a` times the values of the part that begins at
+// `first` to y[0..n).
+void laci_view_add_part(
+    const laci_view *view, size_t first, size_t n, float a, float *y);
+
 // laci_take_all takes the payloads of all items, in order, from the first
 // `count` readers, each with its worker's scope, and checks that no message has
 // more. Without `scan` it does not look at the values: see
@@ -156,6 +199,14 @@ LACI_CHECKED lac_status laci_take_all(
 // laci_take_some does the same, with `scan`, where payloads may be empty.
 LACI_CHECKED lac_status
 laci_take_some(laci_round *round, const lac_compressor *c, uint32_t count);
+
+// For algorithms of the model family with `scans`: laci_nonfinite_refuse fails
+// with LAC_ERR_INVALID, on all workers, since item `i` has a value that is not
+// finite. laci_nonfinite_find does so if a value or an update of the item is
+// not finite: for results that are not.
+LACI_CHECKED lac_status
+laci_nonfinite_refuse(const laci_round *round, size_t i);
+LACI_CHECKED lac_status laci_nonfinite_find(const laci_round *round, size_t i);
 
 // Non-finite values in the gradient family. Before `reduce` sees a round, the
 // framework replaces every tensor with such a value by zeros and counts them in

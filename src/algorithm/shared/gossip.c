@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "algorithm/shared/gossip.h"
 
+#include "base/bytes.h"
 #include "base/fail.h"
 #include "kernels/gossip.h"
 #include "kernels/vector.h"
@@ -8,7 +9,10 @@
 // The phase of the exact exchange of replicas; rounds use phase 0.
 enum { PHASE_REPLICAS = 1 };
 
-enum { MIX_BLOCK = 1 << 13 }; // values, which stay in the first cache
+// Values of a message that is not written through the caches, since receivers
+// would not find it there, and of its parts: each begins and ends with a few
+// writes that are slower.
+enum { STREAMED = 1 << 22, STREAM_PART = 1 << 16 };
 
 // Returns the message that item `i` is appended to.
 static laci_writer *message_for(laci_round *round, size_t i)
@@ -24,6 +28,56 @@ void laci_gossip_put(
 {
     const lac_scope scope = lac_scope_worker(round->worker->rank);
     laci_put(round, c, scope, i, values, message_for(round, i));
+}
+
+// Write values of an item to its payload, and find those that are not finite.
+static void gossip_stream(laci_loop *loop, size_t i, size_t first, size_t n)
+{
+    const laci_round *const round = loop->round;
+    const float *const x = round->items[i].in + first;
+    uint8_t *const *const payloads = loop->context;
+    const uint32_t most = round->worker->kernels->vector->stream_payload(
+        x, *payloads + laci_sent_at(round, i) + first * sizeof(*x), n);
+    if (most >= LACI_INFINITY_BITS) {
+        laci_loop_fail(loop, i);
+    }
+}
+
+static void gossip_copy(laci_loop *loop, size_t i, size_t first, size_t n)
+{
+    const laci_round *const round = loop->round;
+    uint8_t *const *const payloads = loop->context;
+    uint8_t *const bytes = *payloads + laci_sent_at(round, i);
+    const float *const x = round->items[i].in + first;
+    if (!laci_all_finite(round->worker->kernels, x, n)) {
+        laci_loop_fail(loop, i);
+    }
+    laci_put_floats(bytes + first * sizeof(*x), x, n);
+}
+
+lac_status laci_gossip_put_exactly(laci_round *round)
+{
+    const laci_worker *const w = round->worker;
+    const lac_scope scope = lac_scope_worker(w->rank);
+    uint8_t *payloads = NULL; // the first of them
+    size_t values = 0;
+    for (size_t i = 0; i < round->count; i++) {
+        const size_t len = round->items[i].n * sizeof(float);
+        laci_writer *const message = message_for(round, i);
+        laci_view *const view = laci_sent(round, i);
+        uint8_t *const bytes = laci_writer_room(message, len);
+        payloads = i == 0 ? bytes : payloads;
+        *view = laci_view_make(round, w->identity, i, scope);
+        view->bytes = bytes;
+        view->len = len;
+        laci_writer_commit(message, len);
+        values += round->items[i].n;
+    }
+    const bool streams = values >= STREAMED;
+    const size_t bad = laci_split(
+        &payloads, round, 0, round->count, streams ? STREAM_PART : LAC_PART,
+        streams ? gossip_stream : gossip_copy);
+    return bad == round->count ? LAC_OK : laci_nonfinite_refuse(round, bad);
 }
 
 void laci_gossip_omit(laci_round *round, const lac_compressor *c, size_t i)
@@ -139,6 +193,11 @@ void laci_mixing_plan(
     laci_plan_working(plan, laci_tensor_values(w, tensor));
 }
 
+static float own_weight(const laci_round *round, double rate)
+{
+    return (float)(1 - (1 - round->self_weight) * rate);
+}
+
 void laci_mixing_mix(
     const laci_round *round, size_t i, float own, double rate, float *out)
 {
@@ -150,60 +209,88 @@ void laci_mixing_mix(
     }
 }
 
-// Mixes uncompressed values in blocks that stay in the cache. Fails if the
-// result is not finite; a non-finite value of a neighbour always shows in it.
-static lac_status mix_exactly(
-    const laci_round *round, size_t i, float own, double rate, float *out)
+// How to mix uncompressed values.
+typedef struct exact_mix {
+    double rate;
+    bool whole; // with the update, to `out`; else to the field
+} exact_mix;
+
+// Mixes values in parts that stay in the cache. Those that are not finite
+// before the update are found; a non-finite value of a neighbour always shows
+// in them.
+static void mix_values(laci_loop *loop, size_t i, size_t first, size_t n)
 {
+    const laci_round *const round = loop->round;
+    const exact_mix *const how = loop->context;
     const laci_item *const item = &round->items[i];
     const laci_kernels *const kernels = round->worker->kernels;
-    bool finite = true;
-    for (size_t start = 0; start < item->n; start += MIX_BLOCK) {
-        const size_t left = item->n - start;
-        const size_t n = left < MIX_BLOCK ? left : MIX_BLOCK;
-        float *const y = out + start;
-        kernels->gossip->scale(own, item->in + start, y, n);
-        for (uint32_t k = 0; k < round->edge_count; k++) {
-            kernels->vector->add_payload(
-                (float)(rate * round->edges[k].weight),
-                laci_received(round, k, i)->bytes + start * sizeof(*y), y, n);
-        }
-        finite = finite && laci_all_finite(kernels, y, n);
+    const float own = own_weight(round, how->rate);
+    float *const out = how->whole ? item->out : item->fields[MIXED].values;
+    float *const y = out + first;
+    kernels->gossip->scale(own, item->in + first, y, n);
+    for (uint32_t k = 0; k < round->edge_count; k++) {
+        kernels->vector->add_payload(
+            (float)(how->rate * round->edges[k].weight),
+            laci_received(round, k, i)->bytes + first * sizeof(*y), y, n);
     }
-    for (uint32_t k = 0; !finite && k < round->edge_count; k++) {
-        LAC_TRY(
-            laci_view_expect_finite(round, laci_received(round, k, i), k, i));
+    if (!laci_all_finite(kernels, y, n)) {
+        laci_loop_fail(loop, i);
     }
-    return finite
-               ? LAC_OK
-               : lac_fail(
-                     LAC_ERR_INVALID,
-                     "%s: worker %u has values in %s that overflow in "
-                     "this round",
-                     round->worker->algorithm, round->worker->rank, item->name);
+    if (how->whole && item->update != NULL) {
+        kernels->vector->add(item->update + first, y, n);
+    }
 }
 
-lac_status laci_mixing_begin(
-    laci_round *round, const lac_compressor *c, double rate)
+// Sends the values and mixes them with those that arrive.
+static lac_status mix_exactly(laci_round *round, exact_mix how)
 {
-    const bool exact = c == round->worker->identity;
+    LAC_TRY(laci_gossip_put_exactly(round));
+    LAC_TRY(laci_gossip_exchange_any(round, round->worker->identity, 0));
+    const size_t bad =
+        laci_split(&how, round, 0, round->count, LAC_PART, mix_values);
+    if (bad == round->count) {
+        return LAC_OK;
+    }
+    // The message that was sent has the old values.
+    for (size_t i = 0; how.whole && i < round->count; i++) {
+        laci_view_read(laci_sent(round, i), round->items[i].out);
+    }
+    for (uint32_t k = 0; k < round->edge_count; k++) {
+        LAC_TRY(laci_group_abort_on_failure(
+            round->group, laci_view_expect_finite(
+                              round, laci_received(round, k, bad), k, bad)));
+    }
+    return laci_group_abort_on_failure(
+        round->group,
+        lac_fail(
+            LAC_ERR_INVALID,
+            "%s: worker %u has values in %s that overflow in this round",
+            round->worker->algorithm, round->worker->rank,
+            round->items[bad].name));
+}
+
+lac_status laci_mixing_begin(laci_round *round, const lac_compressor *c)
+{
     for (size_t i = 0; i < round->count; i++) {
         laci_gossip_put(round, c, i, round->items[i].in);
     }
-    LAC_TRY(
-        exact ? gossip_exchange(round, c, 0, false)
-              : laci_gossip_exchange(round, c, 0));
-    const float own = (float)(1 - (1 - round->self_weight) * rate);
+    LAC_TRY(laci_gossip_exchange(round, c, 0));
     for (size_t i = 0; i < round->count; i++) {
-        float *const mixed = round->items[i].fields[MIXED].values;
-        if (exact) {
-            LAC_TRY(laci_group_abort_on_failure(
-                round->group, mix_exactly(round, i, own, rate, mixed)));
-        } else {
-            laci_mixing_mix(round, i, own, rate, mixed);
-        }
+        laci_mixing_mix(
+            round, i, own_weight(round, 1), 1,
+            round->items[i].fields[MIXED].values);
     }
     return LAC_OK;
+}
+
+lac_status laci_mixing_begin_exactly(laci_round *round, double rate)
+{
+    return mix_exactly(round, (exact_mix){.rate = rate});
+}
+
+lac_status laci_mixing_mix_exactly(laci_round *round, double rate)
+{
+    return mix_exactly(round, (exact_mix){.rate = rate, .whole = true});
 }
 
 lac_status laci_mixing_end(void *state, laci_round *round)
@@ -243,19 +330,36 @@ lac_status laci_replicas_start(void *state, laci_round *round)
 }
 
 void laci_replicas_mix(
-    const laci_round *round, size_t i, const float *own, float *out)
+    const laci_round *round, size_t i, size_t first, size_t n, const float *own,
+    float *out)
 {
     const laci_item *const item = &round->items[i];
     const laci_kernels *const kernels = round->worker->kernels;
-    kernels->gossip->scale((float)round->self_weight, own, out, item->n);
+    kernels->gossip->scale((float)round->self_weight, own, out, n);
     for (uint32_t k = 0; k < round->edge_count; k++) {
         kernels->vector->add_scaled(
-            (float)round->edges[k].weight, item->fields[k].values, out,
-            item->n);
+            (float)round->edges[k].weight, item->fields[k].values + first, out,
+            n);
     }
     if (item->update != NULL) {
-        kernels->vector->add(item->update, out, item->n);
+        kernels->vector->add(item->update + first, out, n);
     }
+}
+
+lac_status laci_replicas_round(
+    laci_round *round, laci_loop_body *write_z, laci_loop_body *apply)
+{
+    const lac_compressor *const c = round->worker->compressor;
+    for (size_t i = 0; i < round->count; i++) {
+        const size_t bad = laci_split(NULL, round, i, i + 1, LAC_PART, write_z);
+        laci_gossip_put(round, c, i, round->scratch);
+        if (bad == i) {
+            LAC_TRY(laci_nonfinite_find(round, i));
+        }
+    }
+    LAC_TRY(laci_gossip_exchange(round, c, 0));
+    (void)laci_split(NULL, round, 0, round->count, laci_part_size(c), apply);
+    return LAC_OK;
 }
 
 size_t laci_replicas_start_bound(

@@ -19,6 +19,10 @@
 void laci_gossip_put(
     laci_round *round, const lac_compressor *c, size_t i, const float *values);
 
+// laci_gossip_put_exactly puts the values of all items uncompressed, and fails
+// if one of them is not finite.
+LACI_CHECKED lac_status laci_gossip_put_exactly(laci_round *round);
+
 // laci_gossip_exchange sends the message to the neighbours of the round and
 // takes every payload that arrives. Fails with LAC_ERR_PEER, LAC_ERR_CORRUPT,
 // or LAC_ERR_INVALID if this worker's values have become infinite.
@@ -61,8 +65,15 @@ double laci_gossip_degree(const laci_worker *w);
 void laci_mixing_plan(
     const void *state, const laci_worker *w, size_t tensor, laci_plan *plan);
 
+// laci_mixing_begin mixes compressed values, at a rate of 1.
+// laci_mixing_begin_exactly mixes the values themselves, and scans them.
 LACI_CHECKED lac_status
-laci_mixing_begin(laci_round *round, const lac_compressor *c, double rate);
+laci_mixing_begin(laci_round *round, const lac_compressor *c);
+LACI_CHECKED lac_status
+laci_mixing_begin_exactly(laci_round *round, double rate);
+
+// laci_mixing_mix_exactly does a whole round in place, for a mix of the ops.
+LACI_CHECKED lac_status laci_mixing_mix_exactly(laci_round *round, double rate);
 
 // laci_mixing_end, an end, adds the update.
 lac_status laci_mixing_end(void *state, laci_round *round);
@@ -83,11 +94,18 @@ void laci_replicas_plan(
 // laci_replicas_start, a start, fills them with the neighbours' values.
 lac_status laci_replicas_start(void *state, laci_round *round);
 
-// laci_replicas_mix writes w_ii own + sum_j w_ij replica_j + update to `out`.
+// laci_replicas_mix writes w_ii own + sum_j w_ij replica_j + update, for the
+// values [first, first + n) of item `i`, to out[0..n); own[0] is the first.
 void laci_replicas_mix(
-    const laci_round *round, size_t i, const float *own, float *out);
+    const laci_round *round, size_t i, size_t first, size_t n, const float *own,
+    float *out);
 
-// laci_replicas_start_bound is its start_bound.
+// laci_replicas_round is a round: `write_z` writes what is sent to the scratch
+// and fails where it is not finite, `apply` applies the payloads.
+LACI_CHECKED lac_status laci_replicas_round(
+    laci_round *round, laci_loop_body *write_z, laci_loop_body *apply);
+
+// laci_replicas_start_bound is the start_bound of laci_replicas_start.
 size_t laci_replicas_start_bound(
     const void *state, const laci_worker *w, size_t tensor);
 

@@ -8,6 +8,13 @@
 
 #include <laconic/laconic.h>
 
+// The most values of a tensor, and runs of a measurement.
+enum {
+    CLI_BENCH_VALUES_MAX = 1 << 30,
+    CLI_BENCH_RUNS_MAX = 10000,
+    CLI_BENCH_THREADS_MAX = 256,
+};
+
 // The buffers of all measurements. Their pages are present, and their offsets
 // within a page differ.
 typedef struct cli_bench {
@@ -27,6 +34,12 @@ typedef struct cli_bench_time {
     double seconds;
     double memcpy;
 } cli_bench_time;
+
+// cli_bench_memcpys returns how many times as long as a memcpy it takes.
+static inline double cli_bench_memcpys(const cli_bench_time *t)
+{
+    return t->seconds / t->memcpy;
+}
 
 typedef struct cli_bench_result {
     lac_shape shape; // of the compressed values

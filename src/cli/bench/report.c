@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "cli/report/processor.h"
 #include "cli/report/table.h"
 #include "cli/report/wrap.h"
 
@@ -33,11 +34,6 @@ static double gbps(const cli_bench_entry *e, const cli_bench_time *t)
 {
     return 1e-9 * sizeof(float) * (double)lac_shape_values(e->result.shape) /
            t->seconds;
-}
-
-static double memcpys(const cli_bench_time *t)
-{
-    return t->seconds / t->memcpy;
 }
 
 static double bits_per_value(const cli_bench_entry *e)
@@ -92,22 +88,25 @@ static cJSON *entry_json(const cli_bench_entry *e)
     cJSON_AddNumberToObject(o, "decode_add_gbps", gbps(e, &r->decode_add));
     cJSON_AddNumberToObject(o, "encode_add_gbps", gbps(e, &r->encode_add));
     cJSON_AddNumberToObject(o, "bits_per_value", bits_per_value(e));
-    cJSON_AddNumberToObject(o, "encode_memcpys", memcpys(&r->encode));
-    cJSON_AddNumberToObject(o, "decode_add_memcpys", memcpys(&r->decode_add));
-    cJSON_AddNumberToObject(o, "encode_add_memcpys", memcpys(&r->encode_add));
+    cJSON_AddNumberToObject(o, "encode_memcpys", cli_bench_memcpys(&r->encode));
+    cJSON_AddNumberToObject(
+        o, "decode_add_memcpys", cli_bench_memcpys(&r->decode_add));
+    cJSON_AddNumberToObject(
+        o, "encode_add_memcpys", cli_bench_memcpys(&r->encode_add));
     cJSON_AddNumberToObject(o, "break_even_mbit", entry_break_even(e));
     cJSON_AddNumberToObject(o, "rows", (double)r->shape.rows);
     cJSON_AddNumberToObject(o, "cols", (double)r->shape.cols);
     return o;
 }
 
-static cJSON *step_json(const cli_bench_report *r, const cli_bench_step *step)
+static cJSON *step_json(const cli_bench_step *step)
 {
     cJSON *const o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "spec", step->spec);
     cJSON_AddItemToObject(o, "compressor", cli_json_text(step->compressor));
-    cJSON_AddStringToObject(o, "layout", r->layout);
-    cJSON_AddItemToObject(o, "model", cli_json_text(r->model));
+    cJSON_AddStringToObject(o, "layout", step->layout);
+    cJSON_AddItemToObject(o, "model", cli_json_text(step->model));
+    cJSON_AddNumberToObject(o, "values", (double)step->values);
     cJSON_AddNumberToObject(o, "degree", step->degree);
     cJSON_AddNumberToObject(o, "ms", 1e3 * step->seconds);
     cJSON_AddNumberToObject(o, "memcpy_ratio", step->seconds / step->memcpy);
@@ -116,13 +115,26 @@ static cJSON *step_json(const cli_bench_report *r, const cli_bench_step *step)
     return o;
 }
 
+static void add_machine(cJSON *o)
+{
+    char name[CLI_PROCESSOR_SIZE], id[CLI_PROCESSOR_SIZE];
+    cli_processor(name);
+    cli_processor_id(id);
+    cJSON_AddStringToObject(o, "version", lac_version());
+    cJSON_AddStringToObject(o, "processor", name);
+    cJSON_AddStringToObject(o, "processor_id", id);
+    cJSON_AddNumberToObject(o, "processors", (double)cli_processor_count());
+}
+
 cJSON *cli_bench_json(const cli_bench_report *r)
 {
     cJSON *const o = cJSON_CreateObject();
+    add_machine(o);
     cJSON_AddNumberToObject(o, "values", (double)r->values);
     cJSON_AddNumberToObject(o, "runs", (double)r->runs);
     cJSON_AddStringToObject(o, "kernels", r->kernels);
     cJSON_AddBoolToObject(o, "prefetch", r->prefetch);
+    cJSON_AddNumberToObject(o, "threads", r->threads);
     cJSON_AddNumberToObject(o, "memcpy_gbps", all_memcpy_gbps(r));
     cJSON *const compressors = cJSON_AddArrayToObject(o, "compressors");
     for (size_t i = 0; i < r->count; i++) {
@@ -130,7 +142,7 @@ cJSON *cli_bench_json(const cli_bench_report *r)
     }
     cJSON *const algorithms = cJSON_AddArrayToObject(o, "algorithms");
     for (size_t i = 0; i < r->step_count; i++) {
-        cJSON_AddItemToArray(algorithms, step_json(r, &r->steps[i]));
+        cJSON_AddItemToArray(algorithms, step_json(&r->steps[i]));
     }
     return o;
 }
@@ -139,7 +151,7 @@ cJSON *cli_bench_json(const cli_bench_report *r)
 static void add_speed(
     cli_table *t, const cli_bench_entry *e, const cli_bench_time *time)
 {
-    cli_table_add(t, "%4.1f %7.2f", gbps(e, time), memcpys(time));
+    cli_table_add(t, "%4.1f %7.2f", gbps(e, time), cli_bench_memcpys(time));
 }
 
 static void add_break_even_gbit(cli_table *t, double mbit)
@@ -245,7 +257,8 @@ static void report_steps(const cli_bench_report *r)
     double times[CLI_BENCH_MAX];
     const size_t count = step_memcpys(r, times);
     print_heading(
-        r->steps[0].values, r->layout, r->runs, memcpy_gbps(times, count));
+        r->steps[0].values, r->steps[0].layout, r->runs,
+        memcpy_gbps(times, count));
     cli_table t = cli_table_make("lrrr", NULL);
     cli_table_add(&t, "whole step of");
     cli_table_add(&t, "ms");
@@ -267,8 +280,9 @@ void cli_bench_table(const cli_bench_report *r)
     char processor[CLI_PROCESSOR_SIZE], line[LINE_SIZE];
     cli_processor(processor);
     (void)snprintf(
-        line, sizeof(line), "%s, %s kernels %s prefetch, one thread", processor,
-        r->kernels, r->prefetch ? "with" : "without");
+        line, sizeof(line), "%s, %s kernels %s prefetch, %u thread%s",
+        processor, r->kernels, r->prefetch ? "with" : "without", r->threads,
+        r->threads == 1 ? "" : "s");
     cli_wrap(line, 0, stdout);
     if (r->count > 0) {
         report_compressors(r);

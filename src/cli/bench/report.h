@@ -20,10 +20,9 @@ typedef struct cli_bench_report {
     size_t runs;
     const char *kernels;
     bool prefetch; // whether these kernels prefetch
+    uint32_t threads;
     const cli_bench_entry *entries;
     size_t count;
-    const char *model;  // of the steps, or NULL
-    const char *layout; // the model or the file of the steps
     const cli_bench_step *steps;
     size_t step_count;
 } cli_bench_report;

@@ -49,6 +49,7 @@ static lac_algorithm_options options_of(
     o.seed = options->seed;
     o.timeout = STEP_TIMEOUT;
     o.timing = true;
+    o.threads = options->threads;
     return o;
 }
 

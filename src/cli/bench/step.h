@@ -15,6 +15,8 @@ enum { CLI_BENCH_DEGREE_MAX = 255 };
 typedef struct cli_bench_step {
     const char *spec;
     const char *compressor; // NULL for algorithms that take none
+    const char *model;      // whose tensors it has, NULL: those of a file
+    const char *layout;     // the model or the file
     size_t values;
     lac_family family;
     uint32_t degree;      // neighbours, or other workers
@@ -27,6 +29,7 @@ typedef struct cli_bench_step_options {
     size_t runs;
     uint64_t seed;
     const char *kernels;
+    uint32_t threads; // of each worker
     const lac_layout *layout;
     uint32_t degree; // 0: one neighbour, but no other worker for gradients
 } cli_bench_step_options;

@@ -22,6 +22,7 @@ lac_status cli_turn_join(
     static const lac_transport_ops ops = {
         .size = sizeof(ops),
         .exchange = turn_exchange,
+        .intact = 1,
     };
     *turn = (cli_turn){.lock = lock, .inner = inner};
     LAC_TRY(lac_transport_join_with(

@@ -22,7 +22,7 @@ static lac_status name_file(lac_status status, const char *path)
     return lac_fail(status, "%s: %s", path, message + skip);
 }
 
-static lac_status read_layout(const char *path, lac_layout **out)
+lac_status cli_layout_read(const char *path, lac_layout **out)
 {
     data_bytes file;
     lac_layout *layout = NULL;
@@ -56,7 +56,7 @@ int cli_layout_open(
         return cli_misused(command);
     }
     if (*file != '\0') {
-        return read_layout(file, out) == LAC_OK ? CLI_GOOD : cli_failed();
+        return cli_layout_read(file, out) == LAC_OK ? CLI_GOOD : cli_failed();
     }
     const lac_status status = nn_layout_open(out, model);
     if (status == LAC_OK) {

@@ -28,4 +28,8 @@
 int cli_layout_open(
     const char *command, const char *model, const char *file, lac_layout **out);
 
+// cli_layout_read opens the layout of a file, which has at least one tensor.
+// Fails like data_file_read and lac_layout_parse.
+lac_status cli_layout_read(const char *path, lac_layout **out);
+
 #endif

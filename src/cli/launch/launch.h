@@ -20,6 +20,7 @@ typedef struct cli_launch_options {
     uint64_t workers; // 0: not given
     const char *transport;
     double timeout;
+    uint64_t threads; // 0: not given
 } cli_launch_options;
 
 // Their lines in a table of options. `settings` has them as its member
@@ -49,9 +50,28 @@ typedef struct cli_launch_options {
      .low = 0.001,                                                             \
      .high = 1e8,                                                              \
      .help = "fail if a worker is silent for so long"}
+
+#define CLI_OPTION_THREADS(settings)                                           \
+    {.name = "threads",                                                        \
+     .type = CLI_OPTION_U64,                                                   \
+     .offset = offsetof(settings, launch.threads),                             \
+     .value = "N",                                                             \
+     .default_value = "",                                                      \
+     .min = 1,                                                                 \
+     .max = CLI_THREADS_MAX,                                                   \
+     .help = "threads of a worker for its rounds (see above)"}
 // clang-format on
 
-enum { CLI_WORKERS_MAX = 16384, CLI_WORKERS_DEFAULT = 8 };
+enum {
+    CLI_WORKERS_MAX = 16384,
+    CLI_WORKERS_DEFAULT = 8,
+    CLI_THREADS_MAX = 256,
+};
+
+// What --help prints about CLI_OPTION_THREADS.
+#define CLI_THREADS_HELP                                                       \
+    "--threads changes only the time. Without it, workers that are threads\n"  \
+    "of this process share its processors, and other workers have one each.\n"
 
 // The work of a command. `context` is the same for all workers.
 typedef struct cli_workers {

@@ -9,6 +9,7 @@
 
 #include "cli/options/command.h"
 #include "cli/options/spec.h"
+#include "cli/report/processor.h"
 
 // The environment variables that an MPI launcher sets. Those of a batch system
 // do not count: it starts programs without MPI too.
@@ -181,6 +182,24 @@ lac_status cli_place_choose(
         cli_place_clear(out);
     }
     return status;
+}
+
+uint32_t cli_place_threads(const cli_launch_options *options, uint32_t world)
+{
+    const long processors = cli_processor_count();
+    cli_place place = {0};
+    if (options->threads > 0) {
+        return (uint32_t)options->threads;
+    }
+    if (cli_place_choose("", options, &place) != LAC_OK || !place.threads) {
+        cli_place_clear(&place);
+        return 1;
+    }
+    cli_place_clear(&place);
+    const long share = processors / (long)world;
+    return share < 1                 ? 1
+           : share > CLI_THREADS_MAX ? CLI_THREADS_MAX
+                                     : (uint32_t)share;
 }
 
 void cli_place_clear(cli_place *place)

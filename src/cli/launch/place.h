@@ -32,6 +32,11 @@ lac_status cli_place_choose(
 // prints only there.
 bool cli_place_is_first(void);
 
+// cli_place_threads returns the threads of each of `world` workers: those of
+// the options, or else a share of the processors if the workers run in this
+// process, and otherwise 1, since others may run on the same machine.
+uint32_t cli_place_threads(const cli_launch_options *options, uint32_t world);
+
 // cli_place_clear releases what cli_place_choose allocated.
 void cli_place_clear(cli_place *place);
 

@@ -2,9 +2,12 @@
 // The choices come from the registry of algorithms; the table below has the
 // settings and compressors that users combine them with. The controls are left
 // out: they do not converge, so their time is of no use. qsgd is dithering with
-// 127 levels, 8 bits a value.
+// 127 levels, 8 bits a value. The last three of outer are rotated deltas,
+// SparseLoCo and, on random matchings, NoLoCo.
 #include "cli/plan/candidates.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <laconic/laconic.h>
@@ -15,11 +18,13 @@ static const plan_choice usual[] = {
     {"allreduce", NULL, false},
     {"compressed", "natural", false},
     {"compressed", "qsgd:bucket=512", false},
+    {"compressed", "rotated", false},
     {"error-feedback", "sign", false},
+    {"error-feedback", "rotated:1", false},
     {"error-feedback", "top-k:0.01", false},
     {"ef21", "sign", false},
     {"ef21", "top-k:0.01", false},
-    {"signum", NULL, false},
+    {"signum:tie=zero", NULL, false},
     {"integer", NULL, false},
     {"integer:bits=16", NULL, false},
     {"powersgd:rank=1", NULL, false},
@@ -39,7 +44,15 @@ static const plan_choice usual[] = {
     {"powergossip:iterations=2", NULL, false},
     {"outer", NULL, false},
     {"outer:inner=(powersgd:rank=2)", NULL, false},
+    {"outer:inner=(error-feedback),lr=1,momentum=0", "rotated:1", false},
+    {"outer:inner=(error-feedback:decay=0.95),lr=1,momentum=0",
+     "top-k:0.015625,chunk=4096+two-bit", false},
+    {"outer:inner=(dpsgd),momentum=0.5,nesterov=no", NULL, false},
 };
+
+// Of Streaming DiLoCo: at most so many fragments, and the delay and the alpha
+// of the paper.
+enum { FRAGMENTS_MOST = 4, DELAY_MOST = 5 };
 
 static bool left_out(const char *name)
 {
@@ -71,4 +84,23 @@ size_t plan_choices(plan_choice out[PLAN_CHOICES_MAX])
         }
     }
     return count;
+}
+
+bool plan_streaming(
+    uint64_t local_steps, const char *settings, char out[PLAN_STREAMING_SIZE])
+{
+    if (local_steps < 2) {
+        return false;
+    }
+    uint64_t fragments = FRAGMENTS_MOST;
+    while (local_steps % fragments != 0 || local_steps / fragments < 2) {
+        fragments--;
+    }
+    const uint64_t turn = local_steps / fragments;
+    const uint64_t delay = turn > DELAY_MOST ? DELAY_MOST : turn - 1;
+    (void)snprintf(
+        out, PLAN_STREAMING_SIZE,
+        "outer:%sfragments=%" PRIu64 ",delay=%" PRIu64 ",alpha=0.5", settings,
+        fragments, delay);
+    return true;
 }

@@ -23,7 +23,7 @@
 #include "cli/bench/compressor.h"
 #include "cli/bench/step.h"
 #include "cli/plan/cache.h"
-#include "cli/report/table.h"
+#include "cli/report/processor.h"
 
 enum {
     // Bytes of the memcpy that is measured: more than the cache that a core

@@ -7,6 +7,7 @@
 
 #include "cli/plan/text.h"
 #include "cli/report/table.h"
+#include "cli/report/wrap.h"
 
 // Bytes a second and seconds of the first cell, and cells per decade.
 static const double first_bandwidth = 1e6 / 8, first_latency = 1e-5;
@@ -117,10 +118,11 @@ static void print_legend(const plan_map *m, FILE *stream)
     for (size_t i = 0; i < m->winner_count; i++) {
         const plan_candidate *const c = &m->plan->candidates[m->winners[i]];
         if (m->cells_won[i] > 0) {
-            (void)fprintf(
-                stream, "%9c  %s\n", cell_mark(i, false),
+            const int indent = fprintf(stream, "%9c  ", cell_mark(i, false));
+            cli_wrap(
                 i == 0 ? "all-reduce: nothing gains 5 %"
-                       : plan_name(&c->choice, name));
+                       : plan_name(&c->choice, name),
+                indent > 0 ? (size_t)indent : 0, stream);
         }
     }
     (void)fprintf(stream, "%9c  your network\n", '*');

@@ -105,6 +105,22 @@ static lac_status add_choice(plan *p, const plan_choice *choice, plan_speed *s)
     return LAC_OK;
 }
 
+// With local steps, outer can send fragments behind them.
+static lac_status add_streaming(plan *p, plan_speed *speed)
+{
+    static const char *const settings[PLAN_STREAMING] = {
+        "", "inner=(error-feedback),lr=1,momentum=0,"};
+    static const char *const compressors[PLAN_STREAMING] = {NULL, "rotated"};
+    for (size_t i = 0; i < PLAN_STREAMING; i++) {
+        const plan_choice choice = {p->streaming[i], compressors[i], false};
+        if (plan_streaming(
+                (uint64_t)p->task.local_steps, settings[i], p->streaming[i])) {
+            LAC_TRY(add_choice(p, &choice, speed));
+        }
+    }
+    return LAC_OK;
+}
+
 lac_status plan_open(plan *p, const plan_task *task, plan_speed *speed)
 {
     plan_choice choices[PLAN_CHOICES_MAX];
@@ -117,7 +133,7 @@ lac_status plan_open(plan *p, const plan_task *task, plan_speed *speed)
             LAC_TRY(add_choice(p, &choices[i], speed));
         }
     }
-    return LAC_OK;
+    return add_streaming(p, speed);
 }
 
 void plan_close(plan *p)

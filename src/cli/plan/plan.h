@@ -44,8 +44,13 @@ typedef struct plan_refusal {
     char why[192];
 } plan_refusal;
 
+// The streaming choices: exact, and with 4 bits of a value.
+enum { PLAN_STREAMING = 2 };
+
+// Do not move it: choices point into it.
 typedef struct plan {
     plan_task task;
+    char streaming[PLAN_STREAMING][PLAN_STREAMING_SIZE];
     plan_candidate candidates[PLAN_CHOICES_MAX]; // by plan_rank: fastest first
     size_t count;
     plan_refusal refusals[PLAN_CHOICES_MAX];

@@ -5,6 +5,7 @@
 #include "cli/plan/map.h"
 #include "cli/plan/picture.h"
 #include "cli/plan/text.h"
+#include "cli/report/table.h"
 
 // Pixels.
 enum {
@@ -19,6 +20,9 @@ enum {
     HEIGHT = TOP + PLOT_HEIGHT + 58,
     LINE = 22,
 };
+
+// Characters of a name that fit beside its colour.
+enum { LEGEND_COLUMNS = 30 };
 
 // Grey for all-reduce, then colours that colour-blind readers can distinguish
 // (Okabe and Ito) and lighter tints of them.
@@ -111,7 +115,7 @@ static void put_here(FILE *f, const plan_map *m)
 
 static void put_legend(FILE *f, const plan_map *m)
 {
-    char name[PLAN_NAME_SIZE];
+    char name[PLAN_NAME_SIZE], fitted[CLI_CELL_SIZE];
     int y = TOP;
     for (size_t i = 0; i < m->winner_count; i++) {
         const plan_candidate *const c = &m->plan->candidates[m->winners[i]];
@@ -126,7 +130,8 @@ static void put_legend(FILE *f, const plan_map *m)
         plan_picture_text(
             f, LEGEND + 22, y + 12, "start",
             i == 0 ? "all-reduce: nothing gains 5 %"
-                   : plan_name(&c->choice, name));
+                   : cli_fitted(
+                         plan_name(&c->choice, name), LEGEND_COLUMNS, fitted));
         y += LINE;
     }
     (void)fprintf(

@@ -265,23 +265,3 @@ int cli_json_print(cJSON *object, FILE *stream)
     cJSON_free(text);
     return CLI_GOOD;
 }
-
-void cli_processor(char text[CLI_PROCESSOR_SIZE])
-{
-    char line[256];
-    FILE *const info = fopen("/proc/cpuinfo", "re");
-    (void)snprintf(text, CLI_PROCESSOR_SIZE, "an unknown processor");
-    while (info != NULL && fgets(line, sizeof(line), info) != NULL) {
-        const char *const colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) == 0 && colon != NULL) {
-            const char *const name = colon + 1 + strspn(colon + 1, " \t");
-            (void)snprintf(
-                text, CLI_PROCESSOR_SIZE, "%.*s", (int)strcspn(name, "\n"),
-                name);
-            break;
-        }
-    }
-    if (info != NULL) {
-        (void)fclose(info);
-    }
-}

@@ -79,9 +79,4 @@ cJSON *cli_json_text(const char *text);
 // divides, or null if `text` is NULL.
 cJSON *cli_json_words(const char *text, char separator);
 
-// cli_processor writes the name of the processor as Linux reports it, or "an
-// unknown processor".
-enum { CLI_PROCESSOR_SIZE = 128 };
-void cli_processor(char text[CLI_PROCESSOR_SIZE]);
-
 #endif

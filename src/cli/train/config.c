@@ -11,8 +11,9 @@
 
 bool cli_config_is_call(const char *name)
 {
-    static const char *const names[] = {"out",     "resume", "config", "json",
-                                        "dry-run", "quiet",  "seeds"};
+    static const char *const names[] = {"out",   "resume",  "config",
+                                        "json",  "dry-run", "quiet",
+                                        "seeds", "threads"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(name, names[i]) == 0) {
             return true;

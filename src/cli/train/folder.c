@@ -20,10 +20,11 @@
 // Settings that may differ when a run is resumed: its length, where it runs,
 // its tests and its output.
 static const char *const free_settings[] = {
-    "epochs",     "data-dir",   "transport",       "timeout",     "step-time",
-    "test-every", "test-limit", "train-objective", "differences", "out",
-    "resume",     "json",       "config",          "dry-run",     "quiet",
-    "seeds",      NULL,
+    "epochs",      "data-dir",   "transport",  "timeout",
+    "step-time",   "test-every", "test-limit", "train-objective",
+    "differences", "out",        "resume",     "json",
+    "config",      "dry-run",    "quiet",      "seeds",
+    "threads",     NULL,
 };
 
 static bool may_differ(const char *name)

@@ -9,11 +9,10 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <dnnl.h>
 
-#include "cli/report/table.h"
+#include "cli/report/processor.h"
 #include "cli/train/config.h"
 #include "data/dataset.h"
 #include "data/file.h"
@@ -61,8 +60,7 @@ static cJSON *machine(void)
     cJSON *const o = cJSON_CreateObject();
     cli_processor(processor);
     cJSON_AddStringToObject(o, "processor", processor);
-    cJSON_AddNumberToObject(
-        o, "processors", (double)sysconf(_SC_NPROCESSORS_ONLN));
+    cJSON_AddNumberToObject(o, "processors", (double)cli_processor_count());
     if (uname(&system) == 0) {
         (void)snprintf(
             text, sizeof(text), "%.60s %.100s %.60s", system.sysname,

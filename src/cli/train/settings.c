@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/launch/place.h"
 #include "cli/options/units.h"
 #include "cli/train/tests.h"
 #include "train/feed.h"
@@ -113,6 +114,7 @@ const cli_option cli_train_options[] = {
     TEXT(seeds, "seeds", "N,N,...", "",
          "a run for each seed, in DIR/seed-N"),
     CLI_OPTIONS_LAUNCH(settings),
+    CLI_OPTION_THREADS(settings),
     CLI_OPTION_JSON(settings),
     FLAG(quiet, "quiet", "print no progress, only results and warnings"),
     {0},
@@ -124,7 +126,7 @@ static bool is_local(const char *name)
 {
     static const char *const names[] = {"data-dir",  "transport", "timeout",
                                         "step-time", "out",       "json",
-                                        "config",    "quiet"};
+                                        "config",    "quiet",     "threads"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(name, names[i]) == 0) {
             return true;
@@ -361,6 +363,8 @@ lac_status cli_train_plan(
     p->algorithm.layout = layout;
     p->algorithm.seed = s->seed;
     p->algorithm.timeout = s->launch.timeout;
+    p->algorithm.threads =
+        cli_place_threads(&s->launch, lac_topology_workers(topology));
     p->algorithm.training = true;
     if (*s->step_time != '\0') {
         LAC_TRY(units_seconds(s->step_time, "step-time", &p->step_time));

@@ -117,6 +117,28 @@ static void a_common_threshold_preserves_the_mean(void **state)
     }
 }
 
+// With one neighbour alone, a worker moves by its weight times the distance, or
+// times tau if that is less, to the rounding of 40 values below 8.
+static void a_difference_is_clipped_to_the_length_tau(void **state)
+{
+    (void)state;
+    static const double parts[] = {0, 0.5, 0.95, 1, 1.05, 3};
+    fill_normal(before, sizeof(before) / sizeof(*before), 3);
+    for (size_t p = 0; p < sizeof(parts) / sizeof(*parts); p++) {
+        bench_round b;
+        double square = 0;
+        set_round(&b, 0);
+        b.round.edge_count = 1;
+        const double tau = parts[p] * b.distances[0];
+        laci_clip_mix(&b.round, 0, 1, b.distances, tau, x);
+        for (size_t i = 0; i < VALUES; i++) {
+            square += pow((double)x[i] - (double)before[i], 2);
+        }
+        const double expected = fmin(tau, b.distances[0]) / WORKERS;
+        assert_true(fabs(sqrt(square) - expected) < 7 * 0x1p-22);
+    }
+}
+
 // Worker 0 is moved to anywhere: worker 1 then differs from where it would be
 // without that neighbour by at most its weight times tau, and a rounding of
 // 2^-22 of each of 40 values.
@@ -144,6 +166,33 @@ static void a_neighbour_moves_a_worker_by_at_most_its_weight_times_tau(
         }
         assert_true(sqrt(square) <= tau / WORKERS + 7 * 0x1p-22);
         assert_true(isfinite(wrong[w]) ? square > 0 : square == 0);
+    }
+}
+
+// A round of dpsgd on a complete graph is the functions above, with its rate
+// and its own threshold for each worker.
+static void a_round_clips_by_its_rate_and_thresholds(void **state)
+{
+    (void)state;
+    consensus c = {
+        .algorithm = "dpsgd:clip=2,rate=0.75",
+        .topology = "complete",
+        .workers = WORKERS,
+        .shape = {VALUES, 1},
+        .rounds = 1,
+        .x = x,
+    };
+    consensus_fill_normal(&c, 5);
+    memcpy(before, x, sizeof(x));
+    consensus_run(&c);
+    for (uint32_t rank = 0; rank < WORKERS; rank++) {
+        bench_round b;
+        float expected[VALUES];
+        set_round(&b, rank);
+        const double tau =
+            laci_clip_threshold(b.edges, NEIGHBOURS, b.distances, 2);
+        laci_clip_mix(&b.round, 0, 0.75, b.distances, tau, expected);
+        assert_memory_equal(x + rank * VALUES, expected, sizeof(expected));
     }
 }
 
@@ -313,8 +362,10 @@ int main(void)
         cmocka_unit_test(the_threshold_leaves_twice_the_tolerated_beyond_it),
         cmocka_unit_test(distances_do_not_overflow),
         cmocka_unit_test(a_common_threshold_preserves_the_mean),
+        cmocka_unit_test(a_difference_is_clipped_to_the_length_tau),
         cmocka_unit_test(
             a_neighbour_moves_a_worker_by_at_most_its_weight_times_tau),
+        cmocka_unit_test(a_round_clips_by_its_rate_and_thresholds),
         cmocka_unit_test(one_hostile_worker_of_eight_is_bounded),
         cmocka_unit_test(honest_workers_agree),
         cmocka_unit_test(values_that_are_not_finite_do_not_stop_the_round),

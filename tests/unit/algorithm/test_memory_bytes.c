@@ -94,6 +94,14 @@ static lac_algorithm_options options_of(const run *r)
     return o;
 }
 
+// Some algorithms need less memory for a mix.
+static lac_status mix_in_two(
+    lac_algorithm *a, uint64_t round, const lac_slice *slices)
+{
+    LAC_TRY(lac_algorithm_begin(a, round, slices, TENSORS));
+    return lac_algorithm_end(a, round, slices, NULL, TENSORS);
+}
+
 static lac_status run_rounds(lac_algorithm *a, float *x, const run *r)
 {
     lac_slice slices[TENSORS];
@@ -107,7 +115,7 @@ static lac_status run_rounds(lac_algorithm *a, float *x, const run *r)
     }
     for (uint64_t round = 0; round < ROUNDS; round++) {
         LAC_TRY(
-            model ? lac_algorithm_mix(a, round, slices, NULL, TENSORS)
+            model ? mix_in_two(a, round, slices)
                   : lac_algorithm_reduce(a, round, slices, TENSORS));
     }
     return LAC_OK;

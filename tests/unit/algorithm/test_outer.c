@@ -148,6 +148,42 @@ static void only_different_curvatures_bias_local_steps(void **state)
     assert_true(bias[0] > 0 && bias[1] > 5 * bias[0]);
 }
 
+// The root of the squared distance of worker 0 from the minimum of the sum.
+static double bias_after(uint32_t steps)
+{
+    problem p = {.eta = 0.1, .steps = steps};
+    double sum = 0;
+    run_problem(&p, "outer:lr=1,momentum=0", WORKERS_MAX, 3000 / steps + 200);
+    for (size_t i = 0; i < VALUES; i++) {
+        double pull = 0, weights = 0;
+        for (uint32_t rank = 0; rank < WORKERS_MAX; rank++) {
+            pull += curvature(&p, rank, i) * minimum(rank, i);
+            weights += curvature(&p, rank, i);
+        }
+        sum += pow((double)x[i] - pull / weights, 2);
+    }
+    return sqrt(sum);
+}
+
+// c = H eta a (1 - (H - 1) eta a / 2 + ...): without the terms that follow, the
+// weights c are those of the minimum for H = 1, and the bias grows as H - 1, by
+// 7 from H = 2 to 8. The next term is (H - 2) eta a / 3 of that, at most 0.2,
+// with the other sign, and the sum of the weights, by which the bias is
+// divided, is at most (H - 1) eta a / 2 = 0.35 less. It saturates where c is
+// near 1 on all workers, so that 32 steps have less than 31 / 7 times the bias
+// of 8. For H = 1 only rounding is left, as in the test of fixed points.
+static void the_bias_grows_with_the_local_steps(void **state)
+{
+    (void)state;
+    const double one = bias_after(1), two = bias_after(2);
+    const double eight = bias_after(8), many = bias_after(32);
+    print_message("%.2g, %.4f, %.4f, %.4f\n", one, two, eight, many);
+    assert_true(one < sqrt(VALUES) * 4 * 0x1p-24 / 0.01);
+    assert_true(eight / two > 7 * (1 - 0.2));
+    assert_true(eight / two < 7 / (1 - 0.35));
+    assert_true(many > eight && many < 31.0 / 7 * eight);
+}
+
 // One local step of rate eta, and the outer step: gradient descent of rate
 // lr eta with the momentum of torch.optim.SGD, in doubles. A round rounds x, D
 // and the anchor by 2^-24 of values below 2 each; the momentum passes an error
@@ -205,6 +241,40 @@ static void a_step_of_one_without_momentum_averages(void **state)
             assert_true(x[rank * VALUES + i] == x[i]);
         }
         assert_true(fabs((double)x[i] - mean) < 10 * 0x1p-22);
+    }
+}
+
+// Without a round: the payload that a worker sends at the start, when all have
+// the same values but for the last one of worker `odd`, which is one bit away.
+static uint64_t payload_of_a_start(uint32_t workers, uint32_t odd)
+{
+    consensus c = {
+        .algorithm = "outer",
+        .topology = "ring",
+        .workers = workers,
+        .shape = {VALUES, 1},
+        .x = x,
+    };
+    for (size_t k = 0; k < workers * (size_t)VALUES; k++) {
+        x[k] = (float)sin((double)(k % VALUES));
+    }
+    if (odd < workers) {
+        float *const last = &x[odd * VALUES + VALUES - 1];
+        *last = nextafterf(*last, 2);
+    }
+    consensus_run(&c);
+    return c.traffic[0].payload_bytes;
+}
+
+static void only_workers_that_differ_average_at_the_start(void **state)
+{
+    (void)state;
+    for (uint32_t workers = 2; workers <= 5; workers++) {
+        assert_int_equal(payload_of_a_start(workers, workers), 0);
+        for (uint32_t odd = 0; odd < workers; odd++) {
+            assert_int_equal(
+                payload_of_a_start(workers, odd), VALUES * sizeof(float));
+        }
     }
 }
 
@@ -279,8 +349,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fixed_point_does_not_depend_on_the_outer_step),
         cmocka_unit_test(only_different_curvatures_bias_local_steps),
+        cmocka_unit_test(the_bias_grows_with_the_local_steps),
         cmocka_unit_test(one_local_step_is_an_averaged_gradient),
         cmocka_unit_test(a_step_of_one_without_momentum_averages),
+        cmocka_unit_test(only_workers_that_differ_average_at_the_start),
         cmocka_unit_test(the_bound_of_the_step_is_that_of_the_quadratic),
         cmocka_unit_test(nesterov_converges_faster_than_heavy_ball),
     };

@@ -216,7 +216,13 @@ static void inner_algorithms_that_do_not_fit_are_refused(void **state)
          "choco: a compressor is needed, such as sign"},
         {{"outer", "sign"},
          LAC_ERR_INVALID,
-         "allreduce: compressor sign was given, but it takes none"},
+         "outer: compressor sign was given, but its inner algorithm allreduce "
+         "takes none, expected one that does, such as "
+         "outer:inner=(error-feedback)"},
+        {{"outer:inner=(dpsgd:rate=0.5)", "sign"},
+         LAC_ERR_INVALID,
+         "outer: compressor sign was given, but its inner algorithm dpsgd "
+         "takes none, expected one that does, such as outer:inner=(choco)"},
         {{"outer:momentum=1", NULL},
          LAC_ERR_INVALID,
          "outer: momentum is 1, expected less"},

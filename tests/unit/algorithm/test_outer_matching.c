@@ -323,6 +323,95 @@ static void two_workers_are_averaged_by_heavy_ball(void **state)
     }
 }
 
+// NoLoCo as published, in double: two vectors of every worker, its way since
+// the last round and its anchor, enter the momentum of a pair, with equal
+// coefficients. A worker without a partner is its own.
+static void run_published(uint32_t n, uint32_t rounds, double (*phi)[VALUES])
+{
+    double delta[WORKERS_MAX][VALUES] = {{0}};
+    lac_topology *t;
+    assert_ok(lac_topology_open(&t, "random-matching", n, 5));
+    for (uint32_t k = 0; k < n * VALUES; k++) {
+        phi[k / VALUES][k % VALUES] = (double)(float)cos((double)(k % VALUES));
+    }
+    for (uint32_t round = 0; round < rounds; round++) {
+        for (uint32_t i = 0; i < n; i++) {
+            const lac_edge *edges;
+            const uint32_t count = lac_topology_edges(t, i, round, &edges);
+            const uint32_t j = count == 0 ? i : edges[0].peer;
+            for (size_t v = 0; v < VALUES; v++) {
+                const double angle = 2.0 * (double)v + 5.0 * round;
+                const double way = 0.1 * (sin(i + angle) + sin(j + angle)) / 2;
+                delta[i][v] = 0.5 * delta[i][v] + 0.7 * way -
+                              0.7 * (phi[i][v] - phi[j][v]) / 2;
+            }
+        }
+        for (uint32_t k = 0; k < n * VALUES; k++) {
+            phi[k / VALUES][k % VALUES] += delta[k / VALUES][k % VALUES];
+        }
+    }
+    lac_topology_close(t);
+}
+
+// One vector has both. The tolerance is that of the mean above.
+static void one_vector_replaces_the_two_of_noloco(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 12 };
+    for (uint32_t n = 3; n <= WORKERS_MAX; n++) {
+        double phi[WORKERS_MAX][VALUES];
+        run_matching(
+            "outer:inner=(dpsgd),lr=0.7,momentum=0.5,nesterov=no", n, ROUNDS, x,
+            anchors);
+        run_published(n, ROUNDS, phi);
+        for (uint32_t k = 0; k < n * VALUES; k++) {
+            const double expected = phi[k / VALUES][k % VALUES];
+            assert_true(
+                fabs((double)x[k] - expected) < ROUNDS * 2 * 8 * 0x1p-23);
+        }
+    }
+}
+
+// What 40 rounds without local steps leave of the squared disagreement, in the
+// mean over seeds of the matchings.
+static void disagreement_falls_as_the_recursion_does(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 40, SEEDS = 200 };
+    const setting s = {0.7, 0.5, false};
+    for (uint32_t n = 7; n <= 8; n++) {
+        squares q = {1, 0, 0};
+        double sum = 0, sum_squares = 0;
+        for (int i = 0; i < ROUNDS; i++) {
+            q = recursion(&s, gap_of(n), q);
+        }
+        for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+            double mean[VALUES];
+            consensus c = {
+                .algorithm =
+                    "outer:inner=(dpsgd),lr=0.7,momentum=0.5,nesterov=no",
+                .topology = "random-matching",
+                .workers = n,
+                .shape = {VALUES, 1},
+                .rounds = ROUNDS,
+                .seed = seed,
+                .x = x,
+            };
+            consensus_fill_normal(&c, seed);
+            consensus_mean(&c, mean);
+            const double before = consensus_error(&c, mean);
+            consensus_run(&c);
+            const double left = consensus_error(&c, mean) / before;
+            sum += left / SEEDS;
+            sum_squares += left * left / SEEDS;
+        }
+        const double error = sqrt((sum_squares - sum * sum) / SEEDS);
+        print_message("%u: %.3g of %.3g, spread %.2g\n", n, sum, q.u, error);
+        assert_true(fabs(sum - q.u) < 5 * error);
+        assert_true(error < q.u / 5);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +420,8 @@ int main(void)
         cmocka_unit_test(the_numbers_of_noloco_are_met),
         cmocka_unit_test(the_mean_follows_the_mean_of_the_local_steps),
         cmocka_unit_test(two_workers_are_averaged_by_heavy_ball),
+        cmocka_unit_test(one_vector_replaces_the_two_of_noloco),
+        cmocka_unit_test(disagreement_falls_as_the_recursion_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

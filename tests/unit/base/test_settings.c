@@ -232,6 +232,28 @@ static const struct {
     {"all:size=2", LAC_ERR_INVALID,
      "all: no setting is named \"size\", expected ratio, count, flag, "
      "norm, gamma, path, server"},
+    {"all:rtaio=2", LAC_ERR_INVALID,
+     "all: no setting is named \"rtaio\", expected ratio, count, flag, "
+     "norm, gamma, path, server; did you mean ratio?"},
+    {"all:0.5,severs=2", LAC_ERR_INVALID,
+     "all: no setting is named \"severs\", expected ratio, count, flag, "
+     "norm, gamma, path, server; did you mean server?"},
+    {"all:norn=2", LAC_ERR_INVALID,
+     "all: no setting is named \"norn\", expected ratio, count, flag, "
+     "norm, gamma, path, server; did you mean norm?"},
+    {"all:nrmo=2", LAC_ERR_INVALID,
+     "all: no setting is named \"nrmo\", expected ratio, count, flag, "
+     "norm, gamma, path, server; did you mean norm?"},
+    {"all:oath=2", LAC_ERR_INVALID,
+     "all: no setting is named \"oath\", expected ratio, count, flag, "
+     "norm, gamma, path, server; did you mean path?"},
+    {"all:a_very_long_name_that_is_not_that_of_any_setting=2", LAC_ERR_INVALID,
+     "all: no setting is named "
+     "\"a_very_long_name_that_is_not_that_of_any_setting\", expected ratio, "
+     "count, flag, norm, gamma, path, server"},
+    {"all:=2", LAC_ERR_INVALID,
+     "all: no setting is named \"\", expected ratio, count, flag, norm, "
+     "gamma, path, server"},
     {"all:0.5,count", LAC_ERR_INVALID,
      "all: count has no value, expected count=VALUE"},
     {"all:count=1,number=2", LAC_ERR_INVALID, "all: count is given twice"},

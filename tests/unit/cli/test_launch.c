@@ -108,7 +108,8 @@ static void workers_that_are_not_prepared_do_not_start(void **state)
 {
     (void)state;
     record r = {.failing = WORLD};
-    const cli_launch_options options = {WORLD + 1, "local", 60};
+    const cli_launch_options options = {
+        .workers = WORLD + 1, .transport = "local", .timeout = 60};
     assert_int_equal(cli_launch("try", &options, &workers, &r), CLI_USAGE);
     assert_int_equal(r.worked, 0);
 }

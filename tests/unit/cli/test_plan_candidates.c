@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The choices that a plan compares follow the registry of algorithms.
+// The choices that a plan compares follow the registry of algorithms, and
+// streaming fits the local steps.
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/plan/candidates.h"
 #include "lac_test.h"
+#include "train/local_steps.h"
 
 static const lac_plugin first = {.name = "allreduce"};
 static const lac_plugin second = {.name = "powersgd"};
@@ -60,12 +64,57 @@ static void an_algorithm_that_does_not_converge_is_left_out(void **state)
     }
 }
 
+static void assert_streams(uint64_t steps, const char *expected)
+{
+    char spec[PLAN_STREAMING_SIZE];
+    assert_true(plan_streaming(steps, "", spec));
+    assert_string_equal(spec, expected);
+}
+
+static void streaming_has_few_fragments_and_a_short_delay(void **state)
+{
+    (void)state;
+    char spec[PLAN_STREAMING_SIZE];
+    assert_streams(2, "outer:fragments=1,delay=1,alpha=0.5");
+    assert_streams(7, "outer:fragments=1,delay=5,alpha=0.5");
+    assert_streams(8, "outer:fragments=4,delay=1,alpha=0.5");
+    assert_streams(9, "outer:fragments=3,delay=2,alpha=0.5");
+    assert_streams(10, "outer:fragments=2,delay=4,alpha=0.5");
+    assert_streams(16, "outer:fragments=4,delay=3,alpha=0.5");
+    assert_streams(500, "outer:fragments=4,delay=5,alpha=0.5");
+    assert_true(plan_streaming(6, "inner=(powersgd),", spec));
+    assert_string_equal(
+        spec, "outer:inner=(powersgd),fragments=3,delay=1,alpha=0.5");
+    assert_false(plan_streaming(0, "", spec));
+    assert_false(plan_streaming(1, "", spec));
+}
+
+// By the check of train.
+static void streaming_fits_every_number_of_local_steps(void **state)
+{
+    (void)state;
+    for (uint64_t steps = 2; steps < 300; steps++) {
+        char spec[PLAN_STREAMING_SIZE], text[32];
+        unsigned fragments = 0, delay = 0;
+        train_local_steps l = {0};
+        assert_true(plan_streaming(steps, "", spec));
+        assert_int_equal(
+            sscanf(spec, "outer:fragments=%u,delay=%u", &fragments, &delay), 2);
+        (void)snprintf(text, sizeof(text), "%" PRIu64, steps);
+        assert_ok(train_local_steps_parse(text, &l));
+        assert_ok(train_local_steps_stream(&l, fragments, delay));
+        assert_in_range(delay, 1, 5);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(algorithms_come_with_their_usual_settings),
         cmocka_unit_test(a_new_algorithm_is_one_choice),
         cmocka_unit_test(an_algorithm_that_does_not_converge_is_left_out),
+        cmocka_unit_test(streaming_has_few_fragments_and_a_short_delay),
+        cmocka_unit_test(streaming_fits_every_number_of_local_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

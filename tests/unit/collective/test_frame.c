@@ -145,6 +145,31 @@ static void every_truncation_is_refused(void **state)
         "frame from worker 3: body has 38 bytes, its header states 37");
 }
 
+// The body of a message that the transport delivers as it was sent.
+static void an_intact_body_is_not_hashed(void **state)
+{
+    (void)state;
+    uint8_t message[MESSAGE];
+    laci_frame intact = frame;
+    const uint8_t *body;
+    size_t len;
+    intact.intact = true;
+    write_message(&intact, message);
+    for (size_t i = 52; i < 60; i++) {
+        assert_int_equal(message[i], 0);
+    }
+    message[MESSAGE - 1] ^= 0x10;
+    assert_ok(laci_frame_check(&intact, message, MESSAGE, &body, &len));
+    assert_fails(
+        check_bytes(message, MESSAGE), LAC_ERR_CORRUPT,
+        "frame from worker 3: the body was altered on the way");
+    message[24] ^= 1;
+    assert_fails(
+        laci_frame_check(&intact, message, MESSAGE, &body, &len),
+        LAC_ERR_CORRUPT,
+        "frame from worker 3: the header was altered on the way");
+}
+
 static void damage_is_located(void **state)
 {
     (void)state;
@@ -230,6 +255,7 @@ int main(void)
         cmocka_unit_test(a_frame_for_anyone_is_good_for_all),
         cmocka_unit_test(every_altered_byte_is_refused),
         cmocka_unit_test(every_truncation_is_refused),
+        cmocka_unit_test(an_intact_body_is_not_hashed),
         cmocka_unit_test(damage_is_located),
         cmocka_unit_test(another_run_is_named),
         cmocka_unit_test(another_moment_is_named),

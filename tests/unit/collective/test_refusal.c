@@ -4,6 +4,7 @@
 #include "groups.h"
 
 #include "collective/frame.h"
+#include "hashed.h"
 
 enum { WORLD = 5, SMALL = 10, LARGE = 50000 };
 

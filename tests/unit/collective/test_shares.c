@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "collective/frame.h"
 #include "collective/wire.h"
+#include "hashed.h"
 #include "pieces.h"
 
 enum {

@@ -125,6 +125,32 @@ static void the_contractive_form_is_scaled(void **state)
     lac_compressor_close(scaled);
 }
 
+// A control: as many values of random-k have the error cols / r - 1, below
+// (cols + 1) / r for every rank.
+static void random_values_of_the_same_size_are_better(void **state)
+{
+    (void)state;
+    static const char *const ranked[] = {
+        "unbiased-rank:1", "unbiased-rank:2", "unbiased-rank:3"};
+    static const char *const chosen[] = {
+        "random-k:0.16666667", "random-k:0.33333334", "random-k:0.5"};
+    for (size_t i = 0; i < 3; i++) {
+        lac_compressor *const a = open_for(ranked[i], LAC_FORM_UNBIASED, shape);
+        lac_compressor *const b = open_for(chosen[i], LAC_FORM_UNBIASED, shape);
+        const double rank = (double)i + 1;
+        assert_int_equal(
+            lac_compressor_bound(a, shape, LAC_SCOPE_SHARED),
+            lac_compressor_bound(b, shape, LAC_SCOPE_SHARED));
+        const lac_guarantee g = lac_compressor_guarantee(a, shape);
+        const lac_guarantee h = lac_compressor_guarantee(b, shape);
+        assert_true(g.unbiased && h.unbiased);
+        assert_true(fabs(g.error - (COLS + 1) / rank) < 1e-12);
+        assert_true(fabs(h.error - (COLS / rank - 1)) < 1e-12);
+        lac_compressor_close(a);
+        lac_compressor_close(b);
+    }
+}
+
 static void only_a_workers_own_key_is_sent(void **state)
 {
     (void)state;
@@ -211,6 +237,7 @@ int main(void)
         cmocka_unit_test(the_mean_is_the_matrix),
         cmocka_unit_test(the_error_is_that_of_the_formula),
         cmocka_unit_test(the_contractive_form_is_scaled),
+        cmocka_unit_test(random_values_of_the_same_size_are_better),
         cmocka_unit_test(only_a_workers_own_key_is_sent),
         cmocka_unit_test(what_would_not_shrink_passes_whole),
         cmocka_unit_test(payload_is_always_the_same),

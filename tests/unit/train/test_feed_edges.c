@@ -66,7 +66,17 @@ static void what_cannot_be_fed_is_refused(void **state)
         .set = set, .world = 5, .batch = 5, .test_batch = 1};
     refuse(
         o, "mnist: 24 examples for 5 workers with batches of 5, expected at "
-           "least one batch per worker");
+           "least one batch per worker: 4 workers or fewer, or --batch 4 or "
+           "less");
+    o.batch = 25;
+    refuse(
+        o, "mnist: 24 examples for 5 workers with batches of 25, expected at "
+           "least one batch per worker: --batch 4 or less");
+    o.world = 30;
+    o.batch = 20;
+    refuse(
+        o, "mnist: 24 examples for 30 workers with batches of 20, expected at "
+           "least one batch per worker: 1 worker");
     o.world = o.batch = UINT32_MAX;
     refuse(
         o, "mnist: 24 examples for 4294967295 workers with batches of "

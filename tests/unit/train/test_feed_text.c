@@ -325,11 +325,12 @@ static void what_cannot_be_fed_is_refused(void **state)
     set->info.count[DATA_TRAIN] = 29;
     refuse(
         o, "wikitext-2: 29 words for 2 workers with batches of 3 rows of 4 "
-           "words, expected at least one batch per worker");
+           "words, expected at least one batch per worker: 1 worker, or "
+           "--batch 2 or less");
     o.batch = 1000;
     refuse(
         o, "wikitext-2: 29 words for 2 workers with batches of 1000 rows of 4 "
-           "words, expected at least one batch per worker");
+           "words, expected at least one batch per worker: --batch 2 or less");
     o.batch = 1;
     o.rule.kind = DATA_SPLIT_DIRICHLET;
     refuse(

@@ -11,6 +11,7 @@ static train_metrics epoch(uint64_t number)
     return (train_metrics){
         .epoch = (double)number,
         .step = 10 * number,
+        .rate = 0.125,
         .train_loss = 0.5,
         .test_loss = 1,
         .averaged_loss = (double)NAN,
@@ -54,6 +55,7 @@ static void numbers_come_back_and_those_that_are_not_finite_are_null(
     assert_int_equal(lines, 1);
     assert_true(number_in(o, "epoch") == 3);
     assert_true(number_in(o, "step") == 30);
+    assert_true(number_in(o, "lr") == 0.125);
     assert_true(number_in(o, "payload_bytes") == 123456789012345.0);
     assert_true(
         cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(o, "averaged_loss")));

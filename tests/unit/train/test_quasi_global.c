@@ -34,17 +34,29 @@ static int close_problem(void **state)
     return 0;
 }
 
-// Solves (I - W + rate A) x = rate A b for one value of all workers, on a ring
-// with weights of 1/3, by elimination. This is where x = W x - rate A (x - b).
-static void fixed_point(double rate, size_t value, double *x)
+// Which is first in a step.
+typedef enum order { GOSSIP_FIRST, STEP_FIRST } order;
+
+// Solves for one value of all workers, on a ring with weights of 1/3, by
+// elimination, where gossip without momentum is at rest:
+//
+//     (I - W + rate A) x = rate A b         x = W x - rate A (x - b)
+//     (I - W + rate W A) x = rate W A b     x = W (x - rate A (x - b))
+static void fixed_point(order first, double rate, size_t value, double *x)
 {
     double a[WORKERS][WORKERS] = {{0}};
     for (size_t k = 0; k < WORKERS; k++) {
-        const double pull = rate * curvatures[k][value];
-        a[k][k] = 2.0 / 3 + pull;
-        a[k][(k + 1) % WORKERS] = -1.0 / 3;
-        a[k][(k + WORKERS - 1) % WORKERS] = -1.0 / 3;
-        x[k] = pull * (double)minima[k][value];
+        const size_t near[] = {
+            k, (k + 1) % WORKERS, (k + WORKERS - 1) % WORKERS};
+        a[k][k] = 1;
+        x[k] = 0;
+        for (size_t n = 0; n < 3; n++) {
+            const size_t j = near[n];
+            const double part = first == STEP_FIRST ? 1.0 / 3 : n == 0;
+            const double pull = part * rate * curvatures[j][value];
+            a[k][j] += pull - 1.0 / 3;
+            x[k] += pull * (double)minima[j][value];
+        }
     }
     for (size_t p = 0; p < WORKERS; p++) {
         for (size_t k = 0; k < WORKERS; k++) {
@@ -60,37 +72,55 @@ static void fixed_point(double rate, size_t value, double *x)
     }
 }
 
-// One step of all workers: x = W x + step, with the gradient at the old x.
-static void step_all(
-    train_optimiser *const *optimisers, double rate, float x[][VALUES])
+static float mean_of_neighbours(float x[][VALUES], size_t k, size_t i)
 {
-    float old[WORKERS][VALUES], g[VALUES];
+    const float left = x[(k + WORKERS - 1) % WORKERS][i];
+    return (x[k][i] + left + x[(k + 1) % WORKERS][i]) / 3;
+}
+
+// One step of all workers, with the gradient at the old x.
+static void step_all(
+    train_optimiser *const *optimisers, order first, double rate,
+    float x[][VALUES])
+{
+    float old[WORKERS][VALUES], moved[WORKERS][VALUES];
     memcpy(old, x, sizeof(old));
     for (size_t k = 0; k < WORKERS; k++) {
-        const float *const left = old[(k + WORKERS - 1) % WORKERS];
-        const float *const right = old[(k + 1) % WORKERS];
+        float g[VALUES], *const at = first == STEP_FIRST ? old[k] : x[k];
         train_optimiser_begin(optimisers[k], old[k]);
         for (size_t i = 0; i < VALUES; i++) {
             const double off = (double)old[k][i] - (double)minima[k][i];
             g[i] = (float)(curvatures[k][i] * off);
-            x[k][i] = (old[k][i] + left[i] + right[i]) / 3;
+            x[k][i] = mean_of_neighbours(old, k, i);
         }
-        train_optimiser_step(optimisers[k], rate, x[k], g);
+        train_optimiser_step(optimisers[k], rate, at, g);
         for (size_t i = 0; i < VALUES; i++) {
-            x[k][i] += g[i];
+            moved[k][i] = at[i] + g[i];
+        }
+    }
+    for (size_t k = 0; k < WORKERS; k++) {
+        for (size_t i = 0; i < VALUES; i++) {
+            x[k][i] = first == STEP_FIRST ? mean_of_neighbours(moved, k, i)
+                                          : moved[k][i];
         }
         train_optimiser_end(optimisers[k], rate, x[k]);
     }
 }
 
-// Returns the largest distance of a value from the fixed point of gossip with
-// rate `like`, after so many steps that what is left shrinks below 1e-10.
-static double distance(
-    train_momentum_kind kind, train_nesterov nesterov, double rate, double like)
+// A run, after so many steps that what is left shrinks below 1e-10.
+typedef struct run {
+    train_momentum_kind kind;
+    train_nesterov nesterov;
+    order first;
+    double rate;
+    float x[WORKERS][VALUES];
+} run;
+
+static run rest_of(
+    train_momentum_kind kind, train_nesterov nesterov, order first)
 {
+    run r = {.kind = kind, .nesterov = nesterov, .first = first, .rate = 0.05};
     train_optimiser *optimisers[WORKERS];
-    float x[WORKERS][VALUES] = {{0}};
-    double most = 0;
     for (size_t k = 0; k < WORKERS; k++) {
         const train_optimiser_options o = {
             .nesterov = nesterov,
@@ -101,20 +131,45 @@ static double distance(
         assert_ok(train_optimiser_open(&optimisers[k], &o));
     }
     for (int t = 0; t < STEPS; t++) {
-        step_all(optimisers, rate, x);
-    }
-    for (size_t i = 0; i < VALUES; i++) {
-        double expected[WORKERS];
-        fixed_point(like, i, expected);
-        for (size_t k = 0; k < WORKERS; k++) {
-            most = fmax(most, fabs((double)x[k][i] - expected[k]));
-        }
+        step_all(optimisers, first, r.rate, r.x);
     }
     for (size_t k = 0; k < WORKERS; k++) {
         train_optimiser_close(optimisers[k]);
     }
-    print_message("rate %g like %g: %g\n", rate, like, most);
+    return r;
+}
+
+// The largest distance of a value from the fixed point of gossip with `times`
+// the rate.
+static double distance(const run *r, double times)
+{
+    double most = 0;
+    for (size_t i = 0; i < VALUES; i++) {
+        double expected[WORKERS];
+        fixed_point(r->first, times * r->rate, i, expected);
+        for (size_t k = 0; k < WORKERS; k++) {
+            most = fmax(most, fabs((double)r->x[k][i] - expected[k]));
+        }
+    }
+    print_message("rate %g like %g: %g\n", r->rate, times * r->rate, most);
     return most;
+}
+
+// The root of the mean squared distance of the workers from the minimum of all.
+static double bias_of(const run *r)
+{
+    double square = 0;
+    for (size_t i = 0; i < VALUES; i++) {
+        double pull = 0, sum = 0;
+        for (size_t k = 0; k < WORKERS; k++) {
+            pull += curvatures[k][i] * (double)minima[k][i];
+            sum += curvatures[k][i];
+        }
+        for (size_t k = 0; k < WORKERS; k++) {
+            square += pow((double)r->x[k][i] - pull / sum, 2) / WORKERS;
+        }
+    }
+    return sqrt(square);
 }
 
 // Values are below 4, with roundings of at most 2^-23, a few a step, and the
@@ -125,12 +180,15 @@ static void it_stops_where_gossip_without_momentum_does(void **state)
 {
     (void)state;
     const train_momentum_kind kind = TRAIN_MOMENTUM_QUASI_GLOBAL;
-    const double rate = 0.05;
-    assert_true(distance(kind, TRAIN_NESTEROV_NO, rate, rate) < ROUNDING);
-    assert_true(distance(kind, TRAIN_NESTEROV_NO, rate, 10 * rate) > 0.1);
-    // At rest m is 0: the step is d + b d.
-    assert_true(
-        distance(kind, TRAIN_NESTEROV_TORCH, rate, 1.9 * rate) < ROUNDING);
+    for (order first = GOSSIP_FIRST; first <= STEP_FIRST; first++) {
+        const run plain = rest_of(kind, TRAIN_NESTEROV_NO, first);
+        assert_true(distance(&plain, 1) < ROUNDING);
+        assert_true(distance(&plain, 10) > 0.1);
+        // At rest m is 0: the step is d + b d.
+        const run nesterov = rest_of(kind, TRAIN_NESTEROV_TORCH, first);
+        assert_true(distance(&nesterov, 1.9) < ROUNDING);
+        assert_true(distance(&nesterov, 1) > 0.1);
+    }
 }
 
 // At rest m is d / (1 - b), and so is d + b m.
@@ -138,11 +196,31 @@ static void local_momentum_stops_at_ten_times_the_rate(void **state)
 {
     (void)state;
     const train_momentum_kind kind = TRAIN_MOMENTUM_LOCAL;
-    const double rate = 0.05;
-    assert_true(distance(kind, TRAIN_NESTEROV_NO, rate, 10 * rate) < ROUNDING);
-    assert_true(
-        distance(kind, TRAIN_NESTEROV_TORCH, rate, 10 * rate) < ROUNDING);
-    assert_true(distance(kind, TRAIN_NESTEROV_NO, rate, rate) > 0.1);
+    const run plain = rest_of(kind, TRAIN_NESTEROV_NO, GOSSIP_FIRST);
+    const run nesterov = rest_of(kind, TRAIN_NESTEROV_TORCH, GOSSIP_FIRST);
+    assert_true(distance(&plain, 10) < ROUNDING);
+    assert_true(distance(&nesterov, 10) < ROUNDING);
+    assert_true(distance(&plain, 1) > 0.1);
+}
+
+// The fixed point moves from the minimum of all towards those of the workers
+// as the rate grows, less than in proportion: every direction of the
+// disagreement is pulled by rate / (rate + gossip). Quasi-global momentum
+// removes the bias of momentum, not that of gossip.
+static void momentum_adds_to_the_bias_of_gossip(void **state)
+{
+    (void)state;
+    const run runs[] = {
+        rest_of(TRAIN_MOMENTUM_QUASI_GLOBAL, TRAIN_NESTEROV_NO, GOSSIP_FIRST),
+        rest_of(
+            TRAIN_MOMENTUM_QUASI_GLOBAL, TRAIN_NESTEROV_TORCH, GOSSIP_FIRST),
+        rest_of(TRAIN_MOMENTUM_LOCAL, TRAIN_NESTEROV_NO, GOSSIP_FIRST),
+    };
+    const double none = bias_of(&runs[0]), nesterov = bias_of(&runs[1]);
+    const double local = bias_of(&runs[2]);
+    print_message("%.3f, %.3f, %.3f\n", none, nesterov, local);
+    assert_true(0.1 < none && none < nesterov && nesterov < local);
+    assert_true(nesterov < 1.9 * none && local < 10 * none);
 }
 
 // The formulas in double. Ten steps have at most ten roundings each, of
@@ -214,6 +292,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_stops_where_gossip_without_momentum_does),
         cmocka_unit_test(local_momentum_stops_at_ten_times_the_rate),
+        cmocka_unit_test(momentum_adds_to_the_bias_of_gossip),
         cmocka_unit_test(steps_follow_the_formula),
         cmocka_unit_test(a_rate_of_0_teaches_nothing),
     };

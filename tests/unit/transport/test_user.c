@@ -185,6 +185,29 @@ static void a_table_of_another_version_is_accepted(void **state)
     }
 }
 
+static void a_transport_may_be_intact(void **state)
+{
+    (void)state;
+    lac_transport_ops ops = fake_ops;
+    for (int intact = 0; intact < 2; intact++) {
+        for (int sums = 0; sums < 2; sums++) {
+            fake f = {0};
+            ops.intact = (size_t)intact;
+            ops.allreduce_sum = sums ? fake_ops.allreduce_sum : NULL;
+            lac_transport *const t = join_fake(&f, &ops);
+            assert_int_equal(laci_transport_is_intact(t), intact);
+            assert_int_equal(laci_transport_has_allreduce(t), sums);
+            lac_transport_leave(t);
+        }
+    }
+    ops.size = offsetof(lac_transport_ops, intact);
+    ops.intact = 1;
+    fake f = {0};
+    lac_transport *const t = join_fake(&f, &ops);
+    assert_false(laci_transport_is_intact(t));
+    lac_transport_leave(t);
+}
+
 static void an_abort_is_called_once_and_ends_exchanges(void **state)
 {
     (void)state;
@@ -407,6 +430,7 @@ int main(void)
         cmocka_unit_test(join_checks_its_arguments),
         cmocka_unit_test(every_function_is_called),
         cmocka_unit_test(a_table_of_another_version_is_accepted),
+        cmocka_unit_test(a_transport_may_be_intact),
         cmocka_unit_test(an_abort_is_called_once_and_ends_exchanges),
         cmocka_unit_test(a_running_exchange_reports_the_abort),
         cmocka_unit_test(a_failure_has_a_message),

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// Threads of a worker: any number of them gives the same bits, in every
+// algorithm, and a value that is not finite is found by all of them.
+#include "workers.h"
+
+#include <math.h>
+
+enum {
+    WORLD = 2,
+    ROUNDS = 2,
+    TENSORS = 3,
+    LARGE = 301 * 903, // values: enough for three threads
+    SMALL = 70,
+    ROW = 70000,
+    VALUES = LARGE + SMALL + ROW,
+};
+
+static const lac_tensor tensors[TENSORS] = {
+    {.name = "large", .shape = {301, 903}},
+    {.name = "small", .shape = {SMALL, 1}},
+    {.name = "row", .shape = {1, ROW}},
+};
+static const size_t offsets[TENSORS] = {0, LARGE, LARGE + SMALL};
+
+typedef struct run {
+    const char *algorithm;
+    const char *compressor;
+    uint32_t threads;
+    size_t bad; // the value that is not finite in round 1; VALUES: none
+    float (*x)[VALUES];
+} run;
+
+static lac_status do_round(
+    const run *r, lac_algorithm *a, uint32_t rank, uint64_t round, float *x)
+{
+    static float update[VALUES];
+    const float *updates[TENSORS];
+    lac_slice slices[TENSORS];
+    for (size_t t = 0; t < TENSORS; t++) {
+        slices[t] = (lac_slice){t, LAC_F32, x + offsets[t], x + offsets[t]};
+        updates[t] = update + offsets[t];
+    }
+    if (round == 1 && rank == 1 && r->bad < VALUES) {
+        x[r->bad] = NAN;
+    }
+    if (lac_algorithm_family(a) == LAC_FAMILY_GRADIENT) {
+        return lac_algorithm_reduce(a, round, slices, TENSORS);
+    }
+    if (round == 0) {
+        LAC_TRY(lac_algorithm_start(a, slices, TENSORS));
+    }
+    return lac_algorithm_mix(a, round, slices, updates, TENSORS);
+}
+
+static lac_status do_rounds(test_worker *w, const lac_algorithm_options *o)
+{
+    const run *const r = w->context;
+    lac_algorithm *a = NULL;
+    float *const x = r->x[w->rank];
+    for (size_t i = 0; i < VALUES; i++) {
+        x[i] = (float)sin(0.7 * (double)i + 2.0 * w->rank);
+    }
+    LAC_TRY(lac_algorithm_open(&a, o));
+    lac_status status = LAC_OK;
+    for (uint64_t round = 0; round < ROUNDS && status == LAC_OK; round++) {
+        status = do_round(r, a, w->rank, round, x);
+    }
+    lac_algorithm_close(a);
+    return status;
+}
+
+static lac_status run_as_worker(test_worker *w)
+{
+    const run *const r = w->context;
+    lac_layout *layout = NULL;
+    lac_topology *topology = NULL;
+    LAC_TRY(lac_layout_open(&layout, tensors, TENSORS));
+    LAC_TRY(lac_topology_open(&topology, "complete", WORLD, 1));
+    lac_algorithm_options o = lac_algorithm_options_default();
+    o.spec = r->algorithm;
+    o.compressor = r->compressor;
+    o.layout = layout;
+    o.topology = topology;
+    o.transport = w->transport;
+    o.threads = r->threads;
+    const lac_status status = do_rounds(w, &o);
+    lac_topology_close(topology);
+    lac_layout_close(layout);
+    return status;
+}
+
+static const char *const cases[][2] = {
+    {"allreduce", NULL},
+    {"powersgd:rank=2", NULL},
+    {"powersgd:rank=3,iterations=2,error-feedback=no", NULL},
+    {"powersgd:rank=2,alternating=yes", NULL},
+    {"signum", NULL},
+    {"error-feedback", "natural"},
+    {"error-feedback", "sign"},
+    {"error-feedback", "top-k:0.1"},
+    {"error-feedback", "dithering:bucket=512"},
+    {"compressed", "dithering:levels=7,bucket=256"},
+    {"compressed", "natural:bits=8"},
+    {"ef21", "half"},
+    {"dpsgd", NULL},
+    {"dpsgd:clip=1", NULL},
+    {"naive", "natural"},
+    {"choco:gamma=0.3", "sign"},
+    {"choco:gamma=0.3", "natural"},
+    {"choco:gamma=0.3", "top-k:0.1"},
+    {"choco:gamma=0.3", "dithering:levels=7"},
+    {"dcd", "dithering:bucket=512"},
+    {"dcd", "natural-dithering"},
+    {"ecd", "dithering:levels=1000,bucket=1024"},
+    {"deepsqueeze:gamma=0.2", "bfloat16"},
+    {"beer:gamma=0.2", "half"},
+    {"moniqua:theta=4,gamma=0.2", NULL},
+    {"powergossip", NULL},
+    {"outer:inner=(error-feedback)", "rotated:2"},
+};
+
+static void any_number_of_threads_has_the_same_bits(void **state)
+{
+    (void)state;
+    static float one[WORLD][VALUES], several[WORLD][VALUES];
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        run r = {cases[i][0], cases[i][1], .bad = VALUES, .x = one};
+        test_worker workers[WORLD];
+        print_message("%s\n", r.algorithm);
+        run_workers(WORLD, run_as_worker, &r, workers);
+        assert_all_ok(workers, WORLD);
+        for (r.threads = 2; r.threads <= 3; r.threads++) {
+            r.x = several;
+            run_workers(WORLD, run_as_worker, &r, workers);
+            assert_all_ok(workers, WORLD);
+            assert_memory_equal(one, several, sizeof(one));
+        }
+    }
+}
+
+// The last value is that of the last thread.
+static void every_thread_finds_values_that_are_not_finite(void **state)
+{
+    (void)state;
+    static float x[WORLD][VALUES];
+    static const size_t places[] = {0, LARGE - 1, VALUES - 1};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        for (size_t k = 0; k < 3; k++) {
+            run r = {cases[i][0], cases[i][1], 3, places[k], x};
+            test_worker workers[WORLD];
+            run_workers(WORLD, run_as_worker, &r, workers);
+            assert_int_equal(workers[1].status, LAC_ERR_INVALID);
+            assert_non_null(strstr(workers[1].message, "not finite"));
+            assert_int_not_equal(workers[0].status, LAC_OK);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_number_of_threads_has_the_same_bits),
+        cmocka_unit_test(every_thread_finds_values_that_are_not_finite),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

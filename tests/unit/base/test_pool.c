@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// Pools of threads: every index is visited once, in ranges of whole units, by
+// as many calls as laci_pool_shares promises.
+#include "lac_test.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/pool.h"
+
+enum { MOST = 300000, LOOPS = 300 };
+
+typedef struct visits {
+    size_t unit;
+    atomic_size_t calls;
+    atomic_size_t misplaced; // ranges that do not begin at a unit
+    unsigned char count[MOST];
+} visits;
+
+static void visit(void *context, size_t first, size_t n)
+{
+    visits *const v = context;
+    atomic_fetch_add(&v->calls, 1);
+    if (first % v->unit != 0) {
+        atomic_fetch_add(&v->misplaced, 1);
+    }
+    for (size_t i = first; i < first + n; i++) {
+        v->count[i]++;
+    }
+}
+
+static void assert_visited(laci_pool *p, size_t n, size_t unit)
+{
+    static visits v;
+    memset(v.count, 0, sizeof(v.count));
+    v.unit = unit;
+    atomic_store(&v.calls, 0);
+    atomic_store(&v.misplaced, 0);
+    laci_pool_run(p, n, unit, visit, &v);
+    assert_int_equal(atomic_load(&v.misplaced), 0);
+    assert_int_equal(
+        atomic_load(&v.calls), n == 0 ? 1 : laci_pool_shares(p, n, unit));
+    for (size_t i = 0; i < MOST; i++) {
+        assert_int_equal(v.count[i], i < n);
+    }
+}
+
+static void every_index_is_visited_once(void **state)
+{
+    (void)state;
+    static const size_t lengths[] = {0,     1,      5,      65535,
+                                     65536, 100000, 262144, MOST};
+    static const size_t units[] = {1, 1024, 65536, MOST};
+    for (uint32_t threads = 1; threads <= 5; threads++) {
+        laci_pool *p = NULL;
+        assert_ok(laci_pool_open(&p, threads));
+        assert_true((p == NULL) == (threads == 1));
+        for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+            for (size_t k = 0; k < sizeof(units) / sizeof(*units); k++) {
+                assert_visited(p, lengths[i], units[k]);
+            }
+        }
+        laci_pool_close(p);
+    }
+}
+
+static void long_loops_are_shared_by_all(void **state)
+{
+    (void)state;
+    laci_pool *p = NULL;
+    assert_ok(laci_pool_open(&p, 3));
+    assert_int_equal(laci_pool_shares(p, MOST, 1), 3);
+    assert_int_equal(laci_pool_shares(p, MOST, MOST / 2), 2);
+    assert_int_equal(laci_pool_shares(p, 1000, 1), 1);
+    assert_int_equal(laci_pool_shares(NULL, MOST, 1), 1);
+    laci_pool_close(p);
+}
+
+static void add_one(void *context, size_t first, size_t n)
+{
+    int *const x = context;
+    for (size_t i = first; i < first + n; i++) {
+        x[i]++;
+    }
+}
+
+// Each loop sees what the last one has written.
+static void loops_follow_each_other(void **state)
+{
+    (void)state;
+    static int x[100000];
+    laci_pool *p = NULL;
+    assert_ok(laci_pool_open(&p, 4));
+    for (size_t i = 0; i < LOOPS; i++) {
+        laci_pool_run(p, 100000, 1 + i, add_one, x);
+    }
+    for (size_t i = 0; i < 100000; i++) {
+        assert_int_equal(x[i], LOOPS);
+    }
+    laci_pool_close(p);
+}
+
+// A fork of the process does without the threads, which it does not have.
+static void a_fork_runs_alone(void **state)
+{
+    (void)state;
+    laci_pool *p = NULL;
+    assert_ok(laci_pool_open(&p, 3));
+    assert_visited(p, MOST, 1);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        static int x[MOST];
+        laci_pool_run(p, MOST, 1, add_one, x);
+        const bool right =
+            laci_pool_shares(p, MOST, 1) == 1 && x[0] == 1 && x[MOST - 1] == 1;
+        laci_pool_close(p);
+        _exit(right ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_visited(p, MOST, 1);
+    laci_pool_close(p);
+}
+
+static void other_numbers_of_threads_are_refused(void **state)
+{
+    (void)state;
+    laci_pool *p = NULL;
+    assert_fails(
+        laci_pool_open(&p, 0), LAC_ERR_INVALID,
+        "threads are 0, expected from 1 to 256");
+    assert_fails(
+        laci_pool_open(&p, 257), LAC_ERR_INVALID,
+        "threads are 257, expected from 1 to 256");
+    laci_pool_close(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_index_is_visited_once),
+        cmocka_unit_test(long_loops_are_shared_by_all),
+        cmocka_unit_test(loops_follow_each_other),
+        cmocka_unit_test(a_fork_runs_alone),
+        cmocka_unit_test(other_numbers_of_threads_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
