@@ -6,6 +6,7 @@ usage: test_train_folders_mpi.py LACONIC LIBRARY
 """
 import contextlib
 import fcntl
+import glob
 import json
 import os
 import shlex
@@ -66,13 +67,18 @@ class Folders(unittest.TestCase):
 
     def start(self, outs, *more, only=None):
         """Starts a worker for each of `outs`. `only` has further words for
-        some ranks. pid-R will have the PID of worker R."""
+        some ranks. pid-R will have the PID of worker R, and err-R what it
+        prints to stderr: mpirun ends a job at the first worker that fails, and
+        may then drop what workers have printed."""
+        for path in glob.glob(self.path("err-*")):
+            os.remove(path)
         for rank, out in enumerate(outs):
             words = self.words(out, *more, *(only or {}).get(rank, ()))
             with open(self.path(f"rank-{rank}.sh"), "w",
                       encoding="utf-8") as file:
                 file.write(f"cd {shlex.quote(self.folder)}\n"
-                           f"echo $$ > pid-{rank}\nexec {shlex.join(words)}\n")
+                           f"echo $$ > pid-{rank}\n"
+                           f"exec {shlex.join(words)} 2> err-{rank}\n")
         script = 'exec sh "$0-' + launch.RANK + '.sh"'
         return subprocess.Popen(
             [*launch.launcher(LIBRARY, len(outs)), "sh", "-c", script,
@@ -80,11 +86,15 @@ class Folders(unittest.TestCase):
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
     def end(self, job):
+        """Waits for the end; what the launcher and all workers printed."""
         try:
             _, err = job.communicate(timeout=launch.HANG)
         finally:
             job.kill()
             job.wait()
+        for path in sorted(glob.glob(self.path("err-*"))):
+            with open(path, encoding="utf-8") as file:
+                err += file.read()
         return err
 
     def train(self, outs, *more, **which):
@@ -327,7 +337,7 @@ class Folders(unittest.TestCase):
         with open(self.path("pid-1"), encoding="ascii") as file:
             os.kill(int(file.read()), signal.SIGTERM)
         err = self.end(job)
-        self.assertNotEqual(job.returncode, 0)
+        self.assertNotEqual(job.returncode, 0, err)
         self.assertIn("stopped after a checkpoint", err)
         step = latest(self.path("a"))
         epochs = str(step // STEPS + 1)
