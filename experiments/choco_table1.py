@@ -227,30 +227,28 @@ def sections(view):
 
 
 def panels(view):
+    """The accuracy of every method with every compressor."""
+    def level(outcome):
+        return points(outcome) if outcome.values() else None
+
     def panel(network):
+        shown = [c for c in COLUMNS if label(network, "CHOCO", c) in view]
         series = []
-        exact = view[label(network, "D-PSGD")]
         for method in METHODS:
-            spots = []
-            for column in COLUMNS:
-                name = label(network, method, column)
-                if name not in view or not view[name].values():
-                    continue
-                outcome = view[name]
-                spots.append((outcome.mean("times_fewer"), points(outcome)))
-            series.append(plots.Series(method, sorted(spots)))
-        for method in list(EXACT)[2:]:
-            outcome = view[label(network, method)]
-            if outcome.values():
-                series.append(plots.Series(method, [
-                    (outcome.mean("times_fewer"), points(outcome))]))
-        if exact.values():
-            ends = [x for s in series for x, _ in s.points] or [1]
-            series.append(plots.Series("D-PSGD", [
-                (min(ends), points(exact)), (max(ends), points(exact))],
-                True))
-        return plots.Panel(network, "times fewer bytes", "accuracy, %",
-                           series, log_x=True)
+            outcomes = [(at, view[label(network, method, column)])
+                        for at, column in enumerate(shown)
+                        if label(network, method, column) in view]
+            series.append(plots.Series(
+                method, [(at, level(o)) for at, o in outcomes
+                         if level(o) is not None],
+                crosses=tuple(at for at, o in outcomes if o.diverged)))
+        for method in ("D-PSGD", "PowerGossip, 2 iterations"):
+            exact = level(view[label(network, method)])
+            if exact is not None:
+                series.append(plots.Series(
+                    method, [(at, exact) for at in range(len(shown))], True))
+        return plots.Panel(network, "x: diverges", "accuracy, %", series,
+                           names=tuple(shown))
     return [panel(network) for network in NETWORKS]
 
 

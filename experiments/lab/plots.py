@@ -8,6 +8,8 @@ COLOURS = ["#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9",
            "#e69f00", "#8c6d31", "#7a68a6", "#888888"]
 WIDTH, HEIGHT = 470, 380            # of a panel
 LEFT, RIGHT, TOP, BOTTOM = 62, 12, 30, 46
+NAMES_BOTTOM = 112                  # room for names along x
+CROSS = 3.5
 
 
 class Series(typing.NamedTuple):
@@ -15,6 +17,7 @@ class Series(typing.NamedTuple):
     points: list           # of (x, y)
     dashed: bool = False
     colour: typing.Optional[int] = None  # that of its place if None
+    crosses: tuple = ()    # x of runs that diverged
 
 
 class Panel(typing.NamedTuple):
@@ -25,6 +28,12 @@ class Panel(typing.NamedTuple):
     log_x: bool = False
     log_y: bool = False
     lowest: typing.Optional[float] = None  # of y
+    names: tuple = ()  # of x = 0, 1, ..., instead of numbers
+
+    @property
+    def base(self):
+        """The pixel of the lower end of y."""
+        return HEIGHT - (NAMES_BOTTOM if self.names else BOTTOM)
 
 
 def usable(panel, point):
@@ -82,16 +91,27 @@ def text_at(x, y, words, anchor="middle", extra=""):
         x, y, anchor, extra, escape(words))
 
 
+def columns(panel, across):
+    """Pixels of the marks along x, and their labels as text."""
+    if not panel.names:
+        return [(x, text_at(x, panel.base + 15, label))
+                for x, label in across.marks()]
+    found = [(across.at(at), name) for at, name in enumerate(panel.names)]
+    y = panel.base + 12
+    return [(x, text_at(x + 4, y, name, "end",
+                        ' transform="rotate(-45 %.1f %.1f)"' % (x + 4, y)))
+            for x, name in found]
+
+
 def grid(panel, across, up):
     lines = []
-    for x, label in across.marks():
+    for x, label in columns(panel, across):
         lines += ['<line class="g" x1="%.1f" y1="%d" x2="%.1f" y2="%d"/>' % (
-            x, TOP, x, HEIGHT - BOTTOM),
-            text_at(x, HEIGHT - BOTTOM + 15, label)]
+            x, TOP, x, panel.base), label]
     for y, label in up.marks():
         lines += ['<line class="g" x1="%d" y1="%.1f" x2="%d" y2="%.1f"/>' % (
             LEFT, y, WIDTH - RIGHT, y), text_at(LEFT - 5, y + 4, label, "end")]
-    middle = (TOP + HEIGHT - BOTTOM) / 2
+    middle = (TOP + panel.base) / 2
     lines += [text_at((LEFT + WIDTH - RIGHT) / 2, 18, panel.title,
                       extra=' font-weight="bold"'),
               text_at((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, panel.x),
@@ -100,17 +120,39 @@ def grid(panel, across, up):
     return lines
 
 
-def curve(series, place, across, up):
+def cross(x, y, colour):
+    """A run that diverged, at the lower end of the panel."""
+    return ('<path d="M%.1f %.1fl%.1f %.1fm0 %.1fl%.1f %.1f" stroke="%s" '
+            'stroke-width="1.6"/>' % (x - CROSS, y - CROSS, 2 * CROSS,
+                                      2 * CROSS, -2 * CROSS, -2 * CROSS,
+                                      2 * CROSS, colour))
+
+
+def runs(points, gaps):
+    """The points as one run, or as several if lines end at a missing x."""
+    found = [[]]
+    for point in points:
+        if gaps and found[-1] and point[0] > found[-1][-1][0] + 1:
+            found.append([])
+        found[-1].append(point)
+    return found
+
+
+def curve(panel, series, place, across, up):
     colour = COLOURS[(place if series.colour is None else series.colour)
                      % len(COLOURS)]
     spots = [(across.at(x), up.at(y)) for x, y in series.points]
     dash = ' stroke-dasharray="5 3"' if series.dashed else ""
     lines = ['<polyline fill="none" stroke="%s" stroke-width="1.6"%s '
              'points="%s"/>' % (colour, dash, " ".join(
-                 "%.1f,%.1f" % spot for spot in spots))]
+                 "%.1f,%.1f" % (across.at(x), up.at(y)) for x, y in run))
+             for run in runs(series.points, panel.names)]
     if len(spots) <= 25:
         lines += ['<circle cx="%.1f" cy="%.1f" r="2.4" fill="%s"/>' % (
             *spot, colour) for spot in spots]
+    # Those of several series stand side by side.
+    lines += [cross(across.at(x) + 2 * CROSS * (place - 1), up.begin, colour)
+              for x in series.crosses]
     return lines, (series.label, colour, dash)
 
 
@@ -131,14 +173,15 @@ def panel_lines(panel):
                                      if usable(panel, p)])
              for series in panel.series]
     everything = [point for series in shown for point in series.points]
-    across = Axis([x for x, _ in everything], panel.log_x, LEFT,
+    across = Axis([x for x, _ in everything]
+                  + list(range(len(panel.names))), panel.log_x, LEFT,
                   WIDTH - RIGHT)
-    up = Axis([y for _, y in everything], panel.log_y, HEIGHT - BOTTOM, TOP)
+    up = Axis([y for _, y in everything], panel.log_y, panel.base, TOP)
     lines, entries = grid(panel, across, up), []
     # A series keeps its colour when those before it have no points.
     for place, series in enumerate(shown):
-        if series.points:
-            drawn, entry = curve(series, place, across, up)
+        if series.points or series.crosses:
+            drawn, entry = curve(panel, series, place, across, up)
             lines, entries = lines + drawn, entries + [entry]
     return lines + legend(entries, HEIGHT + 10), len(entries)
 
