@@ -101,10 +101,12 @@ LAC_FALLIBLE lac_status
 lac_compressor_use_kernels(lac_compressor *c, const char *name);
 
 /// lac_compressor_use_threads lets `threads` threads, the caller's included,
-/// encode and decode-add a large tensor, if the compressor treats its parts
-/// independently: identity, half, bfloat16, natural, and dithering with a
-/// bucket that divides LAC_PART. The others, and decode, use one. All numbers
-/// give the same bits. The threads sleep between calls and end with the handle.
+/// encode and decode-add a large tensor where its parts are independent of each
+/// other. Identity, half, bfloat16, natural with 9 bits, and dithering with a
+/// bucket that divides LAC_PART encode and decode-add so; sign, natural with 8
+/// bits and other dithering only decode-add. The others, and decode, use one
+/// thread. All numbers give the same bits. The threads sleep between calls and
+/// end with the handle.
 /// Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM; the handle is then unchanged.
 LAC_FALLIBLE lac_status
 lac_compressor_use_threads(lac_compressor *c, uint32_t threads);

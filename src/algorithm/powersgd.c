@@ -376,6 +376,15 @@ static lac_status finish_step(const laci_powersgd_step *t)
     return LAC_OK;
 }
 
+// Not shared among threads: each finds its items by the ranks of those before.
+static lac_status powersgd_choose(const laci_powersgd_step *t)
+{
+    if (t->rank > 0) {
+        laci_powersgd_choose(t);
+    }
+    return LAC_OK;
+}
+
 static lac_status again_step(const laci_powersgd_step *t)
 {
     if (t->rank > 0) {
@@ -416,7 +425,8 @@ static lac_status powersgd_reduce(void *state, laci_round *round)
     if (s.all.second > 0 && !s.settings->alternating) {
         LAC_TRY(sum_factors(&s));
     }
-    return share_steps(&s, finish_step);
+    LAC_TRY(share_steps(&s, finish_step));
+    return s.settings->high > 0 ? for_each_step(&s, powersgd_choose) : LAC_OK;
 }
 
 // The floats of a round that compresses, from shapes alone. Its number has the

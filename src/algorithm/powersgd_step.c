@@ -355,6 +355,11 @@ void laci_powersgd_finish(const laci_powersgd_step *t)
     if (start != NULL) {
         memcpy(start, mean, mean_n * sizeof(*mean));
     }
+}
+
+void laci_powersgd_choose(const laci_powersgd_step *t)
+{
+    const matrix_fields p = fields_of(t);
     if (p.choice != NULL) {
         choose_rank(t, &p);
     }

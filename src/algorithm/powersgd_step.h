@@ -9,6 +9,7 @@
 //     laci_powersgd_multiply_again(&t)     for another iteration: first =
 //                                          S second, summed as before
 //     laci_powersgd_finish(&t)             the result and the state
+//     laci_powersgd_choose(&t)             the rank of the next round
 #ifndef LACONIC_ALGORITHM_POWERSGD_STEP_H
 #define LACONIC_ALGORITHM_POWERSGD_STEP_H
 
@@ -69,10 +70,12 @@ bool laci_powersgd_accepts(const laci_powersgd_step *t);
 // sum over all workers, orthonormal and computes `second`, the product with it;
 // laci_powersgd_multiply_again computes `first` from that.
 // laci_powersgd_finish writes the result and the state from the sums over all
-// workers.
+// workers. laci_powersgd_choose then chooses the rank of the next round, where
+// it changes.
 void laci_powersgd_multiply_first(const laci_powersgd_step *t);
 void laci_powersgd_multiply_second(const laci_powersgd_step *t);
 void laci_powersgd_multiply_again(const laci_powersgd_step *t);
 void laci_powersgd_finish(const laci_powersgd_step *t);
+void laci_powersgd_choose(const laci_powersgd_step *t);
 
 #endif

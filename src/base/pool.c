@@ -3,9 +3,12 @@
 // of the last. A thread that sees a new number runs its share; the last one
 // wakes the owner, which has run a share of its own. A fork of the process has
 // no threads but its own: there, loops are not shared.
+#define _POSIX_C_SOURCE 200809L // pthread_sigmask
 #include "base/pool.h"
 
+#include <fenv.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <unistd.h>
 
@@ -22,6 +25,7 @@ typedef struct loop {
     size_t n;
     size_t unit;
     size_t shares;
+    fenv_t mode; // of floating-point operations, that of the owner
 } loop;
 
 typedef struct member {
@@ -78,6 +82,7 @@ static void *pool_serve(void *argument)
         const loop l = p->loop;
         (void)pthread_mutex_unlock(&p->lock);
         if (m->share < l.shares) {
+            (void)fesetenv(&l.mode);
             run_share(&l, m->share);
         }
         (void)pthread_mutex_lock(&p->lock);
@@ -88,6 +93,16 @@ static void *pool_serve(void *argument)
     }
     (void)pthread_mutex_unlock(&p->lock);
     return NULL;
+}
+
+static bool start_member(member *m)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all); // signals are for the threads of the program
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int code = pthread_create(&m->thread, NULL, pool_serve, m);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return code == 0;
 }
 
 lac_status laci_pool_open(laci_pool **out, uint32_t threads)
@@ -113,7 +128,7 @@ lac_status laci_pool_open(laci_pool **out, uint32_t threads)
     for (; p->count < threads - 1; p->count++) {
         member *const m = &p->members[p->count];
         *m = (member){.pool = p, .share = p->count + 1};
-        if (pthread_create(&m->thread, NULL, pool_serve, m) != 0) {
+        if (!start_member(m)) {
             laci_pool_close(p);
             return lac_fail(
                 LAC_ERR_NOMEM, "the system does not start %u threads", threads);
@@ -163,7 +178,14 @@ void laci_pool_run(
         body(context, 0, n);
         return;
     }
-    const loop l = {body, context, n, unit, shares};
+    loop l = {
+        .body = body,
+        .context = context,
+        .n = n,
+        .unit = unit,
+        .shares = shares,
+    };
+    (void)fegetenv(&l.mode);
     (void)pthread_mutex_lock(&p->lock);
     p->loop = l;
     p->number++;

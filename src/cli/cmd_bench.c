@@ -438,11 +438,12 @@ const cli_command cmd_bench = {
     .arguments_max = SPECS_MAX,
     .completes = "@compressors|@algorithms",
     .details =
-        "Measure encode, decode-add, and encode with error memory, in one\n"
-        "thread, on normal deviates. Without a SPEC, measure the usual\n"
-        "compressors. Each measurement alternates with a memcpy of the same\n"
-        "values, so that results of different machines can be compared. The\n"
-        "caches are flushed before each measurement of a large tensor.\n"
+        "Measure encode, decode-add, and encode with error memory, on normal\n"
+        "deviates, in one thread or those of --threads. Without a SPEC,\n"
+        "measure the usual compressors. Each measurement alternates with a\n"
+        "memcpy of the same values, so that results of different machines can\n"
+        "be compared. The caches are flushed before each measurement of a\n"
+        "large tensor.\n"
         "If SPEC is an algorithm, such as powersgd:rank=2, measure a whole\n"
         "step on the tensors of a model, of ResNet-50 unless --model or\n"
         "--layout names another, without a network. The step is that of one\n"
@@ -456,8 +457,8 @@ const cli_command cmd_bench = {
         "slower is measured once more, and the faster result counts; the exit\n"
         "code is 1 if it is still slower. SPEC, --compressor, --model,\n"
         "--layout and --degree choose among the rows of FILE. Kernels,\n"
-        "prefetch and runs are those of FILE unless they are given; more\n"
-        "--runs make the result more certain.",
+        "prefetch, threads and runs are those of FILE unless they are given;\n"
+        "more --runs make the result more certain.",
     .example = "Compare two compressors on this machine:\n"
                "\n"
                "    laconic bench natural dithering:levels=127\n"

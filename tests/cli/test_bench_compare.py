@@ -113,6 +113,16 @@ class Compare(Command):
         self.assertEqual(comparison["file"], "saved.json")
         self.assertEqual(comparison["limit"], 0.1)
 
+    def test_a_layout_of_the_file_must_be_a_file(self):
+        """Not a device that never ends, and no escape reaches a terminal."""
+        for layout, message in (
+                ("/dev/zero", "/dev/zero: is no regular file, expected one"),
+                ("x\x1b[31m", "x?[31m: cannot open: ")):
+            row = self.saved["algorithms"][0]
+            row["model"], row["layout"] = None, layout
+            done = self.bench(FAILED)
+            self.assertIn("saved.json: " + message, done.stderr)
+
     def test_rows_may_have_their_own_compressor_layout_and_degree(self):
         """As in a file that was merged from several runs."""
         self.write("shapes.txt", b"a 30 20\nb 7\n")

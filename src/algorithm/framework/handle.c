@@ -365,7 +365,8 @@ static lac_status allocate_algorithm(
     LAC_TRY(allocate_round(a));
     LAC_TRY(laci_round_room(&a->round, laci_fold_room(a), &room));
     LAC_TRY(laci_nonfinite_open(a));
-    LAC_TRY(open_pool(a, o->threads));
+    // The inner algorithm of an outer one does the work.
+    LAC_TRY(open_pool(a, a->worker.inner != NULL ? 1 : o->threads));
     return open_group(a, o);
 }
 

@@ -59,6 +59,8 @@ size_t laci_split(
     for (size_t i = from; i < to; i++) {
         n += round->items[i].n;
     }
-    laci_pool_run(round->worker->pool, n, 1, run_split, &s);
+    // Bodies of whole items use the scratch memory of the compressor.
+    laci_pool *const pool = part == SIZE_MAX ? NULL : round->worker->pool;
+    laci_pool_run(pool, n, 1, run_split, &s);
     return atomic_load(&s.loop.failed);
 }

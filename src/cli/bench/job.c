@@ -2,9 +2,12 @@
 // Opens and measures compressors and algorithms.
 #include "cli/bench/job.h"
 
+#include <unistd.h>
+
 #include "cli/bench/compare.h"
 #include "cli/files/layout.h"
 #include "cli/report/progress.h"
+#include "data/file.h"
 #include "nn/layouts.h"
 
 lac_status cli_bench_job_add_compressor(cli_bench_job *j, const char *spec)
@@ -45,6 +48,14 @@ lac_status cli_bench_job_add_step(
 static lac_status open_row_layout(cli_bench_job *j, const cli_bench_row *row)
 {
     lac_layout **const out = &j->layouts[j->layout_count];
+    // A device or a pipe may never end.
+    if (row->model == NULL && access(row->layout, F_OK) == 0 &&
+        !data_is_file(row->layout)) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "%.100s: is no regular file, expected one with a layout",
+            row->layout);
+    }
     LAC_TRY(
         row->model != NULL ? nn_layout_open(out, row->model)
                            : cli_layout_read(row->layout, out));

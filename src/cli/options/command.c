@@ -302,10 +302,15 @@ void cli_help(const cli_command *command)
     }
 }
 
+// A message may quote a file or a peer: its control characters become ?.
 int cli_failed(void)
 {
     (void)fflush(stdout);
-    (void)fprintf(stderr, "laconic: %s\n", lac_error_message());
+    (void)fputs("laconic: ", stderr);
+    for (const char *c = lac_error_message(); *c != '\0'; c++) {
+        (void)putc(iscntrl((unsigned char)*c) != 0 ? '?' : *c, stderr);
+    }
+    (void)putc('\n', stderr);
     return CLI_FAILED;
 }
 

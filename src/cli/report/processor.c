@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Reads /proc/cpuinfo, which has a paragraph for each processor with lines of
 // "key : value". The first processor stands for all.
+#define _GNU_SOURCE // sched_getaffinity
 #include "cli/report/processor.h"
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,5 +71,8 @@ void cli_processor_id(char text[CLI_PROCESSOR_SIZE])
 
 long cli_processor_count(void)
 {
-    return sysconf(_SC_NPROCESSORS_ONLN);
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof(set), &set) == 0
+               ? CPU_COUNT(&set)
+               : sysconf(_SC_NPROCESSORS_ONLN);
 }

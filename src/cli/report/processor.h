@@ -15,7 +15,7 @@ void cli_processor(char text[CLI_PROCESSOR_SIZE]);
 void cli_processor_id(char text[CLI_PROCESSOR_SIZE]);
 
 // cli_processor_count returns how many processors (cores or hardware threads)
-// are online.
+// this process may use.
 long cli_processor_count(void);
 
 #endif

@@ -3,24 +3,29 @@
 // algorithm, and a value that is not finite is found by all of them.
 #include "workers.h"
 
+#include <dirent.h>
 #include <math.h>
 
 enum {
     WORLD = 2,
-    ROUNDS = 2,
-    TENSORS = 3,
+    ROUNDS = 3,
+    TENSORS = 5,
     LARGE = 301 * 903, // values: enough for three threads
     SMALL = 70,
     ROW = 70000,
-    VALUES = LARGE + SMALL + ROW,
+    MORE = 300 * 400, // twice: every thread has the end of a tensor
+    VALUES = LARGE + SMALL + ROW + 2 * MORE,
 };
 
 static const lac_tensor tensors[TENSORS] = {
     {.name = "large", .shape = {301, 903}},
     {.name = "small", .shape = {SMALL, 1}},
     {.name = "row", .shape = {1, ROW}},
+    {.name = "more", .shape = {300, 400}},
+    {.name = "last", .shape = {400, 300}},
 };
-static const size_t offsets[TENSORS] = {0, LARGE, LARGE + SMALL};
+static const size_t offsets[TENSORS] = {
+    0, LARGE, LARGE + SMALL, LARGE + SMALL + ROW, VALUES - MORE};
 
 typedef struct run {
     const char *algorithm;
@@ -94,10 +99,12 @@ static const char *const cases[][2] = {
     {"powersgd:rank=2", NULL},
     {"powersgd:rank=3,iterations=2,error-feedback=no", NULL},
     {"powersgd:rank=2,alternating=yes", NULL},
+    {"powersgd:rank=1,high=4,interval=1", NULL},
     {"signum", NULL},
     {"error-feedback", "natural"},
     {"error-feedback", "sign"},
     {"error-feedback", "top-k:0.1"},
+    {"error-feedback", "random-k:0.5+natural"},
     {"error-feedback", "dithering:bucket=512"},
     {"compressed", "dithering:levels=7,bucket=256"},
     {"compressed", "natural:bits=8"},
@@ -111,8 +118,11 @@ static const char *const cases[][2] = {
     {"choco:gamma=0.3", "dithering:levels=7"},
     {"dcd", "dithering:bucket=512"},
     {"dcd", "natural-dithering"},
+    {"dcd", "top-k:0.5"},
+    {"ecd", "rotated:4"},
     {"ecd", "dithering:levels=1000,bucket=1024"},
     {"deepsqueeze:gamma=0.2", "bfloat16"},
+    {"deepsqueeze:gamma=0.2", "low-rank:rank=2"},
     {"beer:gamma=0.2", "half"},
     {"moniqua:theta=4,gamma=0.2", NULL},
     {"powergossip", NULL},
@@ -156,11 +166,54 @@ static void every_thread_finds_values_that_are_not_finite(void **state)
     }
 }
 
+static size_t threads_of_the_process(void)
+{
+    size_t count = 0;
+    DIR *const folder = opendir("/proc/self/task");
+    assert_non_null(folder);
+    for (const struct dirent *e = readdir(folder); e != NULL;
+         e = readdir(folder)) {
+        count += e->d_name[0] != '.';
+    }
+    assert_int_equal(closedir(folder), 0);
+    return count;
+}
+
+static lac_status count_threads(test_worker *w)
+{
+    size_t *const count = w->context;
+    lac_layout *layout = NULL;
+    lac_algorithm *a = NULL;
+    LAC_TRY(lac_layout_open(&layout, tensors, TENSORS));
+    lac_algorithm_options o = lac_algorithm_options_default();
+    o.spec = "outer";
+    o.layout = layout;
+    o.transport = w->transport;
+    o.threads = 4;
+    *count = threads_of_the_process();
+    const lac_status status = lac_algorithm_open(&a, &o);
+    *count = threads_of_the_process() - *count;
+    lac_algorithm_close(a);
+    lac_layout_close(layout);
+    return status;
+}
+
+static void an_outer_algorithm_has_the_threads_of_its_inner_one(void **state)
+{
+    (void)state;
+    size_t count = 0;
+    test_worker worker = {0};
+    run_workers(1, count_threads, &count, &worker);
+    assert_all_ok(&worker, 1);
+    assert_int_equal(count, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_number_of_threads_has_the_same_bits),
         cmocka_unit_test(every_thread_finds_values_that_are_not_finite),
+        cmocka_unit_test(an_outer_algorithm_has_the_threads_of_its_inner_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Pools of threads: every index is visited once, in ranges of whole units, by
 // as many calls as laci_pool_shares promises.
+#define _POSIX_C_SOURCE 200809L // pthread_sigmask
 #include "lac_test.h"
 
+#include <fenv.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -127,6 +130,44 @@ static void a_fork_runs_alone(void **state)
     laci_pool_close(p);
 }
 
+typedef struct surroundings {
+    pthread_t owner;
+    atomic_int rounding_up; // shares
+    atomic_int blocked;     // shares of other threads
+} surroundings;
+
+static void look_around(void *context, size_t first, size_t n)
+{
+    (void)first;
+    (void)n;
+    surroundings *const s = context;
+    sigset_t mask;
+    atomic_fetch_add(&s->rounding_up, fegetround() == FE_UPWARD);
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, NULL, &mask), 0);
+    if (pthread_equal(pthread_self(), s->owner) == 0) {
+        atomic_fetch_add(
+            &s->blocked, sigismember(&mask, SIGTERM) == 1 &&
+                             sigismember(&mask, SIGINT) == 1);
+    }
+}
+
+// A mode that the owner sets after it opened the pool, since results must not
+// depend on threads. Signals are for the threads of the program.
+static void threads_have_the_mode_of_the_owner_and_no_signals(void **state)
+{
+    (void)state;
+    laci_pool *p = NULL;
+    surroundings s = {.owner = pthread_self()};
+    assert_ok(laci_pool_open(&p, 3));
+    const int usual = fegetround();
+    assert_int_equal(fesetround(FE_UPWARD), 0);
+    laci_pool_run(p, MOST, 1, look_around, &s);
+    assert_int_equal(fesetround(usual), 0);
+    laci_pool_close(p);
+    assert_int_equal(atomic_load(&s.rounding_up), 3);
+    assert_int_equal(atomic_load(&s.blocked), 2);
+}
+
 static void other_numbers_of_threads_are_refused(void **state)
 {
     (void)state;
@@ -147,6 +188,7 @@ int main(void)
         cmocka_unit_test(long_loops_are_shared_by_all),
         cmocka_unit_test(loops_follow_each_other),
         cmocka_unit_test(a_fork_runs_alone),
+        cmocka_unit_test(threads_have_the_mode_of_the_owner_and_no_signals),
         cmocka_unit_test(other_numbers_of_threads_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
