@@ -38,6 +38,7 @@ extern "C" {
 // Memory: open allocates all of it; layout and topology must outlive the
 // handle. Only conversions from another dtype than float32 need more: the first
 // call with such slices allocates a copy of them, or fails with LAC_ERR_NOMEM.
+// beer then has a larger state where they are float64; load allocates that too.
 // The handle may be closed before its worker leaves the transport or after.
 // Memory that peers may still read is then released by the next exchange of
 // this worker on the transport, of whatever handle, or after it has left; after
@@ -49,7 +50,8 @@ extern "C" {
 /// state in it. Values of other types are converted to float32 when a call
 /// reads them; results are rounded to nearest even when it writes them. Values
 /// and results beyond the range of the new type become infinities, as by a
-/// cast; NaN stays NaN. allreduce alone sums doubles in double. The replicas
+/// cast; NaN stays NaN. Two algorithms do more for doubles: allreduce sums them
+/// in double, and beer changes them in double, by float32 steps. The replicas
 /// that dcd and ecd keep of their neighbours do not have the rounding of a
 /// float16 or bfloat16 model and drift from it: keep such a model in float32.
 typedef enum lac_dtype {
@@ -301,7 +303,7 @@ typedef struct lac_cost {
     double messages;      ///< To all neighbours.
     double phases;        ///< Exchanges one after the other.
     size_t memory_bytes;  ///< State, messages and working memory that rounds
-                          ///< touch.
+                          ///< of float32 touch.
     lac_family family;    ///< Only model algorithms need a topology. Of outer,
                           ///< that of its inner algorithm.
     uint64_t flags;       ///< Such as LAC_COST_PLAIN_UPDATES.

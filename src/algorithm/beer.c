@@ -22,6 +22,14 @@
 // The mean of V is that of the gradients, and the mean of x moves by -rate
 // times it, whatever C does: by the mean of the updates. Valid for a fixed W
 // only.
+//
+// That holds but for roundings, and these stay: an error in the sum of all d_i'
+// is added to the trackers in every round, and one in xhat_i keeps x_i apart
+// from the models of others. Where slices are double, x is therefore not
+// rounded to floats, and xhat and d' have a second float each for what their
+// first one rounds off. The other fields, the change of x and all payloads stay
+// floats: all but the gradient vanish at the minimum, and their roundings with
+// them.
 #include "algorithm/shared/gamma.h"
 #include "algorithm/shared/gossip.h"
 #include "base/fail.h"
@@ -29,7 +37,17 @@
 #include "kernels/vector.h"
 
 // The fields of a tensor.
-enum { XHAT, XAWAY, VHAT, VAWAY, TRACKER, GRADIENT, NEXT_TRACKER };
+enum {
+    XHAT,
+    XAWAY,
+    VHAT,
+    VAWAY,
+    TRACKER,
+    GRADIENT,
+    NEXT_TRACKER,
+    XHAT_LOW,
+    VAWAY_LOW
+};
 
 // The payloads of a tensor.
 enum { PART_V, PART_X, PARTS };
@@ -51,6 +69,8 @@ static void beer_plan(
     laci_plan_own(plan, "tracker", n);
     laci_plan_own(plan, "gradient", n);
     laci_plan_working(plan, n);
+    laci_plan_low(plan, "xhat-low", n);
+    laci_plan_low(plan, "vaway-low", n);
 }
 
 static size_t beer_message_bound(
@@ -124,15 +144,49 @@ static void beer_next_values(
         -(float)round->rate, item->fields[NEXT_TRACKER].values, out, item->n);
 }
 
-// Encodes round->scratch less a public copy.
+// Returns the low field of an item in double, else NULL.
+static float *low_of(const laci_item *item, int field)
+{
+    return item->dtype == LAC_F64 ? item->fields[field].values : NULL;
+}
+
+// Writes the change of x in this round to `out`.
+static void beer_change(
+    float gamma, const laci_round *round, size_t i, float *out)
+{
+    const laci_field *const fields = round->items[i].fields;
+    round->worker->kernels->gossip->combine(
+        gamma, fields[XAWAY].values, -(float)round->rate,
+        fields[NEXT_TRACKER].values, out, round->items[i].n);
+}
+
+// Writes x after this round, less its public copy, to round->scratch.
+static void subtract_copy(float gamma, const laci_round *round, size_t i)
+{
+    const laci_item *const item = &round->items[i];
+    const float *const copy = item->fields[XHAT].values;
+    const float *const low = low_of(item, XHAT_LOW);
+    if (low == NULL) {
+        beer_next_values(gamma, round, i, round->scratch);
+        round->worker->kernels->gossip->subtract(
+            round->scratch, copy, round->scratch, item->n);
+        return;
+    }
+    const double *const x = item->source;
+    beer_change(gamma, round, i, round->scratch);
+    for (size_t j = 0; j < item->n; j++) {
+        const double next = x[j] + (double)round->scratch[j];
+        round->scratch[j] = (float)(next - ((double)copy[j] + (double)low[j]));
+    }
+}
+
+// Encodes round->scratch.
 static lac_status put_part(
-    const laci_round *round, int part, size_t i, const float *copy,
-    laci_writer *message)
+    const laci_round *round, int part, size_t i, laci_writer *message)
 {
     const laci_worker *const w = round->worker;
     const laci_item *const item = &round->items[i];
     laci_view *const view = sent_part(round, part, i);
-    w->kernels->gossip->subtract(round->scratch, copy, round->scratch, item->n);
     *view = part_view(round, part, w->rank, i);
     laci_view_put(view, round->scratch, message);
     return laci_view_finite(view)
@@ -149,11 +203,12 @@ static lac_status put_item(
 {
     const laci_item *const item = &round->items[i];
     next_tracker(gamma, round, i);
-    round->worker->kernels->gossip->apply(
-        item->fields[NEXT_TRACKER].values, NULL, round->scratch, item->n);
-    LAC_TRY(put_part(round, PART_V, i, item->fields[VHAT].values, message));
-    beer_next_values(gamma, round, i, round->scratch);
-    return put_part(round, PART_X, i, item->fields[XHAT].values, message);
+    round->worker->kernels->gossip->subtract(
+        item->fields[NEXT_TRACKER].values, item->fields[VHAT].values,
+        round->scratch, item->n);
+    LAC_TRY(put_part(round, PART_V, i, message));
+    subtract_copy(gamma, round, i);
+    return put_part(round, PART_X, i, message);
 }
 
 static lac_status put_items(float gamma, const laci_round *round)
@@ -179,20 +234,60 @@ static lac_status take_parts(const laci_round *round, uint32_t k)
     return laci_reader_done(&round->readers[k]);
 }
 
+// A field, and its low field where it has one.
+typedef struct sum {
+    float *values;
+    float *low;
+} sum;
+
+// Adds `a` times the values of a payload. The product is exact in double.
+static void add_view(
+    const laci_round *round, const laci_view *view, float a, sum to, size_t n)
+{
+    if (to.low == NULL) {
+        laci_view_add(view, a, to.values);
+        return;
+    }
+    laci_view_read(view, round->scratch);
+    for (size_t j = 0; j < n; j++) {
+        const double all = (double)to.values[j] + (double)to.low[j] +
+                           (double)a * (double)round->scratch[j];
+        to.values[j] = (float)all;
+        to.low[j] = (float)(all - (double)to.values[j]);
+    }
+}
+
 // Moves a public copy, and the distance to those of the neighbours.
 static void move_copies(
-    const laci_round *round, int part, size_t i, float *copy, float *away)
+    const laci_round *round, int part, size_t i, sum copy, sum away)
 {
+    const size_t n = round->items[i].n;
     float own = 0; // exactly the negative sum of the neighbours' weights
     for (uint32_t k = 0; k < round->edge_count; k++) {
         own -= (float)round->edges[k].weight;
     }
-    laci_view_add(sent_part(round, part, i), 1, copy);
-    laci_view_add(sent_part(round, part, i), own, away);
+    add_view(round, sent_part(round, part, i), 1, copy, n);
+    add_view(round, sent_part(round, part, i), own, away, n);
     for (uint32_t k = 0; k < round->edge_count; k++) {
-        laci_view_add(
-            received_part(round, part, k, i), (float)round->edges[k].weight,
-            away);
+        add_view(
+            round, received_part(round, part, k, i),
+            (float)round->edges[k].weight, away, n);
+    }
+}
+
+// Writes x after this round to the caller, or to `out`.
+static void move_values(float gamma, const laci_round *round, size_t i)
+{
+    const laci_item *const item = &round->items[i];
+    if (item->dtype != LAC_F64) {
+        beer_next_values(gamma, round, i, item->out);
+        return;
+    }
+    const double *const x = item->source;
+    double *const out = item->target;
+    beer_change(gamma, round, i, round->scratch);
+    for (size_t j = 0; j < item->n; j++) {
+        out[j] = x[j] + (double)round->scratch[j];
     }
 }
 
@@ -201,7 +296,7 @@ static void finish_item(float gamma, const laci_round *round, size_t i)
     const laci_item *const item = &round->items[i];
     const laci_field *const fields = item->fields;
     const laci_gossip_kernels *const gossip = round->worker->kernels->gossip;
-    beer_next_values(gamma, round, i, item->out);
+    move_values(gamma, round, i);
     gossip->apply(
         fields[NEXT_TRACKER].values, NULL, fields[TRACKER].values, item->n);
     if (round->rate > 0 && item->update != NULL) {
@@ -212,8 +307,12 @@ static void finish_item(float gamma, const laci_round *round, size_t i)
         gossip->scale(
             0, fields[GRADIENT].values, fields[GRADIENT].values, item->n);
     }
-    move_copies(round, PART_V, i, fields[VHAT].values, fields[VAWAY].values);
-    move_copies(round, PART_X, i, fields[XHAT].values, fields[XAWAY].values);
+    move_copies(
+        round, PART_V, i, (sum){fields[VHAT].values, NULL},
+        (sum){fields[VAWAY].values, low_of(item, VAWAY_LOW)});
+    move_copies(
+        round, PART_X, i, (sum){fields[XHAT].values, low_of(item, XHAT_LOW)},
+        (sum){fields[XAWAY].values, NULL});
 }
 
 static lac_status beer_end(void *state, laci_round *round)
@@ -268,6 +367,7 @@ const laci_algorithm_ops laci_beer_algorithm = {
     .plain_updates = true,
     .payloads = PARTS,
     .scratch = true,
+    .keeps_doubles = true,
     .configure = laci_gamma_configure,
     .plan = beer_plan,
     .message_bound = beer_message_bound,

@@ -45,9 +45,11 @@ typedef struct laci_field {
     uint32_t peer;    // LAC_RANK_ANY if it belongs to no neighbour
     bool shared;      // has the same bits on all workers
     size_t count;
-    float *values;      // NULL where `errors` holds them
+    float *values;      // NULL where `errors` holds them, and of a low field
+                        // until the tensor comes in double
     lac_memory *errors; // of a field requested with laci_plan_errors
     bool is_errors;
+    bool is_low;     // requested with laci_plan_low
     lac_shape shape; // of the tensor
 } laci_field;
 
@@ -65,6 +67,12 @@ void laci_plan_own(laci_plan *plan, const char *name, size_t count);
 void laci_plan_peer(
     laci_plan *plan, const char *name, uint32_t peer, size_t count);
 void laci_plan_shared(laci_plan *plan, const char *name, size_t count);
+
+// laci_plan_low requests a field that belongs to this worker and exists only
+// once the tensor has come in double, see keeps_doubles: for what another field
+// has beyond the precision of floats. It is zero at first. Low fields come
+// after all others of the tensor.
+void laci_plan_low(laci_plan *plan, const char *name, size_t count);
 
 // laci_plan_errors requests the error memory of the tensor for the worker's
 // compressor. It belongs to this worker and is saved under `name` as plain
@@ -128,6 +136,10 @@ typedef struct laci_algorithm_ops {
                            // that laci_group_streams
     bool sharded;          // gradient family: every worker serves shards, and
                            // messages go to owners: laci_group_scatter
+    bool keeps_doubles;    // model family: `end` reads the values of a double
+                           // slice from `source`, changes them and writes
+                           // them to `target`, so that they are not rounded
+                           // to floats; all else sees the floats of `in`
     bool any_dtype;        // gradient family: converts the values of slices
                            // itself, has no state, and sums non-finite values
                            // like others

@@ -148,6 +148,11 @@ static bool update_is_staged(const laci_item *item)
     return is_folded(item) && item->update != NULL;
 }
 
+static bool stays_double(const lac_algorithm *a, const laci_item *item)
+{
+    return item->dtype == LAC_F64 && a->ops->keeps_doubles;
+}
+
 static size_t item_room(const lac_algorithm *a, const laci_item *item)
 {
     const size_t copies = (size_t)is_staged(a, item) + update_is_staged(item);
@@ -171,12 +176,23 @@ static void stage_item(const lac_algorithm *a, laci_item *item, float *room)
     }
 }
 
+// Doubles that are kept as such need the low fields of their tensors.
+static lac_status reserve_fields(lac_algorithm *a, const laci_item *item)
+{
+    const laci_field *const end = laci_fields_of(&a->fields, item->tensor + 1);
+    for (laci_field *f = item->fields; stays_double(a, item) && f < end; f++) {
+        LAC_TRY(laci_field_reserve(f));
+    }
+    return LAC_OK;
+}
+
 // One copy serves as `in` and as `out`: algorithms work in place too.
 lac_status laci_stage_load(lac_algorithm *a)
 {
     size_t size = 0;
     void *room = NULL;
     for (size_t i = 0; i < a->round.count; i++) {
+        LAC_TRY(reserve_fields(a, &a->items[i]));
         size += item_room(a, &a->items[i]);
     }
     LAC_TRY(laci_round_room(&a->round, size, &room));
@@ -198,7 +214,7 @@ void laci_stage_store(const lac_algorithm *a)
 {
     for (size_t i = 0; i < a->round.count; i++) {
         const laci_item *const item = &a->items[i];
-        if (is_staged(a, item) && item->n > 0) {
+        if (is_staged(a, item) && !stays_double(a, item) && item->n > 0) {
             laci_dtype_store(
                 a->worker.kernels, item->dtype, item->out, item->target, 0,
                 item->given_n);

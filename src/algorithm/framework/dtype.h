@@ -2,7 +2,8 @@
 // Values in the dtypes of slices, and the floats that algorithms compute with.
 // The framework converts the values of a call to floats before it calls the
 // algorithm, and rounds the results when the call has succeeded. An algorithm
-// with any_dtype uses laci_dtype_load and laci_dtype_store itself.
+// with any_dtype uses laci_dtype_load and laci_dtype_store itself. One with
+// keeps_doubles writes the results of double slices itself.
 #ifndef LACONIC_ALGORITHM_FRAMEWORK_DTYPE_H
 #define LACONIC_ALGORITHM_FRAMEWORK_DTYPE_H
 
@@ -37,9 +38,10 @@ void laci_dtype_fill(
 
 // laci_stage_load points `in`, `out` and `update` of the round's items at
 // floats: those of the caller, or a copy of values with another dtype or of
-// folded tensors, in which zeros follow. laci_stage_store writes the results to
-// the caller. load fails with LAC_ERR_NOMEM. laci_stage_room returns the bytes
-// of a copy of n values.
+// folded tensors, in which zeros follow. It also allocates the low fields of
+// tensors in double, where the algorithm keeps doubles. laci_stage_store writes
+// the results to the caller, except such doubles. load fails with
+// LAC_ERR_NOMEM. laci_stage_room returns the bytes of a copy of n values.
 size_t laci_stage_room(size_t n);
 lac_status laci_stage_load(lac_algorithm *a);
 void laci_stage_store(const lac_algorithm *a);

@@ -64,6 +64,13 @@ void laci_plan_shared(laci_plan *plan, const char *name, size_t count)
     add_floats(plan, field);
 }
 
+void laci_plan_low(laci_plan *plan, const char *name, size_t count)
+{
+    const laci_field field = {
+        .name = name, .peer = LAC_RANK_ANY, .count = count, .is_low = true};
+    add_field(plan, field);
+}
+
 void laci_plan_errors(
     laci_plan *plan, const char *name, const laci_worker *w, size_t tensor)
 {
@@ -141,12 +148,25 @@ lac_status laci_fields_allocate(
         laci_field *const field = &table->fields[i];
         if (field->is_errors) {
             LAC_TRY(lac_memory_open(&field->errors, compressor, field->shape));
-        } else {
+        } else if (!field->is_low) {
             field->values = next;
             next += field_room(field->count);
         }
     }
     return LAC_OK;
+}
+
+lac_status laci_field_reserve(laci_field *field)
+{
+    if (field->is_low && field->values == NULL) {
+        field->values = laci_zalloc_aligned(field->count * sizeof(float));
+    }
+    return !field->is_low || field->values != NULL
+               ? LAC_OK
+               : lac_fail(
+                     LAC_ERR_NOMEM,
+                     "algorithm: no memory for the %zu floats of field %s",
+                     field->count, field->name);
 }
 
 void laci_field_read(const laci_field *field, float *out)
@@ -171,6 +191,9 @@ void laci_fields_fini(laci_field_table *table)
 {
     for (size_t i = 0; table->fields != NULL && i < table->count; i++) {
         lac_memory_close(table->fields[i].errors);
+        if (table->fields[i].is_low) {
+            laci_free_aligned(table->fields[i].values);
+        }
     }
     laci_free_aligned(table->block);
     laci_free(table->first);

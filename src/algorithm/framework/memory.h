@@ -33,6 +33,15 @@ static inline laci_field *laci_fields_of(
     return &table->fields[table->first[tensor]];
 }
 
+// laci_field_reserve allocates a low field, if it is not allocated. Fails with
+// LAC_ERR_NOMEM. laci_field_saved returns whether a state has the field.
+LACI_CHECKED lac_status laci_field_reserve(laci_field *field);
+
+static inline bool laci_field_saved(const laci_field *field)
+{
+    return field->name != NULL && (!field->is_low || field->values != NULL);
+}
+
 // laci_field_read copies the values of a field out, laci_field_write in.
 void laci_field_read(const laci_field *field, float *out);
 void laci_field_write(laci_field *field, const float *in);

@@ -29,7 +29,8 @@ typedef struct laci_item {
     lac_dtype dtype;    // of source and target
     const void *source; // the caller's `in`
     void *target;       // the caller's `out`
-    // The same as floats. An algorithm with any_dtype does not use them.
+    // The same as floats. An algorithm with any_dtype does not use them, and
+    // one with keeps_doubles does not use the `out` of doubles.
     const float *in;    // zeros in place of non-finite values
     const float *given; // gradient family: `in` as the caller gave it
     float *out;

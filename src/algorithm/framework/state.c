@@ -14,7 +14,8 @@
 //       u64       rows, u64 columns, u64 next round; its highest bit is set
 //                 between begin and end if begin has changed the fields: only
 //                 a round that is held is loaded
-//       u32       number of saved fields; for each
+//       u32       number of saved fields, the low ones (laci_plan_low) only if
+//                 the tensor has come in double; for each
 //         text      name
 //         u32       peer, or 2^32 - 1
 //         u64       number of floats, then the floats
@@ -105,7 +106,7 @@ static lac_status put_tensor(
     uint32_t saved = 0;
     for (size_t i = a->fields.first[index]; i < a->fields.first[index + 1];
          i++) {
-        saved += a->fields.fields[i].name != NULL;
+        saved += laci_field_saved(&a->fields.fields[i]);
     }
     put_text(w, tensor->name);
     put_u64(w, tensor->shape.rows);
@@ -116,7 +117,7 @@ static lac_status put_tensor(
     put_u32(w, saved);
     for (size_t i = a->fields.first[index]; i < a->fields.first[index + 1];
          i++) {
-        if (a->fields.fields[i].name != NULL) {
+        if (laci_field_saved(&a->fields.fields[i])) {
             LAC_TRY(put_field(w, a, tensor->name, &a->fields.fields[i]));
         }
     }
@@ -357,6 +358,14 @@ static lac_status get_field(
     return LAC_OK;
 }
 
+// A state without low fields is one of floats.
+static void clear_low(const state_reader *r, laci_field *field)
+{
+    if (r->apply && field->values != NULL && field->count > 0) {
+        memset(field->values, 0, field->count * sizeof(float));
+    }
+}
+
 static lac_status get_fields(
     state_reader *r, lac_algorithm *a, size_t index, const char *name)
 {
@@ -364,8 +373,12 @@ static lac_status get_fields(
     uint32_t seen = 0;
     for (size_t i = a->fields.first[index]; i < a->fields.first[index + 1];
          i++) {
-        if (a->fields.fields[i].name != NULL) {
-            LAC_TRY(get_field(r, a, name, &a->fields.fields[i]));
+        laci_field *const field = &a->fields.fields[i];
+        if (field->is_low && seen == saved) {
+            clear_low(r, field);
+        } else if (field->name != NULL) {
+            LAC_TRY(laci_field_reserve(field));
+            LAC_TRY(get_field(r, a, name, field));
             seen++;
         }
     }
