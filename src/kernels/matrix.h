@@ -50,5 +50,7 @@ typedef struct laci_matrix_kernels {
 extern const laci_matrix_kernels laci_matrix_portable;
 extern const laci_matrix_kernels laci_matrix_avx2;
 extern const laci_matrix_kernels laci_matrix_avx2_plain;
+extern const laci_matrix_kernels laci_matrix_avx512;
+extern const laci_matrix_kernels laci_matrix_avx512_plain;
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How PowerSGD's product reads a matrix. Two rows at a time share the loads of
-// vectors, but read memory in twice as many streams. A processor that
+// How PowerSGD's product reads a matrix with AVX2. Two rows at a time share the
+// loads of vectors, but read memory in twice as many streams. A processor that
 // prefetches by itself is faster with one row after the other, the order of
 // memory, as long as the vectors stay in the first cache. On an EPYC of the Zen
 // 4 generation a product of rank 1 with rows of 512 values takes 1.1 memcpys

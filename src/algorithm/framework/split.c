@@ -59,8 +59,12 @@ size_t laci_split(
     for (size_t i = from; i < to; i++) {
         n += round->items[i].n;
     }
-    // Bodies of whole items use the scratch memory of the compressor.
-    laci_pool *const pool = part == SIZE_MAX ? NULL : round->worker->pool;
-    laci_pool_run(pool, n, 1, run_split, &s);
+    // Payloads without parts are decoded in the scratch of their compressor,
+    // which threads cannot share.
+    if (part == SIZE_MAX) {
+        run_split(&s, 0, n);
+    } else {
+        laci_pool_run(round->worker->pool, n, 1, run_split, &s);
+    }
     return atomic_load(&s.loop.failed);
 }

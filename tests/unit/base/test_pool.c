@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Pools of threads: every index is visited once, in ranges of whole units, by
-// as many calls as laci_pool_shares promises.
+// at least as many calls as laci_pool_shares promises.
 #define _POSIX_C_SOURCE 200809L // pthread_sigmask
 #include "lac_test.h"
 
@@ -44,8 +44,9 @@ static void assert_visited(laci_pool *p, size_t n, size_t unit)
     atomic_store(&v.misplaced, 0);
     laci_pool_run(p, n, unit, visit, &v);
     assert_int_equal(atomic_load(&v.misplaced), 0);
-    assert_int_equal(
-        atomic_load(&v.calls), n == 0 ? 1 : laci_pool_shares(p, n, unit));
+    const size_t shares = n == 0 ? 1 : laci_pool_shares(p, n, unit);
+    assert_true(atomic_load(&v.calls) >= shares);
+    assert_true(shares > 1 || atomic_load(&v.calls) == 1);
     for (size_t i = 0; i < MOST; i++) {
         assert_int_equal(v.count[i], i < n);
     }
@@ -79,6 +80,42 @@ static void long_loops_are_shared_by_all(void **state)
     assert_int_equal(laci_pool_shares(p, MOST, MOST / 2), 2);
     assert_int_equal(laci_pool_shares(p, 1000, 1), 1);
     assert_int_equal(laci_pool_shares(NULL, MOST, 1), 1);
+    laci_pool_close(p);
+}
+
+// Calls of a loop, which wait until there are two.
+typedef struct pair_of_calls {
+    pthread_mutex_t lock;
+    pthread_cond_t arrived;
+    size_t calls;
+} pair_of_calls;
+
+// The first call waits for a second one, which only another thread can make.
+static void wait_for_two(void *context, size_t first, size_t n)
+{
+    pair_of_calls *const m = context;
+    (void)first;
+    (void)n;
+    (void)pthread_mutex_lock(&m->lock);
+    m->calls++;
+    (void)pthread_cond_broadcast(&m->arrived);
+    while (m->calls < 2) {
+        (void)pthread_cond_wait(&m->arrived, &m->lock);
+    }
+    (void)pthread_mutex_unlock(&m->lock);
+}
+
+static void other_threads_take_part(void **state)
+{
+    (void)state;
+    laci_pool *p = NULL;
+    assert_ok(laci_pool_open(&p, 2));
+    for (size_t i = 0; i < LOOPS; i++) {
+        pair_of_calls m = {
+            PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, .calls = 0};
+        laci_pool_run(p, MOST, 1, wait_for_two, &m);
+        assert_true(m.calls >= 2);
+    }
     laci_pool_close(p);
 }
 
@@ -131,23 +168,25 @@ static void a_fork_runs_alone(void **state)
 }
 
 typedef struct surroundings {
+    pair_of_calls calls;
     pthread_t owner;
-    atomic_int rounding_up; // shares
-    atomic_int blocked;     // shares of other threads
+    atomic_int others;     // calls in another thread
+    atomic_int open_mask;  // of these, with signals
+    atomic_int other_mode; // calls that do not round upward
 } surroundings;
 
 static void look_around(void *context, size_t first, size_t n)
 {
-    (void)first;
-    (void)n;
     surroundings *const s = context;
     sigset_t mask;
-    atomic_fetch_add(&s->rounding_up, fegetround() == FE_UPWARD);
-    assert_int_equal(pthread_sigmask(SIG_BLOCK, NULL, &mask), 0);
+    wait_for_two(&s->calls, first, n);
+    atomic_fetch_add(&s->other_mode, fegetround() != FE_UPWARD);
     if (pthread_equal(pthread_self(), s->owner) == 0) {
+        const int code = pthread_sigmask(SIG_BLOCK, NULL, &mask);
+        atomic_fetch_add(&s->others, 1);
         atomic_fetch_add(
-            &s->blocked, sigismember(&mask, SIGTERM) == 1 &&
-                             sigismember(&mask, SIGINT) == 1);
+            &s->open_mask, code != 0 || sigismember(&mask, SIGTERM) != 1 ||
+                               sigismember(&mask, SIGINT) != 1);
     }
 }
 
@@ -157,15 +196,18 @@ static void threads_have_the_mode_of_the_owner_and_no_signals(void **state)
 {
     (void)state;
     laci_pool *p = NULL;
-    surroundings s = {.owner = pthread_self()};
-    assert_ok(laci_pool_open(&p, 3));
+    surroundings s = {
+        .calls = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0},
+        .owner = pthread_self()};
+    assert_ok(laci_pool_open(&p, 2));
     const int usual = fegetround();
     assert_int_equal(fesetround(FE_UPWARD), 0);
     laci_pool_run(p, MOST, 1, look_around, &s);
     assert_int_equal(fesetround(usual), 0);
     laci_pool_close(p);
-    assert_int_equal(atomic_load(&s.rounding_up), 3);
-    assert_int_equal(atomic_load(&s.blocked), 2);
+    assert_true(atomic_load(&s.others) > 0);
+    assert_int_equal(atomic_load(&s.open_mask), 0);
+    assert_int_equal(atomic_load(&s.other_mode), 0);
 }
 
 static void other_numbers_of_threads_are_refused(void **state)
@@ -186,6 +228,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_index_is_visited_once),
         cmocka_unit_test(long_loops_are_shared_by_all),
+        cmocka_unit_test(other_threads_take_part),
         cmocka_unit_test(loops_follow_each_other),
         cmocka_unit_test(a_fork_runs_alone),
         cmocka_unit_test(threads_have_the_mode_of_the_owner_and_no_signals),
