@@ -33,13 +33,15 @@
 #include "compress/indices.h"
 #include "kernels/select.h"
 
-// Where k is small, a sample is worth its time from fewer values on.
+// Where k is small, a smaller sample is enough, since a candidate too many
+// costs little. It is worth its time from fewer values on.
 enum {
     SAMPLE = 32768,
     SAMPLED_VALUES = 4 * SAMPLE,
     FEW_PART = 64, // k is small up to a 64th of the values
-    FEW_SAMPLED_VALUES = 4096,
-    FEW_SAMPLED_PART = 8,
+    FEW_SAMPLE = 1024,
+    FEW_SAMPLED_PART = 32,
+    FEW_SAMPLED_VALUES = 4 * FEW_SAMPLE,
 };
 
 typedef struct top_k_state {
@@ -116,9 +118,13 @@ static bool worth_a_sample(size_t n, size_t k)
                          : n >= SAMPLED_VALUES && k < n;
 }
 
-static size_t sample_size(size_t n)
+static size_t sample_size(size_t n, size_t k)
 {
-    return n >= SAMPLED_VALUES ? SAMPLE : n / FEW_SAMPLED_PART;
+    const size_t part = n / FEW_SAMPLED_PART;
+    if (!are_few(n, k) || part > SAMPLE) {
+        return SAMPLE;
+    }
+    return part < FEW_SAMPLE ? FEW_SAMPLE : part;
 }
 
 // How many values of the sample reach the k-th largest of all: `mean` is the
@@ -131,7 +137,7 @@ typedef struct share {
 static share sample_share(size_t n, size_t k)
 {
     const double part = (double)k / (double)n;
-    const double mean = (double)sample_size(n) * part;
+    const double mean = (double)sample_size(n, k) * part;
     return (share){
         .mean = mean,
         .margin = 4 * sqrt(mean * (1 - part)) + 4,
@@ -144,7 +150,7 @@ static share sample_share(size_t n, size_t k)
 static size_t room_for(size_t n, size_t k)
 {
     const share s = sample_share(n, k);
-    const size_t sample = sample_size(n);
+    const size_t sample = sample_size(n, k);
     const double mean = 4 * s.margin + (are_few(n, k) ? s.mean : 0);
     const double most = mean + 6 * sqrt(mean) + 6;
     const size_t cap = (size_t)(most * (double)n / (double)sample);
@@ -278,7 +284,7 @@ static uint32_t first_digit_of(
 // An odd stride is not a divisor of rows of an even length.
 static void take_sample(const search *s)
 {
-    const size_t size = sample_size(s->n);
+    const size_t size = sample_size(s->n, s->k);
     const size_t stride = (s->n / size - 1) | 1;
     for (size_t i = 0; i < size; i++) {
         s->values[i] = s->x[i * stride];
@@ -288,7 +294,7 @@ static void take_sample(const search *s)
 // The magnitude that about `rank` values of the sample reach.
 static uint32_t sampled(const search *s, double rank)
 {
-    const size_t size = sample_size(s->n);
+    const size_t size = sample_size(s->n, s->k);
     if (rank >= (double)size) {
         return 0;
     }
