@@ -25,6 +25,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "compress/choice.h"
@@ -32,11 +33,15 @@
 #include "compress/indices.h"
 #include "kernels/select.h"
 
+// Where k is small, a smaller sample is enough, since a candidate too many
+// costs little. It is worth its time from fewer values on.
 enum {
     SAMPLE = 32768,
-    SAMPLED_VALUES = 4 * SAMPLE, // fewer are not worth a sample
-    FEW_PART = 64,               // k is small up to a 64th of the values
-    DIGIT_COUNT = 3,
+    SAMPLED_VALUES = 4 * SAMPLE,
+    FEW_PART = 64, // k is small up to a 64th of the values
+    FEW_SAMPLE = 1024,
+    FEW_SAMPLED_PART = 32,
+    FEW_SAMPLED_VALUES = 4 * FEW_SAMPLE,
 };
 
 typedef struct top_k_state {
@@ -102,14 +107,24 @@ static lac_guarantee top_k_guarantee(
     return (lac_guarantee){.unbiased = error == 0, .error = error};
 }
 
-static bool worth_a_sample(size_t n, size_t k)
-{
-    return n >= SAMPLED_VALUES && k < n;
-}
-
 static bool are_few(size_t n, size_t k)
 {
     return k <= n / FEW_PART;
+}
+
+static bool worth_a_sample(size_t n, size_t k)
+{
+    return are_few(n, k) ? n >= FEW_SAMPLED_VALUES
+                         : n >= SAMPLED_VALUES && k < n;
+}
+
+static size_t sample_size(size_t n, size_t k)
+{
+    const size_t part = n / FEW_SAMPLED_PART;
+    if (!are_few(n, k) || part > SAMPLE) {
+        return SAMPLE;
+    }
+    return part < FEW_SAMPLE ? FEW_SAMPLE : part;
 }
 
 // How many values of the sample reach the k-th largest of all: `mean` is the
@@ -122,9 +137,10 @@ typedef struct share {
 static share sample_share(size_t n, size_t k)
 {
     const double part = (double)k / (double)n;
+    const double mean = (double)sample_size(n, k) * part;
     return (share){
-        .mean = SAMPLE * part,
-        .margin = 4 * sqrt(SAMPLE * part * (1 - part)) + 4,
+        .mean = mean,
+        .margin = 4 * sqrt(mean * (1 - part)) + 4,
     };
 }
 
@@ -134,10 +150,11 @@ static share sample_share(size_t n, size_t k)
 static size_t room_for(size_t n, size_t k)
 {
     const share s = sample_share(n, k);
+    const size_t sample = sample_size(n, k);
     const double mean = 4 * s.margin + (are_few(n, k) ? s.mean : 0);
     const double most = mean + 6 * sqrt(mean) + 6;
-    const size_t cap = (size_t)(most * (double)n / SAMPLE);
-    return cap > SAMPLE ? cap : SAMPLE;
+    const size_t cap = (size_t)(most * (double)n / (double)sample);
+    return cap > sample ? cap : sample;
 }
 
 // The result of a search for the k largest, at the start of the scratch.
@@ -206,10 +223,21 @@ static search top_k_lay_out(
     };
 }
 
+// The digits of a magnitude, the highest first. Of few values, counting takes
+// less time than the tables, which are therefore smaller.
+enum { DIGIT_COUNT = 3, SHORT_DIGIT_COUNT = 4, SHORT_VALUES = 2048 };
+
 static const laci_digit digits[DIGIT_COUNT] = {
     {.shift = 20, .bits = 11},
     {.shift = 10, .bits = 10},
     {.shift = 0, .bits = 10},
+};
+
+static const laci_digit short_digits[SHORT_DIGIT_COUNT] = {
+    {.shift = 23, .bits = 8},
+    {.shift = 15, .bits = 8},
+    {.shift = 7, .bits = 8},
+    {.shift = 0, .bits = 7},
 };
 
 // Extends the magnitude of the k-th largest of n values by one digit: counts
@@ -218,7 +246,8 @@ static void next_digit(
     const laci_select_kernels *select, const float *x, size_t n,
     laci_digit digit, laci_limit *limit)
 {
-    uint32_t counts[LACI_DIGITS] = {0};
+    uint32_t counts[LACI_DIGITS];
+    memset(counts, 0, sizeof(*counts) << digit.bits);
     digit.higher = limit->magnitude;
     select->count(x, n, digit, counts);
     uint32_t d = (1u << digit.bits) - 1;
@@ -233,9 +262,12 @@ static void next_digit(
 static laci_limit limit_of(
     const laci_select_kernels *select, const float *x, size_t n, size_t k)
 {
+    const bool brief = n <= SHORT_VALUES;
+    const laci_digit *const each = brief ? short_digits : digits;
+    const size_t count = brief ? SHORT_DIGIT_COUNT : DIGIT_COUNT;
     laci_limit limit = {.magnitude = 0, .ties = k};
-    for (size_t i = 0; i < DIGIT_COUNT; i++) {
-        next_digit(select, x, n, digits[i], &limit);
+    for (size_t i = 0; i < count; i++) {
+        next_digit(select, x, n, each[i], &limit);
     }
     return limit;
 }
@@ -252,8 +284,9 @@ static uint32_t first_digit_of(
 // An odd stride is not a divisor of rows of an even length.
 static void take_sample(const search *s)
 {
-    const size_t stride = (s->n / SAMPLE - 1) | 1;
-    for (size_t i = 0; i < SAMPLE; i++) {
+    const size_t size = sample_size(s->n, s->k);
+    const size_t stride = (s->n / size - 1) | 1;
+    for (size_t i = 0; i < size; i++) {
         s->values[i] = s->x[i * stride];
     }
 }
@@ -261,10 +294,11 @@ static void take_sample(const search *s)
 // The magnitude that about `rank` values of the sample reach.
 static uint32_t sampled(const search *s, double rank)
 {
-    if (rank >= SAMPLE) {
+    const size_t size = sample_size(s->n, s->k);
+    if (rank >= (double)size) {
         return 0;
     }
-    return limit_of(s->select, s->values, SAMPLE, (size_t)rank).magnitude;
+    return limit_of(s->select, s->values, size, (size_t)rank).magnitude;
 }
 
 // Searches the k largest among candidates. Returns whether these are neither

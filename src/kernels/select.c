@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "kernels/select.h"
 
+#include <string.h>
+
 // Neighbours often have the same digit. With two tables, an increment does not
 // wait for the one before it.
 static void count(const float *x, size_t n, laci_digit digit, uint32_t *counts)
 {
-    uint32_t odd[LACI_DIGITS] = {0};
+    uint32_t odd[LACI_DIGITS];
+    memset(odd, 0, sizeof(*odd) << digit.bits);
     const uint32_t mask = (1u << digit.bits) - 1;
     const unsigned above = digit.shift + digit.bits;
     for (size_t i = 0; i < n; i++) {

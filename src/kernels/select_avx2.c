@@ -5,6 +5,7 @@
 
 #include <immintrin.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "kernels/prefetch_avx2.h"
 
@@ -39,7 +40,8 @@ static inline uint32_t above(const float *x, __m256i floor)
 static void avx2_count(
     const float *x, size_t n, laci_digit digit, uint32_t *counts)
 {
-    uint32_t odd[LACI_DIGITS] = {0};
+    uint32_t odd[LACI_DIGITS];
+    memset(odd, 0, sizeof(*odd) << digit.bits);
     const __m256i mask = _mm256_set1_epi32((1 << digit.bits) - 1);
     const __m256i higher = _mm256_set1_epi32((int)digit.higher);
     const __m128i shift = _mm_cvtsi32_si128((int)digit.shift);

@@ -137,6 +137,25 @@ static lac_status claim_arrived(
     return LAC_OK;
 }
 
+// Sleeps until all missing messages have arrived. A neighbour that is one
+// exchange ahead may send its next message meanwhile, which does not count. The
+// caller holds the lock.
+static void sleep_until_complete(
+    laci_slot *slot, const lac_receive *receives, size_t count, double deadline)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (slot->claims.items[i] == NULL) {
+            slot->queues[receives[i].peer].awaited++;
+            slot->awaited++;
+        }
+    }
+    laci_slot_wait(slot, deadline);
+    for (size_t i = 0; i < count; i++) {
+        slot->queues[receives[i].peer].awaited = 0;
+    }
+    slot->awaited = 0;
+}
+
 static lac_status local_await_messages(
     const local_state *state, const lac_receive *receives, size_t count,
     double deadline)
@@ -173,9 +192,7 @@ static lac_status local_await_messages(
         if (missing == 1) {
             atomic_store(&slot->awaits, silent);
         }
-        slot->awaited = missing;
-        laci_slot_wait(slot, deadline);
-        slot->awaited = 0;
+        sleep_until_complete(slot, receives, count, deadline);
     }
     atomic_store(&slot->awaits, slot->rank);
     slot->waiting = false;

@@ -38,6 +38,7 @@ typedef struct laci_local_message {
 typedef struct laci_queue {
     laci_local_message *first;
     laci_local_message *last;
+    size_t awaited; // the receiver sleeps until so many more arrive
 } laci_queue;
 
 typedef struct laci_local_list {
@@ -55,7 +56,7 @@ typedef struct laci_slot {
     size_t queued;                // incoming messages in all of them
     laci_local_message *returned; // outgoing messages that were returned
     size_t lent[2]; // outgoing messages not yet returned, by parity
-    size_t awaited; // it sleeps until so many messages arrive
+    size_t awaited; // the sum over the queues
     bool joined;
     char why[LACI_WHY_SIZE]; // written once, before `aborted` is set
     // Written under the lock, read by all:

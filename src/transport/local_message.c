@@ -96,19 +96,27 @@ static void queue_append(laci_queue *queue, laci_local_message *message)
 }
 
 // Queues the message at its receiver. Returns false if that worker has left.
+// The signal follows the unlock: a receiver that runs at once, in the place of
+// this worker, would sleep again at a lock that is still held.
 static bool enqueue(laci_slot *receiver, laci_local_message *message)
 {
+    bool complete = false;
     (void)pthread_mutex_lock(&receiver->lock);
     const bool joined = !atomic_load(&receiver->left);
     if (joined) {
+        laci_queue *const queue = &receiver->queues[message->from];
         message->queued = true;
         receiver->queued++;
-        queue_append(&receiver->queues[message->from], message);
-        if (receiver->awaited > 0 && --receiver->awaited == 0) {
-            (void)pthread_cond_signal(&receiver->wake);
+        queue_append(queue, message);
+        if (queue->awaited > 0) {
+            queue->awaited--;
+            complete = --receiver->awaited == 0;
         }
     }
     (void)pthread_mutex_unlock(&receiver->lock);
+    if (complete) {
+        (void)pthread_cond_signal(&receiver->wake);
+    }
     return joined;
 }
 

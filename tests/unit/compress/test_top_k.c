@@ -171,6 +171,27 @@ static void values_that_mislead_the_sample_match_sorting(void **state)
     check_ratios(x, LARGE);
 }
 
+// A sample of few of the values takes others. Sizes below 4096 have none.
+static void samples_of_few_values_match_sorting(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t n, stride;
+    } sizes[] = {{4095, 3}, {4096, 3}, {10000, 9}, {131071, 31}, {LARGE, 31}};
+    static const float factors[] = {1, 1e6f, 1e-6f, 0};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        for (size_t f = 0; f < sizeof(factors) / sizeof(factors[0]); f++) {
+            float *const x = large();
+            for (size_t j = 0; j < sizes[i].n; j += sizes[i].stride) {
+                x[j] *= factors[f];
+            }
+            check_against_sorting(x, sizes[i].n, 0.001);
+            check_against_sorting(x, sizes[i].n, 0.01);
+            check_against_sorting(x, sizes[i].n, 1.0 / 64);
+        }
+    }
+}
+
 static void special_values_match_sorting(void **state)
 {
     (void)state;
@@ -368,6 +389,7 @@ int main(void)
         cmocka_unit_test(equal_values_match_sorting),
         cmocka_unit_test(sorted_values_match_sorting),
         cmocka_unit_test(values_that_mislead_the_sample_match_sorting),
+        cmocka_unit_test(samples_of_few_values_match_sorting),
         cmocka_unit_test(special_values_match_sorting),
         cmocka_unit_test(payload_is_as_documented),
         cmocka_unit_test(one_value_is_the_payload),
