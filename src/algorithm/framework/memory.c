@@ -143,6 +143,9 @@ lac_status laci_fields_allocate(
             LAC_ERR_NOMEM, "algorithm: no memory for a state of %zu floats",
             table->values);
     }
+    // Rounds read a field before they write it. Pages of zeros that were never
+    // written would then cost two faults each.
+    memset(table->block, 0, size);
     float *next = table->block;
     for (size_t i = 0; i < table->count; i++) {
         laci_field *const field = &table->fields[i];
