@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A few threads that share loops over indices with the thread that owns them.
 // They sleep between loops. How a loop is divided depends on its length and on
-// the number of threads alone, and bodies must give the same result for any
-// division.
+// the number of threads alone; which thread runs which part is left to chance.
+// Bodies must give the same result for any division.
 #ifndef LACONIC_BASE_POOL_H
 #define LACONIC_BASE_POOL_H
 
@@ -28,13 +28,13 @@ void laci_pool_close(laci_pool *p);
 // not run another loop of the same pool.
 typedef void laci_pool_body(void *context, size_t first, size_t n);
 
-// laci_pool_run calls `body` for all indices below n, in one call for each
-// thread, which begins at a multiple of `unit`. Loops that are too short to
+// laci_pool_run calls `body` for all indices below n, at least once for each
+// share; a call begins at a multiple of `unit`. Loops that are too short to
 // share, and those without a pool, are one call in this thread.
 void laci_pool_run(
     laci_pool *p, size_t n, size_t unit, laci_pool_body *body, void *context);
 
-// laci_pool_shares returns how many calls that makes.
+// laci_pool_shares returns how many threads may take part in that.
 size_t laci_pool_shares(const laci_pool *p, size_t n, size_t unit);
 
 #endif
