@@ -42,8 +42,7 @@ static const laci_kernels portable = {
     .natural = &laci_natural_avx2##plain,                                      \
     .convert = &laci_convert_avx2##plain, .sign = &laci_sign_avx2##plain,      \
     .select = &laci_select_avx2##plain, .dither = &laci_dither_avx2##plain,    \
-    .pack = &laci_pack_avx2, .rotate = &laci_rotate_avx2##plain,               \
-    .integer = &laci_integer_avx2
+    .pack = &laci_pack_avx2, .integer = &laci_integer_avx2
 
 #ifdef LACI_HAVE_AVX2
 static const laci_kernels avx2 = {
@@ -51,6 +50,7 @@ static const laci_kernels avx2 = {
     .prefetch = true,
     .matrix = &laci_matrix_avx2,
     .powersgd = &laci_powersgd_avx2,
+    .rotate = &laci_rotate_avx2,
     X86_TABLES(),
 };
 
@@ -58,6 +58,7 @@ static const laci_kernels avx2_plain = {
     .name = "avx2",
     .matrix = &laci_matrix_avx2_plain,
     .powersgd = &laci_powersgd_avx2_plain,
+    .rotate = &laci_rotate_avx2_plain,
     X86_TABLES(_plain),
 };
 #endif
@@ -69,6 +70,7 @@ static const laci_kernels avx512 = {
     .prefetch = true,
     .matrix = &laci_matrix_avx512,
     .powersgd = &laci_powersgd_avx512,
+    .rotate = &laci_rotate_avx512,
     X86_TABLES(),
 };
 
@@ -76,6 +78,7 @@ static const laci_kernels avx512_plain = {
     .name = "avx512",
     .matrix = &laci_matrix_avx512_plain,
     .powersgd = &laci_powersgd_avx512_plain,
+    .rotate = &laci_rotate_avx512_plain,
     X86_TABLES(_plain),
 };
 #endif

@@ -30,7 +30,7 @@ laci_processor laci_processor_this(void)
                        __builtin_cpu_supports("bmi2") &&
                        __builtin_cpu_supports("popcnt") && (c & bit_F16C) != 0;
     // Processors without VBMI2 lower their clock for wide registers.
-    p.has[LACI_AVX512] = p.has[LACI_AVX2] &&
+    p.has[LACI_AVX512] = p.has[LACI_AVX2] && __builtin_cpu_supports("fma") &&
                          __builtin_cpu_supports("avx512f") &&
                          __builtin_cpu_supports("avx512bw") &&
                          __builtin_cpu_supports("avx512dq") &&

@@ -93,6 +93,8 @@ typedef struct laci_rotate_kernels {
 extern const laci_rotate_kernels laci_rotate_portable;
 extern const laci_rotate_kernels laci_rotate_avx2;
 extern const laci_rotate_kernels laci_rotate_avx2_plain;
+extern const laci_rotate_kernels laci_rotate_avx512;
+extern const laci_rotate_kernels laci_rotate_avx512_plain;
 
 // laci_centres returns the centres of codes of 1 to 4 bits, ascending. Those
 // that a code of so many bits does not have are 0.

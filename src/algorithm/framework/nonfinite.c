@@ -201,8 +201,35 @@ void laci_nonfinite_trust(lac_algorithm *a)
     }
 }
 
+// Finds the largest magnitudes of the items that begin among the values
+// [first, first + n) of the round.
+static void scan_items(void *context, size_t first, size_t n)
+{
+    lac_algorithm *const a = context;
+    size_t start = 0;
+    for (size_t i = 0; i < a->round.count && start < first + n; i++) {
+        laci_item *const item = &a->items[i];
+        if (start >= first) {
+            const uint32_t bits =
+                a->worker.kernels->vector->max_magnitude(item->in, item->n);
+            memcpy(&item->max_magnitude, &bits, sizeof(bits));
+        }
+        start += item->n;
+    }
+}
+
+static void find_magnitudes(lac_algorithm *a)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < a->round.count; i++) {
+        a->items[i].max_magnitude = 0;
+        n += a->items[i].n;
+    }
+    laci_pool_run(a->worker.pool, n, 1, scan_items, a);
+}
+
 // Returns why an item must not be reduced, or FINITE.
-static uint8_t check_item(const lac_algorithm *a, laci_item *item)
+static uint8_t check_item(const lac_algorithm *a, const laci_item *item)
 {
     if (a->ops->any_dtype) {
         return laci_dtype_finite(
@@ -210,9 +237,6 @@ static uint8_t check_item(const lac_algorithm *a, laci_item *item)
                    ? FINITE
                    : NOT_FINITE;
     }
-    const uint32_t bits =
-        a->worker.kernels->vector->max_magnitude(item->in, item->n);
-    memcpy(&item->max_magnitude, &bits, sizeof(bits));
     if (!isfinite(item->max_magnitude)) {
         return NOT_FINITE;
     }
@@ -233,6 +257,9 @@ static uint8_t check_item(const lac_algorithm *a, laci_item *item)
 void laci_nonfinite_scan(lac_algorithm *a)
 {
     laci_nonfinite_trust(a);
+    if (!a->ops->any_dtype) {
+        find_magnitudes(a);
+    }
     for (size_t i = 0; i < a->round.count; i++) {
         laci_item *const item = &a->items[i];
         a->nonfinite.flags[i] = check_item(a, item);
