@@ -100,7 +100,7 @@ static void next_tracker(float gamma, const laci_round *round, size_t i)
     const float *change = NULL;
     if (round->rate > 0 && item->update != NULL) {
         gossip->combine(
-            (float)(-1 / round->rate), item->update, -1, gradient,
+            (float)(-1 / round->rate), item->update, -1, gradient, NULL,
             round->scratch, item->n);
         change = round->scratch;
     } else if (round->rate > 0) {

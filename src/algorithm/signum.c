@@ -96,7 +96,7 @@ static void next_momentum(
     const laci_item *const item = &round->items[p->item];
     round->worker->kernels->gossip->combine(
         (float)settings->momentum, item->fields[MOMENTUM].values + p->first,
-        (float)(1 - settings->momentum), item->in + p->first, out, p->n);
+        (float)(1 - settings->momentum), item->in + p->first, NULL, out, p->n);
 }
 
 // Writes the signs of the next momentum. The momentum itself stays, in case the
