@@ -120,7 +120,7 @@ static void next_tracker(float gamma, const laci_round *round, size_t i)
     const float *change = NULL;
     if (round->rate > 0 && item->update != NULL) {
         gossip->combine(
-            (float)(-1 / round->rate), item->update, -1, gradient,
+            (float)(-1 / round->rate), item->update, -1, gradient, NULL,
             round->scratch, item->n);
         change = round->scratch;
     } else if (round->rate > 0) {
@@ -157,7 +157,7 @@ static void beer_change(
     const laci_field *const fields = round->items[i].fields;
     round->worker->kernels->gossip->combine(
         gamma, fields[XAWAY].values, -(float)round->rate,
-        fields[NEXT_TRACKER].values, out, round->items[i].n);
+        fields[NEXT_TRACKER].values, NULL, out, round->items[i].n);
 }
 
 // Writes x after this round, less its public copy, to round->scratch.

@@ -79,14 +79,17 @@ static lac_status expect_ends(const laci_round *round)
     return LAC_OK;
 }
 
+// Values are looked at while they are on their way through the caches.
 static lac_status put_up(laci_round *round, size_t i, const laci_shard *shard)
 {
     const laci_worker *const w = round->worker;
+    const float *const x = round->items[i].in + shard->start;
+    if (!laci_all_finite(w->kernels, x, lac_shape_values(shard->shape))) {
+        return LACI_SCAN;
+    }
     laci_view view =
         laci_view_shard(round, w->compressor, shard, lac_scope_worker(w->rank));
-    laci_view_put(
-        &view, round->items[i].in + shard->start,
-        laci_group_writer(round->group, shard->owner));
+    laci_view_put(&view, x, laci_group_writer(round->group, shard->owner));
     return LAC_OK;
 }
 
@@ -220,6 +223,7 @@ const laci_algorithm_ops laci_compressed_algorithm = {
     .plugin.param_size = sizeof(lac_param),
     .plugin.state_size = sizeof(compressed),
     .family = LAC_FAMILY_GRADIENT,
+    .finds_nonfinite = true,
     .takes_compressor = true,
     .form = LAC_FORM_UNBIASED,
     .scratch = true,

@@ -51,7 +51,8 @@ static void ecd_write_z(laci_loop *loop, size_t i, size_t first, size_t n)
     const float *const x = round->items[i].in + first;
     float *const z = round->scratch + first;
     laci_replicas_mix(round, i, first, n, own_estimate(round, i) + first, z);
-    kernels->gossip->combine((float)(1 - t / 2), x, (float)(t / 2), z, z, n);
+    kernels->gossip->combine(
+        (float)(1 - t / 2), x, (float)(t / 2), z, NULL, z, n);
     if (!laci_all_finite(kernels, z, n)) {
         laci_loop_fail(loop, i);
     }

@@ -104,7 +104,7 @@ static void ef21_move_momentum(
     const laci_item *const item = &round->items[i];
     round->worker->kernels->gossip->combine(
         (float)settings->momentum, item->fields[MOMENTUM].values,
-        (float)(1 - settings->momentum), item->in, out, item->n);
+        (float)(1 - settings->momentum), item->in, NULL, out, item->n);
 }
 
 // Encodes v - G_i of an item.

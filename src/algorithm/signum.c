@@ -17,6 +17,7 @@
 #include "base/fail.h"
 #include "kernels/gossip.h"
 #include "kernels/sign.h"
+#include "kernels/vector.h"
 
 enum { MOMENTUM, BYTE_BITS = 8 };
 
@@ -96,20 +97,23 @@ static void next_momentum(
     const laci_item *const item = &round->items[p->item];
     round->worker->kernels->gossip->combine(
         (float)settings->momentum, item->fields[MOMENTUM].values + p->first,
-        (float)(1 - settings->momentum), item->in + p->first, out, p->n);
+        (float)(1 - settings->momentum), item->in + p->first, NULL, out, p->n);
 }
 
-// Writes the signs of the next momentum. The momentum itself stays, in case the
-// exchange fails.
+// Writes the signs of the next momentum, and looks for values that are not
+// finite. The momentum itself stays, in case the exchange fails.
 static void signum_put(laci_loop *loop, size_t i, size_t first, size_t n)
 {
     const signum_loop *const l = loop->context;
     const laci_round *const round = loop->round;
     uint8_t *const signs = l->message + laci_sent_at(round, i);
+    const laci_kernels *const kernels = round->worker->kernels;
     float next[LAC_PART];
     next_momentum(l->settings, round, &(signum_part){i, first, n}, next);
-    (void)round->worker->kernels->sign->encode(
-        next, n, signs + first / BYTE_BITS);
+    (void)kernels->sign->encode(next, n, signs + first / BYTE_BITS);
+    if (!laci_all_finite(kernels, round->items[i].in + first, n)) {
+        laci_loop_fail(loop, i);
+    }
 }
 
 static lac_status take_signs(laci_round *round, uint32_t k, size_t i)
@@ -191,7 +195,10 @@ static lac_status signum_reduce(void *state, laci_round *round)
         round->sent[i] = (laci_view){.bytes = room, .len = len};
         laci_writer_commit(message, len);
     }
-    (void)laci_split(&loop, round, 0, round->count, LAC_PART, signum_put);
+    if (laci_split(&loop, round, 0, round->count, LAC_PART, signum_put) !=
+        round->count) {
+        return LACI_SCAN;
+    }
     LAC_TRY(laci_nonfinite_gather(round));
     LAC_TRY(laci_group_abort_on_failure(round->group, take_votes(round)));
     (void)laci_split(&loop, round, 0, round->count, LAC_PART, signum_apply);
@@ -226,6 +233,7 @@ const laci_algorithm_ops laci_signum_algorithm = {
     .plugin.param_size = sizeof(lac_param),
     .plugin.state_size = sizeof(signum),
     .family = LAC_FAMILY_GRADIENT,
+    .finds_nonfinite = true,
     .configure = signum_configure,
     .plan = signum_plan,
     .message_bound = signum_message_bound,

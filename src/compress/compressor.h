@@ -70,6 +70,17 @@ void laci_payload_decode_add(
     const lac_compressor *c, const lac_call *call, const uint8_t *in,
     size_t len, float a, float *y);
 
+// laci_payload_encodes_parts returns whether a payload can be encoded in parts.
+// laci_payload_encode_part encodes one; threads may do so at once.
+// laci_payload_encode_key writes what precedes them, and returns the length of
+// the payload.
+bool laci_payload_encodes_parts(const lac_compressor *c);
+void laci_payload_encode_part(
+    const lac_compressor *c, const lac_call *call, const float *x,
+    lac_part part, uint8_t *out);
+size_t laci_payload_encode_key(
+    const lac_compressor *c, const lac_call *call, uint8_t *out);
+
 // laci_payload_has_parts returns whether parts of a payload can be decoded,
 // laci_payload_decode_add_part does so: see decode_add_part of the ops.
 bool laci_payload_has_parts(const lac_compressor *c);

@@ -163,16 +163,39 @@ static lac_status memory_refuse(const lac_memory *m, const float *x)
         m->c->name, i, (double)m->block[i], (double)x[i], m->limit);
 }
 
-// e += x
+// e += x, encoded in parts where the compressor can, while each is in the
+// cache.
 typedef struct memory_addition {
     const lac_memory *m;
+    const lac_call *call;
     const float *x;
+    uint8_t *out; // or NULL: only adds
 } memory_addition;
 
 static void add_share(void *context, size_t first, size_t n)
 {
     const memory_addition *const a = context;
-    a->m->c->kernels->vector->add(a->x + first, a->m->block + first, n);
+    const lac_compressor *const c = a->m->c;
+    for (size_t i = first, some; i < first + n; i += some) {
+        some = first + n - i < LAC_PART ? first + n - i : LAC_PART;
+        c->kernels->vector->add(a->x + i, a->m->block + i, some);
+        if (a->out != NULL) {
+            laci_payload_encode_part(
+                c, a->call, a->m->block + i, (lac_part){i, some}, a->out);
+        }
+    }
+}
+
+static size_t memory_add_parts(
+    const lac_memory *m, const lac_call *call, const float *x, uint8_t *out)
+{
+    const lac_compressor *const c = m->c;
+    const bool parts = laci_payload_encodes_parts(c);
+    memory_addition addition = {m, call, x, parts ? out : NULL};
+    laci_pool_run(
+        c->pool, lac_shape_values(m->shape), LAC_PART, add_share, &addition);
+    return parts ? laci_payload_encode_key(c, call, out)
+                 : laci_payload_encode(c, call, m->block, out);
 }
 
 // Encodes after the arguments were checked. There is at least one value.
@@ -188,11 +211,7 @@ static lac_status add_and_encode(
     if (c->ops->encode_add != NULL) {
         *len_out = c->ops->encode_add(c->state, &call, x, m->block, out);
     } else {
-        memory_addition addition = {m, x};
-        laci_pool_run(
-            c->pool, lac_shape_values(m->shape), LAC_PART, add_share,
-            &addition);
-        *len_out = laci_payload_encode(c, &call, m->block, out);
+        *len_out = memory_add_parts(m, &call, x, out);
     }
     m->bound = (m->bound + (double)max_magnitude) * ROUNDING;
     m->bound = fmin(m->bound, (double)FLT_MAX);

@@ -172,23 +172,38 @@ static void encode_share(void *context, size_t first, size_t n)
         l->c->state, l->call, l->x + first, (lac_part){first, n}, l->out);
 }
 
-static bool encodes_parts(const lac_compressor *c)
-{
-    return c->ops->encode_part != NULL &&
-           (c->ops->encodes_parts == NULL || c->ops->encodes_parts(c->state));
-}
-
 // Encodes after the key. Threads share a large tensor.
 static size_t encode_content(
     const lac_compressor *c, const lac_call *call, const float *x, uint8_t *out)
 {
     const size_t n = lac_shape_values(call->shape);
-    if (laci_pool_shares(c->pool, n, LAC_PART) == 1 || !encodes_parts(c)) {
+    if (laci_pool_shares(c->pool, n, LAC_PART) == 1 ||
+        !laci_payload_encodes_parts(c)) {
         return c->ops->encode(c->state, call, x, out);
     }
     payload_loop l = {.c = c, .call = call, .x = x, .out = out};
     laci_pool_run(c->pool, n, LAC_PART, encode_share, &l);
     return c->ops->bound(c->state, call->shape);
+}
+
+// Returns the call with the key that the ops get, and writes what precedes
+// their payload to `out`, unless it is NULL.
+static lac_call own_call(
+    const lac_compressor *c, const lac_call *call, uint8_t *out)
+{
+    const size_t head = key_size(c, call->shape, call->key.scope);
+    lac_call own = *call;
+    if (payload_seeded(c, call->shape)) {
+        const uint64_t seed = seed_of(&call->key);
+        own.key = seeded_key(seed, call->key.scope);
+        if (head > 0 && out != NULL) {
+            laci_put_u64(out, seed);
+        }
+    } else if (head > 0 && out != NULL) {
+        laci_put_u64(out, call->key.low);
+        laci_put_u64(out + sizeof(uint64_t), call->key.high);
+    }
+    return own;
 }
 
 size_t laci_payload_encode(
@@ -198,18 +213,30 @@ size_t laci_payload_encode(
         return laci_sparse_encode(c, call, x, out);
     }
     const size_t head = key_size(c, call->shape, call->key.scope);
-    lac_call own = *call;
-    if (payload_seeded(c, call->shape)) {
-        const uint64_t seed = seed_of(&call->key);
-        own.key = seeded_key(seed, call->key.scope);
-        if (head > 0) {
-            laci_put_u64(out, seed);
-        }
-    } else if (head > 0) {
-        laci_put_u64(out, call->key.low);
-        laci_put_u64(out + sizeof(uint64_t), call->key.high);
-    }
+    const lac_call own = own_call(c, call, out);
     return head + encode_content(c, &own, x, out + head);
+}
+
+bool laci_payload_encodes_parts(const lac_compressor *c)
+{
+    return c->ops->sparsifier == NULL && c->ops->encode_part != NULL &&
+           (c->ops->encodes_parts == NULL || c->ops->encodes_parts(c->state));
+}
+
+void laci_payload_encode_part(
+    const lac_compressor *c, const lac_call *call, const float *x,
+    lac_part part, uint8_t *out)
+{
+    const size_t head = key_size(c, call->shape, call->key.scope);
+    const lac_call own = own_call(c, call, NULL);
+    c->ops->encode_part(c->state, &own, x, part, out + head);
+}
+
+size_t laci_payload_encode_key(
+    const lac_compressor *c, const lac_call *call, uint8_t *out)
+{
+    (void)own_call(c, call, out);
+    return laci_payload_bound(c, call->shape, call->key.scope);
 }
 
 lac_status laci_payload_check(

@@ -44,10 +44,17 @@ static void pull(
 }
 
 static void combine(
-    float a, const float *x, float b, const float *y, float *z, size_t n)
+    float a, const float *x, float b, const float *y, const float *update,
+    float *z, size_t n)
 {
+    if (update == NULL) {
+        for (size_t i = 0; i < n; i++) {
+            z[i] = a * x[i] + b * y[i];
+        }
+        return;
+    }
     for (size_t i = 0; i < n; i++) {
-        z[i] = a * x[i] + b * y[i];
+        z[i] = a * x[i] + b * y[i] + update[i];
     }
 }
 

@@ -21,9 +21,10 @@ typedef struct laci_gossip_kernels {
         float a, const float *d, const float *x, const float *update,
         float *out, size_t n);
 
-    // z = a x + b y
+    // z = a x + b y, plus update where there is one
     void (*combine)(
-        float a, const float *x, float b, const float *y, float *z, size_t n);
+        float a, const float *x, float b, const float *y, const float *update,
+        float *z, size_t n);
 } laci_gossip_kernels;
 
 extern const laci_gossip_kernels laci_gossip_portable;

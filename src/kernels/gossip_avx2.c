@@ -61,17 +61,22 @@ static void avx2_pull(
 }
 
 static void avx2_combine(
-    float a, const float *x, float b, const float *y, float *z, size_t n)
+    float a, const float *x, float b, const float *y, const float *update,
+    float *z, size_t n)
 {
     const __m256 left = _mm256_set1_ps(a), right = _mm256_set1_ps(b);
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
-        const __m256 sum = _mm256_add_ps(
+        __m256 sum = _mm256_add_ps(
             _mm256_mul_ps(left, _mm256_loadu_ps(x + i)),
             _mm256_mul_ps(right, _mm256_loadu_ps(y + i)));
+        if (update != NULL) {
+            sum = _mm256_add_ps(sum, _mm256_loadu_ps(update + i));
+        }
         _mm256_storeu_ps(z + i, sum);
     }
-    laci_gossip_portable.combine(a, x + i, b, y + i, z + i, n - i);
+    laci_gossip_portable.combine(
+        a, x + i, b, y + i, update == NULL ? NULL : update + i, z + i, n - i);
 }
 
 const laci_gossip_kernels laci_gossip_avx2 = {

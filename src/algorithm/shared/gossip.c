@@ -335,14 +335,24 @@ void laci_replicas_mix(
 {
     const laci_item *const item = &round->items[i];
     const laci_kernels *const kernels = round->worker->kernels;
-    kernels->gossip->scale((float)round->self_weight, own, out, n);
-    for (uint32_t k = 0; k < round->edge_count; k++) {
+    const float *const update =
+        item->update == NULL ? NULL : item->update + first;
+    const float self = (float)round->self_weight;
+    const uint32_t count = round->edge_count;
+    if (count == 0) {
+        kernels->gossip->scale(self, own, out, n);
+    } else {
+        kernels->gossip->combine(
+            self, own, (float)round->edges[0].weight,
+            item->fields[0].values + first, count == 1 ? update : NULL, out, n);
+    }
+    for (uint32_t k = 1; k < count; k++) {
         kernels->vector->add_scaled(
             (float)round->edges[k].weight, item->fields[k].values + first, out,
             n);
     }
-    if (item->update != NULL) {
-        kernels->vector->add(item->update + first, out, n);
+    if (count != 1 && update != NULL) {
+        kernels->vector->add(update, out, n);
     }
 }
 

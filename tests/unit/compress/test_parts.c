@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Parts of payloads, for every compressor that can decode them: they have the
-// bits of decoding everything first and adding afterwards.
+// Parts of payloads: for every compressor that can decode them, the bits of
+// decoding everything first and adding afterwards; for every one that can
+// encode them, the bytes of encoding everything at once.
 #include "lac_test.h"
 
 #include <math.h>
@@ -72,6 +73,47 @@ static void parts_have_the_bits_of_the_whole(void **state)
     }
 }
 
+// Encodes x from the last part to the first.
+static size_t encode_parts(
+    const lac_compressor *c, const lac_call *call, uint8_t *out)
+{
+    for (size_t end = VALUES; end > 0;) {
+        const size_t first = (end - 1) / LAC_PART * LAC_PART;
+        laci_payload_encode_part(
+            c, call, x + first, (lac_part){first, end - first}, out);
+        end = first;
+    }
+    return laci_payload_encode_key(c, call, out);
+}
+
+static void parts_are_encoded_like_the_whole(void **state)
+{
+    (void)state;
+    static uint8_t in_parts[CAP];
+    const lac_key key = {1, 2, LAC_SCOPE_WORKER};
+    const lac_shape shape = {VALUES, 1};
+    size_t encoded = 0;
+    fill();
+    for (size_t s = 0; s < SPECS; s++) {
+        lac_compressor *c;
+        size_t len;
+        assert_ok(lac_compressor_open(&c, specs[s], LAC_FORM_PLAIN));
+        assert_ok(lac_compressor_reserve(c, shape));
+        if (laci_payload_encodes_parts(c)) {
+            print_message("%s\n", specs[s]);
+            const lac_call call = laci_call_make(c, &key, shape);
+            assert_ok(
+                lac_compressor_encode(c, &key, shape, x, payload, CAP, &len));
+            assert_int_equal(encode_parts(c, &call, in_parts), len);
+            assert_memory_equal(in_parts, payload, len);
+            encoded++;
+        }
+        lac_compressor_close(c);
+    }
+    // identity, half, bfloat16, natural, dithering with buckets of 512
+    assert_int_equal(encoded, 5);
+}
+
 static void sparse_payloads_have_no_parts(void **state)
 {
     (void)state;
@@ -81,6 +123,7 @@ static void sparse_payloads_have_no_parts(void **state)
         lac_compressor *c;
         assert_ok(lac_compressor_open(&c, whole[i], LAC_FORM_PLAIN));
         assert_false(laci_payload_has_parts(c));
+        assert_false(laci_payload_encodes_parts(c));
         lac_compressor_close(c);
     }
 }
@@ -89,6 +132,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_have_the_bits_of_the_whole),
+        cmocka_unit_test(parts_are_encoded_like_the_whole),
         cmocka_unit_test(sparse_payloads_have_no_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

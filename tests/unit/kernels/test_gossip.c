@@ -8,7 +8,7 @@
 
 #include "kernels/gossip.h"
 
-enum { VALUES = 300, SHIFTS = 8, ROOM = VALUES + SHIFTS };
+enum { VALUES = 300, SHIFTS = 8, ROOM = VALUES + SHIFTS, RESULTS = 9 };
 
 static float x[ROOM], y[ROOM], z[ROOM], update[ROOM];
 
@@ -31,7 +31,8 @@ static int fill(void **state)
 // All that a set of kernels does with n values from `shift` on, one after the
 // other in `out`.
 static void run(
-    const laci_gossip_kernels *k, size_t shift, size_t n, float out[8][ROOM])
+    const laci_gossip_kernels *k, size_t shift, size_t n,
+    float out[RESULTS][ROOM])
 {
     const float *const a = x + shift, *const b = y + shift;
     k->scale(0.3f, a, out[0] + shift, n);
@@ -40,9 +41,10 @@ static void run(
     k->apply(a, update + shift, out[3] + shift, n);
     k->pull(0.7f, a, z + shift, NULL, out[4] + shift, n);
     k->pull(0.7f, a, z + shift, update + shift, out[5] + shift, n);
-    k->combine(0.3f, a, -1.5f, b, out[6] + shift, n);
-    memcpy(out[7], z, sizeof(out[7]));
-    float *const place = out[7] + shift;
+    k->combine(0.3f, a, -1.5f, b, NULL, out[6] + shift, n);
+    k->combine(0.3f, a, -1.5f, b, update + shift, out[7] + shift, n);
+    memcpy(out[8], z, sizeof(out[8]));
+    float *const place = out[8] + shift;
     k->scale(0.5f, place, place, n);
     k->subtract(place, b, place, n);
     k->apply(place, NULL, place, n);
@@ -53,7 +55,7 @@ static void run(
 static void fast_equals_portable(void **state)
 {
     (void)state;
-    static float left[8][ROOM], right[8][ROOM];
+    static float left[RESULTS][ROOM], right[RESULTS][ROOM];
     const laci_kernels *const fast = fast_or_skip();
     for (size_t n = 0; n <= VALUES; n++) {
         memset(left, 0, sizeof(left));
@@ -68,10 +70,11 @@ static void fast_equals_portable(void **state)
 static void values_are_right(void **state)
 {
     (void)state;
-    static float out[8][ROOM];
+    static float out[RESULTS][ROOM];
     run(laci_kernels_best()->gossip, 0, VALUES, out);
     for (size_t i = 0; i < VALUES; i++) {
         const float away = x[i] - y[i];
+        const float combined = 0.3f * x[i] + -1.5f * y[i];
         const float pulled = z[i] + 0.7f * x[i];
         assert_true(out[0][i] == 0.3f * x[i]);
         assert_true(out[1][i] == away);
@@ -79,7 +82,8 @@ static void values_are_right(void **state)
         assert_true(out[3][i] == x[i] + update[i]);
         assert_true(out[4][i] == pulled);
         assert_true(out[5][i] == pulled + update[i]);
-        assert_true(out[6][i] == 0.3f * x[i] + -1.5f * y[i]);
+        assert_true(out[6][i] == combined);
+        assert_true(out[7][i] == combined + update[i]);
     }
 }
 
