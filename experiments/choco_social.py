@@ -15,7 +15,9 @@ TUNING = {"epochs": 2}
 RATES = ({"lr": 0.01}, {"lr": 0.03}, {"lr": 0.1})
 SEEDS = (1, 2, 3)
 
-# Table 3: Davis' graph with the weights of CHOCO.
+# Table 3: Davis' graph with the weights of CHOCO. With a rate of 0.1 one of
+# three seeds of the centralised run collapses after the short runs.
+SOCIAL_RATES = RATES[:2]
 SOCIAL = {**LOCAL, "workers": 32}
 SOCIAL_FINAL = {"epochs": 10, "test_every": "1e"}
 GRAPH = "social:weights=max-degree"
@@ -39,8 +41,8 @@ BUDGET = 60e6  # bytes that a worker may send, for the right panel
 
 
 def table_trials():
-    return [Trial("social, " + name, {**SOCIAL, **settings}, RATES, TUNING,
-                  SOCIAL_FINAL, SEEDS) for name, settings in METHODS.items()]
+    return [Trial("social, " + name, {**SOCIAL, **settings}, SOCIAL_RATES,
+                  TUNING, SOCIAL_FINAL, SEEDS) for name, settings in METHODS.items()]
 
 
 def scaled(method, shape, workers):
@@ -198,7 +200,9 @@ EXPERIMENT = Experiment(
         "LeNet on Fashion-MNIST, split once (`--split fixed`), batch 16 per "
         "worker, constant rate, momentum 0.9, weight decay 1e-4; the rate "
         "is the best of %s after 2 epochs. Table 3: Davis' graph of 32 "
-        "workers with the weights 1 / max(degree), 10 epochs, three seeds. "
+        "workers with the weights 1 / max(degree), 10 epochs, three seeds, "
+        "without the largest rate, with which all-reduce collapses for one "
+        "seed. "
         "Figure 1: %d epochs, one seed. Workers test their own models on "
         "1,000 images." % (tasks.rates_text(RATES), EPOCHS)],
     table_trials() + figure_trials(), CLAIMS, sections, panels,

@@ -124,7 +124,7 @@ static void *pool_serve(void *argument)
     return NULL;
 }
 
-static bool start_thread(laci_pool *p, pthread_t *thread)
+static bool pool_start_thread(laci_pool *p, pthread_t *thread)
 {
     sigset_t all, before;
     (void)sigfillset(&all); // signals are for the threads of the program
@@ -155,7 +155,7 @@ lac_status laci_pool_open(laci_pool **out, uint32_t threads)
     (void)pthread_cond_init(&p->announced, NULL);
     (void)pthread_cond_init(&p->finished, NULL);
     for (; p->count < threads - 1; p->count++) {
-        if (!start_thread(p, &p->threads[p->count])) {
+        if (!pool_start_thread(p, &p->threads[p->count])) {
             laci_pool_close(p);
             return lac_fail(
                 LAC_ERR_NOMEM, "the system does not start %u threads", threads);
