@@ -126,8 +126,15 @@ static void *pool_serve(void *argument)
 
 static bool pool_start_thread(laci_pool *p, pthread_t *thread)
 {
+    // Signals are for the threads of the program, except those of a fault in
+    // this one, which end the process if they are blocked.
+    static const int faults[] = {SIGSEGV, SIGBUS,  SIGFPE,
+                                 SIGILL,  SIGTRAP, SIGSYS};
     sigset_t all, before;
-    (void)sigfillset(&all); // signals are for the threads of the program
+    (void)sigfillset(&all);
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+        (void)sigdelset(&all, faults[i]);
+    }
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     const int code = pthread_create(thread, NULL, pool_serve, p);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -130,7 +130,7 @@ static int topology_report(
         .beta = unknown};
     const lac_status status = lac_topology_spectrum(t, &spectrum);
     if (status == LAC_ERR_UNSUPPORTED) {
-        (void)fprintf(stderr, "laconic: %s\n", lac_error_message());
+        cli_print_message("");
     } else if (status != LAC_OK) {
         return cli_failed();
     }

@@ -111,8 +111,7 @@ static int run_program(int argc, char **argv)
         return CLI_GOOD;
     }
     if (set_modules() != LAC_OK) {
-        (void)fprintf(
-            stderr, "laconic: LACONIC_MODULES: %s\n", lac_error_message());
+        cli_print_message("LACONIC_MODULES: ");
         return CLI_USAGE;
     }
     return run_command(command, argc - 2, argv + 2);

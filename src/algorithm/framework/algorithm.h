@@ -46,10 +46,11 @@ typedef struct laci_field {
     bool shared;      // has the same bits on all workers
     size_t count;
     float *values;      // NULL where `errors` holds them, and of a low field
-                        // until the tensor comes in double
+                        // that is not allocated yet
     lac_memory *errors; // of a field requested with laci_plan_errors
     bool is_errors;
     bool is_low;     // requested with laci_plan_low
+    bool is_used;    // a low field that a round or a load has written
     lac_shape shape; // of the tensor
 } laci_field;
 

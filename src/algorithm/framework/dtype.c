@@ -210,10 +210,19 @@ lac_status laci_stage_load(lac_algorithm *a)
     return LAC_OK;
 }
 
+static void use_low_fields(const lac_algorithm *a, const laci_item *item)
+{
+    const laci_field *const end = laci_fields_of(&a->fields, item->tensor + 1);
+    for (laci_field *f = item->fields; stays_double(a, item) && f < end; f++) {
+        f->is_used = true;
+    }
+}
+
 void laci_stage_store(const lac_algorithm *a)
 {
     for (size_t i = 0; i < a->round.count; i++) {
         const laci_item *const item = &a->items[i];
+        use_low_fields(a, item);
         if (is_staged(a, item) && !stays_double(a, item) && item->n > 0) {
             laci_dtype_store(
                 a->worker.kernels, item->dtype, item->out, item->target, 0,

@@ -34,12 +34,13 @@ static inline laci_field *laci_fields_of(
 }
 
 // laci_field_reserve allocates a low field, if it is not allocated. Fails with
-// LAC_ERR_NOMEM. laci_field_saved returns whether a state has the field.
+// LAC_ERR_NOMEM. laci_field_saved returns whether a state has the field: low
+// ones only once they are used.
 LACI_CHECKED lac_status laci_field_reserve(laci_field *field);
 
 static inline bool laci_field_saved(const laci_field *field)
 {
-    return field->name != NULL && (!field->is_low || field->values != NULL);
+    return field->name != NULL && (!field->is_low || field->is_used);
 }
 
 // laci_field_read copies the values of a field out, laci_field_write in.

@@ -315,6 +315,7 @@ static void apply_field(
     laci_field *field)
 {
     float *const values = field->is_errors ? a->round.scratch : field->values;
+    field->is_used = true;
     if (field->count == 0) {
         return;
     }
@@ -361,7 +362,11 @@ static lac_status get_field(
 // A state without low fields is one of floats.
 static void clear_low(const state_reader *r, laci_field *field)
 {
-    if (r->apply && field->values != NULL && field->count > 0) {
+    if (!r->apply) {
+        return;
+    }
+    field->is_used = false;
+    if (field->values != NULL && field->count > 0) {
         memset(field->values, 0, field->count * sizeof(float));
     }
 }
@@ -377,8 +382,9 @@ static lac_status get_fields(
         if (field->is_low && seen == saved) {
             clear_low(r, field);
         } else if (field->name != NULL) {
-            LAC_TRY(laci_field_reserve(field));
             LAC_TRY(get_field(r, a, name, field));
+            // For the reading that applies, which cannot fail.
+            LAC_TRY(laci_field_reserve(field));
             seen++;
         }
     }

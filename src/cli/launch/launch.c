@@ -132,9 +132,10 @@ static int run_process(
         }
     }
     if (workers->work(context, t) != LAC_OK) {
-        const char *const message = lac_error_message();
-        (void)fprintf(stderr, "laconic: worker %u: %s\n", rank, message);
-        const int code = abort_job(t, message, CLI_FAILED);
+        char prefix[NAME_SIZE];
+        (void)snprintf(prefix, sizeof(prefix), "worker %u: ", rank);
+        cli_print_message(prefix);
+        const int code = abort_job(t, lac_error_message(), CLI_FAILED);
         workers->release(context, rank);
         return code;
     }

@@ -13,7 +13,8 @@
 enum {
     OPTIONS_MAX = 64, // one bit each in `given`
     HELP_SIZE = 256,
-    USAGE_INDENT = 14, // "usage: laconic"
+    MESSAGE_SIZE = 512, // that of the library
+    USAGE_INDENT = 14,  // "usage: laconic"
 };
 
 // Finds the option that text[0..len) names.
@@ -302,15 +303,34 @@ void cli_help(const cli_command *command)
     }
 }
 
-// A message may quote a file or a peer: its control characters become ?.
+// Returns the bytes of a control character at c, in ASCII or UTF-8, else 0.
+static size_t control_length(const unsigned char *c)
+{
+    if (c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0) {
+        return 2;
+    }
+    return c[0] < ' ' || c[0] == 0x7F ? 1 : 0;
+}
+
+void cli_print_message(const char *prefix)
+{
+    char text[MESSAGE_SIZE];
+    size_t len = 0;
+    const unsigned char *c = (const unsigned char *)lac_error_message();
+    while (*c != '\0' && len + 1 < sizeof(text)) {
+        const size_t control = control_length(c);
+        text[len++] = control > 0 ? '?' : (char)*c;
+        c += control > 0 ? control : 1;
+    }
+    text[len] = '\0';
+    // In one call, since several workers may print.
+    (void)fprintf(stderr, "laconic: %s%s\n", prefix, text);
+}
+
 int cli_failed(void)
 {
     (void)fflush(stdout);
-    (void)fputs("laconic: ", stderr);
-    for (const char *c = lac_error_message(); *c != '\0'; c++) {
-        (void)putc(iscntrl((unsigned char)*c) != 0 ? '?' : *c, stderr);
-    }
-    (void)putc('\n', stderr);
+    cli_print_message("");
     return CLI_FAILED;
 }
 

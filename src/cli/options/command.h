@@ -54,6 +54,10 @@ lac_status cli_parse(
 // cli_help prints the usage of `command` and every option with its default.
 void cli_help(const cli_command *command);
 
+// cli_print_message prints the message of the last failure on stderr, after
+// `prefix`. It may quote a file or a peer: control characters become ?.
+void cli_print_message(const char *prefix);
+
 // cli_failed prints the message of the last failure on stderr and returns
 // CLI_FAILED.
 int cli_failed(void);

@@ -259,7 +259,7 @@ static bool some_low(const loner *l)
 }
 
 // Low fields come with the first double, and take part in states from then on.
-// A state of floats, which has none, makes them zero.
+// A state of floats, which has none, makes them zero and unused.
 static lac_status expect_low_fields(loner *l)
 {
     enum { NAMES = 8 + 9, HEAD = 4 + 4 + 8 }; // of a field in a state
@@ -276,6 +276,7 @@ static lac_status expect_low_fields(loner *l)
     test_allocations_left = -1;
     EXPECT(status == LAC_ERR_NOMEM);
     EXPECT(strstr(lac_error_message(), "floats of field xhat-low") != NULL);
+    EXPECT(lac_algorithm_state_size(l->a) == size);
 
     LAC_TRY(lac_algorithm_mix(l->a, 0, &slice, NULL, 1));
     LAC_TRY(mix_once(l->a, 0, 1, l->x));
@@ -287,6 +288,7 @@ static lac_status expect_low_fields(loner *l)
 
     LAC_TRY(lac_algorithm_load(l->a, floats, size));
     EXPECT(!some_low(l));
+    EXPECT(lac_algorithm_state_size(l->a) == size);
     LAC_TRY(lac_algorithm_load(l->a, doubles, more));
     EXPECT(some_low(l));
     return LAC_OK;

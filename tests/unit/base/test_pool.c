@@ -186,12 +186,14 @@ static void look_around(void *context, size_t first, size_t n)
         atomic_fetch_add(&s->others, 1);
         atomic_fetch_add(
             &s->open_mask, code != 0 || sigismember(&mask, SIGTERM) != 1 ||
-                               sigismember(&mask, SIGINT) != 1);
+                               sigismember(&mask, SIGINT) != 1 ||
+                               sigismember(&mask, SIGSEGV) != 0);
     }
 }
 
 // A mode that the owner sets after it opened the pool, since results must not
-// depend on threads. Signals are for the threads of the program.
+// depend on threads. Signals are for the threads of the program, except those
+// of a fault in the thread itself.
 static void threads_have_the_mode_of_the_owner_and_no_signals(void **state)
 {
     (void)state;
