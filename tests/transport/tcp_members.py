@@ -88,8 +88,11 @@ def a_message_of_an_unknown_kind(make_group):
 
 
 def a_long_abort(make_group):
+    """Workers may close their connections before all of it is sent."""
     with joined(make_group) as (member, workers):
-        member.send_all(head(ABORTED, ANY, 100000) + bytes(100000))
+        member.send_all(head(ABORTED, ANY, 100000))
+        with contextlib.suppress(tls.Closed):
+            member.send_all(bytes(100000))
         expect_error(workers, "worker 2 sent a message of 100000 bytes, "
                      "expected at most 407")
 
