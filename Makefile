@@ -1,7 +1,8 @@
 # Thin targets over CMake and Ninja. `make help` lists them.
 #
 # Missing packages are installed with apt-get; NO_INSTALL=1 prevents that.
-# `make check` begins with `make test`; TESTED=1 skips it.
+# `make check` begins with `make test`; TESTED=1 skips it. CTEST_FLAGS are
+# further options of ctest.
 #
 # `build`, `train`, `bench` and `install` build the target `product`: what users
 # get. They do not configure tests, and keep them where `make test` has.
@@ -43,7 +44,7 @@ train: build ## train LeNet with eight workers on a ring, compressed
 test: ## build and run all tests
 	$(need) build train test
 	$(call preset,release)
-	ctest --preset release
+	ctest --preset release $(CTEST_FLAGS)
 	@echo "make test: all tests passed"
 
 check: ## test, then format, lint, sanitizers, other builds and fuzzing
@@ -67,7 +68,7 @@ check-format: # every source has the format of clang-format
 
 check-clang: # the other compiler has no warnings, and all tests pass
 	$(call preset,clang)
-	ctest --preset clang
+	ctest --preset clang $(CTEST_FLAGS)
 
 check-lint: # clang-tidy, with the commands of the clang build
 	$(call preset,clang)
@@ -75,26 +76,26 @@ check-lint: # clang-tidy, with the commands of the clang build
 
 check-asan: # all tests under the address and undefined-behaviour sanitizers
 	$(call preset,asan)
-	ctest --preset asan
+	ctest --preset asan $(CTEST_FLAGS)
 
 check-tsan: # transports and groups under the thread sanitizer
 	cmake --preset tsan $(quiet)
 	cmake --build --preset tsan --target sharing
-	ctest --preset tsan
+	ctest --preset tsan $(CTEST_FLAGS)
 
 check-portable: # all tests without the AVX2 kernels
 	$(call preset,portable)
-	ctest --preset portable
+	ctest --preset portable $(CTEST_FLAGS)
 
 check-arm64: # kernels, payloads and results on arm64, in an emulator
 	$(need) arm64
 	$(call preset,arm64)
-	ctest --preset arm64
+	ctest --preset arm64 $(CTEST_FLAGS)
 
 check-smpi: # the command on simulated clusters, if SimGrid can be installed
 	-$(need) simulator
 	@if command -v smpirun >/dev/null; then \
-	    $(call preset,smpi) && ctest --preset smpi; \
+	    $(call preset,smpi) && ctest --preset smpi $(CTEST_FLAGS); \
 	else \
 	    echo "smpi: skipped, libsimgrid-dev is not installed"; \
 	fi
