@@ -42,7 +42,8 @@ BUDGET = 60e6  # bytes that a worker may send, for the right panel
 
 def table_trials():
     return [Trial("social, " + name, {**SOCIAL, **settings}, SOCIAL_RATES,
-                  TUNING, SOCIAL_FINAL, SEEDS) for name, settings in METHODS.items()]
+                  TUNING, SOCIAL_FINAL, SEEDS)
+            for name, settings in METHODS.items()]
 
 
 def scaled(method, shape, workers):
