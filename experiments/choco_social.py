@@ -12,12 +12,11 @@ from lab.verdicts import Claim, Missing, behind, measured, points, signed
 LOCAL = {**tasks.LENET, "split": "fixed", "batch": 16,
          "schedule": "constant", "test_limit": "auto"}
 TUNING = {"epochs": 2}
-RATES = ({"lr": 0.01}, {"lr": 0.03}, {"lr": 0.1})
+# With a constant rate of 0.1 some runs collapse after the short ones.
+RATES = ({"lr": 0.01}, {"lr": 0.03})
 SEEDS = (1, 2, 3)
 
-# Table 3: Davis' graph with the weights of CHOCO. With a rate of 0.1 one of
-# three seeds of the centralised run collapses after the short runs.
-SOCIAL_RATES = RATES[:2]
+# Table 3: Davis' graph with the weights of CHOCO.
 SOCIAL = {**LOCAL, "workers": 32}
 SOCIAL_FINAL = {"epochs": 10, "test_every": "1e"}
 GRAPH = "social:weights=max-degree"
@@ -41,9 +40,8 @@ BUDGET = 60e6  # bytes that a worker may send, for the right panel
 
 
 def table_trials():
-    return [Trial("social, " + name, {**SOCIAL, **settings}, SOCIAL_RATES,
-                  TUNING, SOCIAL_FINAL, SEEDS)
-            for name, settings in METHODS.items()]
+    return [Trial("social, " + name, {**SOCIAL, **settings}, RATES, TUNING,
+                  SOCIAL_FINAL, SEEDS) for name, settings in METHODS.items()]
 
 
 def scaled(method, shape, workers):
@@ -68,15 +66,16 @@ def figure_trials():
     return found
 
 
-def at_budget(outcome, workers):
-    """The accuracy, in percent, of the last test within the budget."""
+def at_budget(outcome, workers, bound=False):
+    """The accuracy, in percent, of the last test within the budget. If there
+    is none, that of the first test is a bound."""
     if measured(outcome).diverged:
         return float("-inf")
-    within = [y for x, y in outcome.curve("payload_bytes", "test_accuracy")
-              if x <= BUDGET * workers]
-    if not within:
+    curve = outcome.curve("payload_bytes", "test_accuracy")
+    within = [y for x, y in curve if x <= BUDGET * workers]
+    if not within and not (bound and curve):
         raise Missing(outcome.trial.label)
-    return 100.0 * within[-1]
+    return 100.0 * (within[-1] if within else curve[0][1])
 
 
 def per_epoch(view):
@@ -118,7 +117,7 @@ def falls(view):
 
 def budget(view):
     pairs = [(at_budget(view[scaled("CHOCO, sign", shape, n)], n),
-              at_budget(view[scaled("D-PSGD", shape, n)], n))
+              at_budget(view[scaled("D-PSGD", shape, n)], n, bound=True))
              for shape in SHAPES for n in SIZES]
     better = sum(choco > exact for choco, exact in pairs)
     return "better in %d of %d" % (better, len(pairs)), better == len(pairs)
@@ -200,10 +199,9 @@ EXPERIMENT = Experiment(
     "Koloskova, Lin, Stich and Jaggi, ICLR 2020, arXiv:1907.09356.", [
         "LeNet on Fashion-MNIST, split once (`--split fixed`), batch 16 per "
         "worker, constant rate, momentum 0.9, weight decay 1e-4; the rate "
-        "is the best of %s after 2 epochs. Table 3: Davis' graph of 32 "
-        "workers with the weights 1 / max(degree), 10 epochs, three seeds, "
-        "without the largest rate, with which all-reduce collapses for one "
-        "seed. "
+        "is the better of %s after 2 epochs; with 0.1 some runs collapse "
+        "later. Table 3: Davis' graph of 32 "
+        "workers with the weights 1 / max(degree), 10 epochs, three seeds. "
         "Figure 1: %d epochs, one seed. Workers test their own models on "
         "1,000 images." % (tasks.rates_text(RATES), EPOCHS)],
     table_trials() + figure_trials(), CLAIMS, sections, panels,
