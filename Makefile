@@ -83,7 +83,7 @@ check-tsan: # transports and groups under the thread sanitizer
 	cmake --build --preset tsan --target sharing
 	ctest --preset tsan $(CTEST_FLAGS)
 
-check-portable: # all tests without the AVX2 kernels
+check-portable: # kernels, payloads and results without AVX2
 	$(call preset,portable)
 	ctest --preset portable $(CTEST_FLAGS)
 
