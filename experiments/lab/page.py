@@ -115,6 +115,9 @@ carry, by
 
     experiments/run.py all
 
+The whole takes less than twelve hours on two cores, and any one experiment less
+than two.
+
 A verdict is computed from the results: *holds*, *differs* or *not measured*.
 Each page describes the settings and has our table beside the paper's. The
 paper's column has the source of a number in brackets: TEXT was read in the

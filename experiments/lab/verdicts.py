@@ -59,7 +59,9 @@ def behind(outcome, exact, metric=None):
 
 
 def signed(below):
-    """Points behind as text: a difference, or diverges."""
+    """Points behind as text: a difference, or which of the two diverges."""
+    if below == float("-inf"):
+        return "(the other diverges)"
     return "diverges" if below == float("inf") else "%+.1f" % -below
 
 
