@@ -83,9 +83,12 @@ check-tsan: # transports and groups under the thread sanitizer
 	cmake --build --preset tsan --target sharing
 	ctest --preset tsan $(CTEST_FLAGS)
 
-check-portable: # kernels, payloads and results without AVX2
+check-portable: # kernels, payloads, results and the command without AVX2
 	$(call preset,portable)
 	ctest --preset portable $(CTEST_FLAGS)
+	cmake -G Ninja -B build-portable/command -DBUILD_TESTING=OFF \
+	    -DCMAKE_BUILD_TYPE=Release -DLAC_AVX2=OFF -DLAC_WERROR=ON $(quiet)
+	cmake --build build-portable/command --target laconic_cli
 
 check-arm64: # kernels, payloads and results on arm64, in an emulator
 	$(need) arm64
