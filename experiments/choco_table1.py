@@ -4,7 +4,7 @@ ring of eight workers, all cells on LeNet. choco_resnet.py has ResNet-8.
 """
 from lab import plots, tables, tasks
 from lab.page import Experiment
-from lab.tuning import Trial
+from lab.tuning import Trial, lasting
 from lab.verdicts import (FAILS_BY, TRAINS_BY, Claim, behind, each, points,
                           signed)
 
@@ -88,27 +88,22 @@ def network_trials(network, columns, seeds):
             found[method, column] = trial(
                 network, method, algorithm, column,
                 seeds if method == "CHOCO" else (1,))
-    for column in columns[TUNED]:
-        found[TUNED, column] = tuned(network, column, found["CHOCO", column])
+            if method == "CHOCO" and column in columns[TUNED]:
+                found[TUNED, column] = tuned(network, column,
+                                             found[method, column])
     return list(found.values())
 
 
-def lasting(name, epochs):
-    return "%s, %d epochs" % (name, epochs)
-
-
-def longer(trials):
-    """ECD with top 50 % and D-PSGD for more epochs, at the rates of the
-    table."""
+def longer_trials(trials):
+    """ECD with top 50 % and D-PSGD, at the rates of the table."""
     names = (label("LeNet", "D-PSGD"), label("LeNet", "ECD", "top 50 %"))
-    return [found._replace(label=lasting(found.label, epochs), variants=({},),
-                           final={"epochs": epochs}, seeds=(1,), like=found)
-            for found in trials if found.label in names for epochs in LONGER]
+    return [found.longer(epochs) for found in trials if found.label in names
+            for epochs in LONGER]
 
 
 TRIALS = network_trials("LeNet", dict.fromkeys((*METHODS, TUNED), COLUMNS),
                         SEEDS)
-TRIALS += longer(TRIALS)
+TRIALS += longer_trials(TRIALS)
 
 
 def of(network, method, columns):

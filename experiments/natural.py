@@ -174,7 +174,8 @@ CLAIMS = [
           "bytes", "+0.2, +0.3, +0.2 [TEXT]", table_2),
     Claim("top-k with C_nat is at most a point below top-k of the same bytes",
           "not in the paper", equal_bytes),
-    Claim("Table 3: nor below EF-sign and PowerSGD of the same bytes",
+    Claim("Table 3: top-k with C_nat is at most a point below EF-sign and "
+          "PowerSGD of the same bytes",
           "+0.5, 0.0, 0.0 [TEXT]", table_3),
     Claim("natural dithering of s levels has the variance of standard "
           "dithering of 2^(s-1)", "Theorem 8 [TEXT]", exponential),

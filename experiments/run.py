@@ -138,12 +138,13 @@ def show(experiments, book):
 
 
 def write_pages(experiments, book, folder):
-    """The pages of these experiments, and the index of all."""
-    for experiment in experiments:
-        page.write(experiment, book, folder)
+    """The index and all pages, since experiments share results. Those given
+    stand in for the experiments of their names."""
     given = {experiment.name: experiment for experiment in experiments}
-    page.index([given.get(name) or experiment_of(name) for name in NAMES],
-               book, folder / "README.md")
+    everything = [given.get(name) or experiment_of(name) for name in NAMES]
+    for experiment in everything:
+        page.write(experiment, book, folder)
+    page.index(everything, book, folder / "README.md")
 
 
 def fast(options):

@@ -126,6 +126,12 @@ def commit():
         "+" if changed else "")
 
 
+def elapsed(result):
+    """Seconds of a run. Those of its last sitting are measured outside; the
+    command counts all."""
+    return max(result["seconds"], result["result"].get("seconds") or 0.0)
+
+
 def rounded(value):
     return float("%.6g" % value) if isinstance(value, float) else value
 

@@ -5,6 +5,7 @@ The time of a training is taken to be proportional to its examples. The factor
 is that of results with the same model and algorithm, or of results with the
 same model, or else a constant that was measured on two cores.
 """
+from lab.cells import elapsed
 from lab.tasks import EXAMPLES
 
 SECONDS = 1.0   # of a cell that does not train
@@ -38,7 +39,7 @@ class Estimate:
                     and result["outcome"] == "done":
                 for detail in (True, False):
                     self.pace.setdefault(kind(asked, detail), []).append(
-                        result["seconds"] / examples(asked))
+                        elapsed(result) / examples(asked))
 
     def seconds(self, asked):
         if asked.command != "train":

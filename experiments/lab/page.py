@@ -7,6 +7,7 @@ import os
 import typing
 
 from lab import plots, tables
+from lab.cells import elapsed
 from lab.tuning import Outcome
 
 BEGIN, END = ("<!-- reading: %s -->" % word for word in ("begin", "end"))
@@ -57,7 +58,7 @@ def origin(view):
     machines = sorted({"%(processor)s, %(processors)d processors" %
                        result["machine"] for result in results})
     commits = sorted({result["commit"] for result in results})
-    hours = sum(result["seconds"] for result in results) / 3600
+    hours = sum(map(elapsed, results)) / 3600
     dates = sorted({result["date"] for result in results})
     return "%d runs, %.1f hours, on %s; %s; commit %s." % (
         len(results), hours, " and ".join(machines),

@@ -88,6 +88,13 @@ class Trial(typing.NamedTuple):
         return [self.cell(self.final, choice or self.usual(), {"seed": seed})
                 for seed in self.seeds], choice is not None
 
+    def longer(self, epochs):
+        """The trial for more epochs: its choice, and the first seed."""
+        return self._replace(
+            label=lasting(self.label, epochs), variants=({},),
+            final={**self.final, "epochs": epochs}, seeds=self.seeds[:1],
+            like=self)
+
     def planned(self, book):
         """All cells, in the order in which they are run."""
         found, known = self.candidates(book)
@@ -97,6 +104,10 @@ class Trial(typing.NamedTuple):
             finals, known = self.finals(book)
             cells += [Planned(asked, known) for asked in finals]
         return list(dict.fromkeys(cells))
+
+
+def lasting(label, epochs):
+    return "%s, %d epochs" % (label, epochs)
 
 
 def score(result, metric):
@@ -126,11 +137,12 @@ class Outcome:
 
     @property
     def measured(self):
-        return self.diverged or bool(self.results)
+        """Whether every seed has a result, or one of them diverged."""
+        return self.diverged or len(self.results) == len(self.trial.seeds)
 
     def values(self, metric=None):
-        """A metric of all seeds; of none if one of them diverged."""
-        if self.diverged:
+        """A metric of all seeds; of none if one is missing or diverged."""
+        if self.diverged or not self.measured:
             return []
         found = [result["result"].get(metric or self.trial.metric)
                  for result in self.results]

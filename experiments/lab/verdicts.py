@@ -4,6 +4,7 @@
 A claim computes its verdict from outcomes. It raises Missing, through points()
 and the like, as long as a result that it needs is not there.
 """
+import math
 import typing
 
 HOLDS, DIFFERS, NOT_MEASURED = "holds", "differs", "not measured"
@@ -60,9 +61,11 @@ def behind(outcome, exact, metric=None):
 
 def signed(below):
     """Points behind as text: a difference, or which of the two diverges."""
-    if below == float("-inf"):
+    if math.isnan(below):
+        return "(both diverge)"
+    if below == -math.inf:
         return "(the other diverges)"
-    return "diverges" if below == float("inf") else "%+.1f" % -below
+    return "diverges" if below == math.inf else "%+.1f" % -below
 
 
 def fails(outcome, exact):
