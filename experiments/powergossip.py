@@ -156,18 +156,23 @@ def fewer_bytes(view):
     return "%.0f and %.0f times fewer" % (ours, sign), ours >= sign
 
 
-def causes(view):
-    """Points behind D-PSGD: as in the table, for more epochs, and with more
-    iterations."""
+def more_iterations(view):
+    rows = rows_of("ResNet-8")
+    below = [behind(view[rows[name]], view[rows["D-PSGD"]])
+             for name in ("PowerGossip, 2 iterations", *MORE)]
+    return "2 iterations %s, 8 iterations %s" % tuple(map(signed, below)), (
+        below[1] <= 2)
+
+
+def more_epochs(view):
+    """Half as far from D-PSGD."""
     rows = rows_of("ResNet-8")
     exact, ours = LONGER_ROWS
     short = behind(view[rows[ours]], view[rows[exact]])
     long = behind(view[rows[lasting(ours, LONGER)]],
                   view[rows[lasting(exact, LONGER)]])
-    more = behind(view[rows["8 iterations"]], view[rows[exact]])
-    return "2 iterations %s, %d epochs %s, 8 iterations %s" % (
-        signed(short), LONGER, signed(long), signed(more)), (
-            max(long, more) <= short / 2)
+    return "20 epochs %s, %d epochs %s" % (
+        signed(short), LONGER, signed(long)), long <= short / 2
 
 
 def warm(network):
@@ -287,8 +292,10 @@ def claims():
             Claim(network + ": a random start is worse", "worse [MEM]",
                   warm(network))]
     return found + [
-        Claim("ResNet-8: it is half as far from D-PSGD after %d epochs, and "
-              "with 8 iterations" % LONGER, "300 epochs [TEXT]", causes),
+        Claim("ResNet-8: with 8 iterations it is within two points of D-PSGD",
+              "not in the paper", more_iterations),
+        Claim("ResNet-8: it is half as far from D-PSGD after %d epochs"
+              % LONGER, "300 epochs [TEXT]", more_epochs),
         Claim("two iterations send no more than signs",
               "33.5 and 31.8 times fewer on ResNet-20 [CALC]", fewer_bytes),
         Claim("consensus, random start: the rate per round of the squared "

@@ -116,8 +116,8 @@ carry, by
 
     experiments/run.py all
 
-The whole takes less than twelve hours on two cores, and any one experiment less
-than two.
+The whole takes less than twelve hours on two idle cores, and any one experiment
+less than two. The hours on a page are more where runs shared the cores.
 
 A verdict is computed from the results: *holds*, *differs* or *not measured*.
 Each page describes the settings and has our table beside the paper's. The
