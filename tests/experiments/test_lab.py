@@ -140,6 +140,20 @@ class Sessions(Lab):
         self.assertEqual(outcome.variant["lr"], 0.1)
         self.assertEqual(len(outcome.results), 1)
 
+    def test_a_trial_is_measured_when_all_seeds_are_there(self):
+        self.session(experiment(trial(seeds=(1, 2))))
+        outcome = Outcome(trial(seeds=(1, 2, 3)), self.book)
+        self.assertEqual(len(outcome.results), 2)
+        self.assertFalse(outcome.measured)
+        self.assertEqual(outcome.values(), [])
+
+    def test_a_longer_trial_has_the_choice_of_the_short_one(self):
+        short = trial(seeds=(1, 2))
+        self.session(experiment(short, short.longer(9)))
+        results = Outcome(short.longer(9), self.book).results
+        self.assertEqual([(r["settings"]["lr"], r["settings"]["epochs"])
+                          for r in results], [("0.1", "9")])
+
     def test_a_trial_whose_rates_all_diverge_has_no_final_run(self):
         lost = trial(variants=({"lr": 0.8}, {"lr": 0.9}))
         self.assertEqual(self.session(experiment(lost))[DIVERGED], 2)
@@ -335,6 +349,32 @@ class Definitions(unittest.TestCase):
                  for made in self.experiments}
         self.assertLess(max(hours.values()), 2, hours)
         self.assertLess(sum(hours.values()), 12)
+
+
+class Recorded(unittest.TestCase):
+    """The results and pages of this repository."""
+
+    def test_pages_are_those_of_the_results(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            for path in EXPERIMENTS.glob("*.md"):  # they keep their readings
+                (folder / path.name).write_text(path.read_text())
+            run.write_pages([run.experiment_of(name) for name in run.NAMES],
+                            Book(EXPERIMENTS / "results"), folder)
+            stale = [path.name for path in sorted(folder.iterdir())
+                     if path.read_text()
+                     != (EXPERIMENTS / path.name).read_text()]
+            self.assertEqual(stale, [], "run.py all --pages writes them")
+
+    def test_every_claim_has_a_verdict_and_every_page_a_reading(self):
+        index = (EXPERIMENTS / "README.md").read_text().splitlines()
+        self.assertTrue([line for line in index
+                         if line.endswith(HOLDS + " |")])
+        self.assertEqual([line for line in index
+                          if line.endswith(NOT_MEASURED + " |")], [])
+        for name in run.NAMES:
+            self.assertNotEqual(page.reading(EXPERIMENTS / (name + ".md")),
+                                page.UNREAD, name)
 
 
 class Command(unittest.TestCase):
