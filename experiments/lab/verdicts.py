@@ -7,6 +7,8 @@ and the like, as long as a result that it needs is not there.
 import math
 import typing
 
+from lab.tuning import lasting
+
 HOLDS, DIFFERS, NOT_MEASURED = "holds", "differs", "not measured"
 FAILS_BY = 10.0   # points below the exact method: does not train
 TRAINS_BY = 3.0   # points below the exact method: still trains
@@ -57,6 +59,12 @@ def level(outcome, metric=None):
 def behind(outcome, exact, metric=None):
     """Points of accuracy that a method is below another."""
     return points(exact, metric) - points(outcome, metric)
+
+
+def behind_longer(view, label, exact, epochs):
+    """The points below another: of the trials, and of their longer runs."""
+    return (behind(view[label], view[exact]),
+            behind(view[lasting(label, epochs)], view[lasting(exact, epochs)]))
 
 
 def signed(below):
