@@ -2,6 +2,7 @@
 """Runs the examples for PyTorch with little data, as users start them."""
 import os
 import pathlib
+import random
 import re
 import shutil
 import subprocess
@@ -15,8 +16,6 @@ pytest.importorskip("torch.distributed", reason="torch is not installed")
 HERE = pathlib.Path(__file__).resolve().parent
 EXAMPLES = HERE.parent.parent / "examples"
 FASHION = pathlib.Path("/usr/share/datasets/fashion-mnist")
-CACHE = pathlib.Path(
-    os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
 sys.path.insert(0, str(HERE.parent / "torch_hook"))
 
 import launch  # noqa: E402
@@ -101,42 +100,44 @@ TOP_K = ["--algorithm", "error-feedback", "--compressor", "top-k:0.01",
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory: pytest.TempPathFactory) -> List[str]:
-    """The option for the text: the real one if it is here."""
-    if list((CACHE / "laconic" / "sotu").glob("*.txt")):
-        print("text: State of the Union")
-        return []
-    print("text: made up; `laconic data fetch sotu` gets the real one")
+    """The option for a text of random words, of which each is followed by one
+    of eight others."""
     path = tmp_path_factory.mktemp("text") / "text"
     words = ["the", "state", "of", "union", "is", "strong", "and", "people",
              "who", "work", "for", "peace", "have", "our", "thanks"]
-    # A walk over the words that a model can learn in part.
-    walk, at = [], 0
-    for i in range(30000):
-        at = (3 * at + i % 7) % len(words)
-        walk.append(words[at])
+    generator = random.Random(1)
+    followers = {word: generator.sample(words, 8) for word in words}
+    walk = ["the"]
+    while len(walk) < 30000:
+        walk.append(generator.choice(followers[walk[-1]]))
     path.write_text(" ".join(walk))
     return ["--text", str(path)]
 
 
+def learned(out: str) -> float:
+    """How far a run is below the best loss of a model without context."""
+    return figures("unigram entropy", out)[0] - figures("test loss", out)[0]
+
+
 @pytest.fixture(scope="module")
 def exact(text: List[str]) -> float:
-    out = by_environment(2, "transformer.py", "--algorithm", "none",
-                         *TRANSFORMER, *text)
-    loss = figures("test loss", out)[0]
-    assert loss < figures("unigram entropy", out)[0]
-    return loss
+    gain = learned(by_environment(2, "transformer.py", "--algorithm", "none",
+                                  *TRANSFORMER, *text))
+    assert gain > 1
+    return gain
 
 
-@pytest.mark.parametrize("start,options,fewer", [
-    (by_torchrun, ["--algorithm", "powersgd:rank=4"], 3),
-    (by_environment, TOP_K, 50),
+# Few steps, so compressed runs have not learned all yet: PowerSGD has 97 % of
+# what the exact run has, top-k 89 %. docs/pytorch.md has whole runs.
+@pytest.mark.parametrize("start,options,share,fewer", [
+    (by_torchrun, ["--algorithm", "powersgd:rank=4"], 0.9, 3),
+    (by_environment, TOP_K, 0.8, 50),
 ])
 def test_transformer_learns_with_few_bytes(
         text: List[str], exact: float, start: Callable[..., str],
-        options: List[str], fewer: float) -> None:
+        options: List[str], share: float, fewer: float) -> None:
     out = start(2, "transformer.py", *TRANSFORMER, *options, *text)
-    # Few steps: docs/pytorch.md has a whole run.
-    assert figures("test loss", out)[0] < 1.1 * exact
+    assert learned(out) > share * exact
     assert figures("gradients,", out)[0] > fewer
 
 
