@@ -2,7 +2,8 @@
 // The cases of the conformance tests of algorithms, all from the registry:
 // every algorithm of a family with several compressors, then with every setting
 // at values that are not its default, and with every pair of settings. The
-// table of settings gives the values. Nothing here names an algorithm.
+// table of settings gives the values. Nothing here names an algorithm. With
+// LAC_TEST_ALGORITHM in the environment only the algorithm of this name is run.
 #ifndef LACONIC_TESTS_CASES_H
 #define LACONIC_TESTS_CASES_H
 
@@ -335,13 +336,24 @@ static inline void visit_algorithm(
     }
 }
 
+// The name of the only algorithm to run; NULL: all.
+static inline const char *only_algorithm(void)
+{
+    return getenv("LAC_TEST_ALGORITHM");
+}
+
 // Calls `visit` with every case of a family.
 static inline void visit_family(
     lac_family family, visit_case *visit, const void *context)
 {
+    const char *const wanted = only_algorithm();
+    bool visited = false;
     size_t count;
     const lac_plugin *const *const plugins = lac_algorithms(&count);
     for (size_t i = 0; i < count; i++) {
+        if (wanted != NULL && strcmp(plugins[i]->name, wanted) != 0) {
+            continue;
+        }
         algorithm_case c = {.plugin = plugins[i]};
         lac_cost cost;
         write_spec(&c);
@@ -351,8 +363,10 @@ static inline void visit_family(
         }
         if (claims_of(c.plugin)->family == family) {
             visit_algorithm(&c, visit, context);
+            visited = true;
         }
     }
+    assert_true(visited);
 }
 
 #endif

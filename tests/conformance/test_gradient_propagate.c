@@ -174,10 +174,11 @@ static void nonfinite_values_reach_all_workers_and_no_state(gradient_run *run)
 
 DUTY(nonfinite_values_reach_all_workers_and_no_state)
 
+// A single algorithm may not have any.
 static void overflows_were_among_them(void **state)
 {
     (void)state;
-    assert_true(overflows > 0);
+    assert_true(overflows > 0 || only_algorithm() != NULL);
 }
 
 int main(void)

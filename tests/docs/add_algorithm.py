@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Follow the documents about new algorithms: add their files and lines to a
 copy of the tree, build the copy and run the tests that must pick the algorithms
-up: all conformance tests of algorithms, and the tests of the commands that list
-or run every algorithm.
+up: all conformance tests of algorithms, of these alone, and the tests of the
+commands that list or run every algorithm.
 
 usage: add_algorithm.py ROOT WORK CC
 """
@@ -50,9 +50,10 @@ def main():
         *(f"test_conformance_{suite}" for suite, _ in suites))
     run(build / "tests" / "test_conformance_exchanges")
     for suite, family in suites:
-        tested = run(build / "tests" / f"test_conformance_{suite}")
-        for name, of in algorithms:
-            if of == family and name not in tested:
+        for name in (name for name, of in algorithms if of == family):
+            tested = run("env", f"LAC_TEST_ALGORITHM={name}",
+                         build / "tests" / f"test_conformance_{suite}")
+            if name not in tested:
                 sys.exit(f"conformance.{suite} has not picked {name} up")
     listed = run(build / "laconic", "list")
     for name, _ in algorithms:
