@@ -61,13 +61,13 @@ def trials():
                  "split": rule,
                  "topology": None if method == "all-reduce" else "ring"},
                 RATES, tasks.LENET_EPOCHS, tasks.LENET_EPOCHS,
-                SEEDS if split in ("equal", "0.1") else (1,)))
+                (1,) if split == "1" else SEEDS))
     return found + [
         Trial(label(method, split),
               {**BASE, **other, "algorithm": algorithm,
                "compressor": compressor, "split": rule, "topology": "ring"},
               rates, tasks.LENET_EPOCHS, tasks.LENET_EPOCHS,
-              SEEDS if split == "0.1" else (1,))
+              SEEDS if split in UNEQUAL else (1,))
         for method, (algorithm, compressor, other, rates) in REMEDIES.items()
         for split, rule in SPLITS.items()]
 

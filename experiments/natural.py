@@ -62,11 +62,11 @@ def training_trials():
                                   "compressor": "natural"}, ({},), tuning,
             final, SEEDS, like=sgd, metric=AVERAGED)
 
-    def resnet(label, algorithm, compressor, seeds=(1,)):
+    def resnet(label, algorithm, compressor):
         base, _, tuning, final = NETWORKS["ResNet-8"]
         found[label] = Trial(label, {**base, "algorithm": algorithm,
                                      "compressor": compressor}, ({},), tuning,
-                             final, seeds, like=found["ResNet-8"],
+                             final, SEEDS, like=found["ResNet-8"],
                              metric=AVERAGED)
     for name, (ratio, equal, _, _) in TABLE_2.items():
         resnet("top-k %s" % name, "error-feedback", sparse(ratio, False))
@@ -75,7 +75,7 @@ def training_trials():
         resnet("top-k, bytes of %s, C_nat" % name, "error-feedback",
                sparse(equal, False))
     for name, (algorithm, compressor, ratio, _, _) in TABLE_3.items():
-        resnet(name, algorithm, compressor, SEEDS)
+        resnet(name, algorithm, compressor)
         resnet("top-k, C_nat, bytes of " + name, "error-feedback",
                sparse(ratio, True))
     base, rates, tuning, final = NETWORKS["LeNet"]
@@ -134,12 +134,12 @@ def pairs(view, names, limit):
 
 def table_2(view):
     return pairs(view, [("top-k " + name, "top-k %s, C_nat" % name)
-                        for name in TABLE_2], 1)
+                        for name in TABLE_2], 0.5)
 
 
 def equal_bytes(view):
     return pairs(view, [("top-k, bytes of %s, C_nat" % name,
-                         "top-k %s, C_nat" % name) for name in TABLE_2], 1)
+                         "top-k %s, C_nat" % name) for name in TABLE_2], 0.5)
 
 
 def table_3(view):
@@ -170,10 +170,10 @@ def dithered(view):
 CLAIMS = [
     Claim("C_nat costs no accuracy (LeNet, ResNet-8)",
           "same quality [TEXT]", no_cost),
-    Claim("Table 2: top-k with C_nat is within a point of top-k with more "
-          "bytes", "+0.2, +0.3, +0.2 [TEXT]", table_2),
-    Claim("top-k with C_nat is at most a point below top-k of the same bytes",
-          "not in the paper", equal_bytes),
+    Claim("Table 2: top-k with C_nat is at most half a point below top-k with "
+          "more bytes", "+0.2, +0.3, +0.2 [TEXT]", table_2),
+    Claim("top-k with C_nat is at most half a point below top-k of the same "
+          "bytes", "not in the paper", equal_bytes),
     Claim("Table 3: top-k with C_nat is at most a point below EF-sign and "
           "PowerSGD of the same bytes",
           "+0.5, 0.0, 0.0 [TEXT]", table_3),

@@ -31,8 +31,9 @@ from lab import miniature, page
 from lab.cells import DIVERGED, DONE, FAILED, REFUSED, STOPPED, Book, Runner
 from lab.estimate import Estimate, clock
 
-NAMES = ["choco_table1", "choco_resnet", "choco_social", "powersgd", "natural",
-         "powergossip", "convex", "heterogeneous", "local_steps", "hostile"]
+NAMES = ["choco_table1", "choco_resnet", "choco_agreement", "choco_social",
+         "powersgd", "natural", "powergossip", "convex", "heterogeneous",
+         "local_steps", "hostile"]
 
 
 def experiment_of(name):

@@ -66,6 +66,17 @@ def origin(view):
         ", ".join(commits))
 
 
+def passed_over(view):
+    """A paragraph about settings that are better but diverge."""
+    found = ["%s: %s" % (label, ", ".join(
+        "%s %s" % pair for variant in variants for pair in variant.items()))
+        for label, variants in (
+            (label, trial.passed_over(view.book))
+            for label, trial in view.trials.items()) if variants]
+    return ["Passed over, since a final run diverged: %s." % "; ".join(found),
+            ""] if found else []
+
+
 def reading(path):
     """The text that a page keeps."""
     if not path.exists():
@@ -91,7 +102,8 @@ def page(experiment, view, kept):
               *tables.table(["claim", "the paper", "ours", "verdict"],
                             verdict_rows(experiment, view), left=4), "",
               "![The plot of this experiment](%s.svg)" % experiment.name, "",
-              *experiment.sections(view), "## Reading", "", BEGIN, kept, END]
+              *experiment.sections(view), *passed_over(view),
+              "## Reading", "", BEGIN, kept, END]
     return "\n".join(lines) + "\n"
 
 
@@ -123,6 +135,10 @@ A verdict is computed from the results: *holds*, *differs* or *not measured*.
 Each page describes the settings and has our table beside the paper's. The
 paper's column has the source of a number in brackets: TEXT was read in the
 paper, CODE in its code, MEM is remembered, CALC was computed and SIM simulated.
+
+A method has the best of several rates with the first seed. If the final run of
+a seed diverges at that rate, it has the next best, and the page names the rate
+that was passed over. A row whose only rate diverges has no further seeds.
 
 Two other experiments have programs of their own: [lenet.md](lenet.md) compares
 all algorithms on one network, and [networks.md](networks.md) compares step

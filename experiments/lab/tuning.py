@@ -3,7 +3,8 @@
 short runs, then finished with every seed.
 
 Where the short runs are as long as the final ones, the best of them is the
-final run of the first seed. All variants diverged: so did the trial.
+final run of the first seed. If a final run diverges, the next best variant is
+taken. All variants diverged: so did the trial.
 """
 import math
 import statistics
@@ -61,32 +62,54 @@ class Trial(typing.NamedTuple):
                                     {"seed": self.seeds[0]}))
                 for variant in found], known
 
-    def choice(self, book):
-        """The best variant; None while a result is missing or if all of them
-        diverged."""
+    def ranked(self, book):
+        """The variants that did not diverge in short runs, best first; None
+        while a result is missing."""
         found, known = self.candidates(book)
         if not known:
             return None
         if len(found) == 1:
-            return found[0][0]
+            return [found[0][0]]
         if not all(book.settled(asked) for _, asked in found):
             return None
-        scores = [(score(book.get(asked), self.metric), at)
-                  for at, (_, asked) in enumerate(found)]
-        best, at = max(scores, key=lambda pair: (pair[0], -pair[1]))
-        return found[at][0] if best > -math.inf else None
+        scores = [score(book.get(asked), self.metric) for _, asked in found]
+        order = sorted(range(len(found)), key=lambda at: -scores[at])
+        return [found[at][0] for at in order if scores[at] > -math.inf]
+
+    def cells_of(self, variant):
+        """The final runs of a variant."""
+        return [self.cell(self.final, variant, {"seed": seed})
+                for seed in self.seeds]
+
+    def diverges(self, book, variant):
+        found = filter(None, map(book.get, self.cells_of(variant)))
+        return any(score(result, self.metric) == -math.inf
+                   for result in found)
+
+    def passed_over(self, book):
+        """The variants of which a final run diverged, if there are others."""
+        return [variant for variant in self.ranked(book) or []
+                if len(self.variants) > 1 and self.diverges(book, variant)]
+
+    def choice(self, book):
+        """The best variant that is not passed over; None while a result is
+        missing or if all of them diverged."""
+        passed_over = self.passed_over(book)
+        return next((variant for variant in self.ranked(book) or []
+                     if variant not in passed_over), None)
 
     def hopeless(self, book):
         """Whether all variants have results and diverged."""
-        found, known = self.candidates(book)
-        return known and all(
-            score(book.get(asked), self.metric) == -math.inf
-            and book.get(asked) for _, asked in found)
+        ranked, choice = self.ranked(book), self.choice(book)
+        if ranked is None:
+            return False
+        if choice is not None:
+            return len(self.variants) == 1 and self.diverges(book, choice)
+        return all(book.get(asked) for _, asked in self.candidates(book)[0])
 
     def finals(self, book):
         choice = self.choice(book)
-        return [self.cell(self.final, choice or self.usual(), {"seed": seed})
-                for seed in self.seeds], choice is not None
+        return self.cells_of(choice or self.usual()), choice is not None
 
     def longer(self, epochs):
         """The trial for more epochs: its choice, and the first seed."""
@@ -100,6 +123,9 @@ class Trial(typing.NamedTuple):
         found, known = self.candidates(book)
         cells = [Planned(asked, known) for _, asked in found
                  if len(found) > 1]
+        for variant in self.passed_over(book):
+            cells += [Planned(asked, True)
+                      for asked in self.cells_of(variant) if book.get(asked)]
         if not self.hopeless(book):
             finals, known = self.finals(book)
             cells += [Planned(asked, known) for asked in finals]

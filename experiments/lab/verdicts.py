@@ -14,6 +14,12 @@ FAILS_BY = 10.0   # points below the exact method: does not train
 TRAINS_BY = 3.0   # points below the exact method: still trains
 
 
+def margin(seeds):
+    """How far methods that should be equally good may be apart, in points and
+    in words: more where chance is not averaged out."""
+    return (1, "a point") if len(seeds) > 1 else (2, "two points")
+
+
 class Missing(Exception):
     """A result that a claim needs was not measured yet."""
 

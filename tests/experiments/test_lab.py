@@ -19,6 +19,7 @@ import xml.etree.ElementTree
 EXPERIMENTS = pathlib.Path(__file__).resolve().parents[2] / "experiments"
 sys.path.insert(0, str(EXPERIMENTS))
 sys.dont_write_bytecode = True
+import choco_agreement
 import run
 from lab import page, plots
 from lab.cells import (DIVERGED, DONE, FAILED, REFUSED, STOPPED, Book, Runner,
@@ -58,7 +59,8 @@ class Imagined(Runner):
             return 2, "", "laconic: no algorithm is named \"unknown\""
         if name == "broken":
             return 1, "", "laconic: no memory"
-        if rate > 0.5:
+        if rate > 0.5 or (name == "fragile" and rate > 0.05
+                          and asked.get("seed") == "2"):
             return 1, "", "laconic: the run diverges: in step 3"
         accuracy = 0.9 - abs(rate - 0.1) + 0.001 * int(asked.get("seed"))
         figures = {"epoch": 1, "payload_bytes": 10,
@@ -159,6 +161,32 @@ class Sessions(Lab):
         self.assertEqual(self.session(experiment(lost))[DIVERGED], 2)
         outcome = Outcome(lost, self.book)
         self.assertTrue(outcome.diverged and outcome.measured)
+
+    def test_a_rate_that_diverges_with_a_seed_is_passed_over(self):
+        fragile = trial(algorithm="fragile", seeds=(1, 2))
+        counts = self.session(experiment(fragile))
+        # Short runs, two final ones of 0.1 and two of the next best rate.
+        self.assertEqual((counts[DONE], counts[DIVERGED]), (2 + 1 + 2, 1 + 1))
+        outcome = Outcome(fragile, self.book)
+        self.assertEqual(outcome.variant, {"lr": 0.01})
+        self.assertEqual(len(outcome.values()), 2)
+        self.assertEqual(len(fragile.planned(self.book)), 3 + 2 + 2)
+        made = experiment(fragile, fragile.longer(9))
+        self.session(made)
+        results = Outcome(made.trials[1], self.book).results
+        self.assertEqual([r["settings"]["lr"] for r in results], ["0.01"])
+        page.write(made, self.book, self.folder)
+        self.assertIn("diverged: a: lr 0.1.",
+                      (self.folder / "one.md").read_text())
+
+    def test_a_trial_whose_rates_all_diverge_with_a_seed_is_lost(self):
+        lost = trial(algorithm="fragile", seeds=(1, 2),
+                     variants=({"lr": 0.1}, {"lr": 0.2}))
+        counts = self.session(experiment(lost))
+        self.assertEqual((counts[DONE], counts[DIVERGED]), (2 + 2, 2))
+        outcome = Outcome(lost, self.book)
+        self.assertTrue(outcome.diverged and outcome.measured)
+        self.assertEqual(run.missing([experiment(lost)], self.book), [])
 
     def test_a_refused_cell_is_not_available_and_leaves_no_result(self):
         refused = trial(algorithm="unknown", variants=({},))
@@ -375,6 +403,13 @@ class Recorded(unittest.TestCase):
         for name in run.NAMES:
             self.assertNotEqual(page.reading(EXPERIMENTS / (name + ".md")),
                                 page.UNREAD, name)
+
+    def test_exact_gossip_is_as_slow_as_choco(self):
+        made = run.experiment_of("choco_agreement")
+        view = page.View(made, Book(EXPERIMENTS / "results"))
+        for column, gamma in choco_agreement.GAMMAS.items():
+            chosen = view[choco_agreement.choco(column)].mean("gamma")
+            self.assertAlmostEqual(gamma / chosen, 1, 5, column)
 
 
 class Command(unittest.TestCase):
