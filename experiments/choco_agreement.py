@@ -9,8 +9,8 @@ from choco_resnet import EXACT, NETWORK, TRIALS
 from lab import plots, tables
 from lab.page import Experiment
 from lab.tuning import lasting
-from lab.verdicts import (FAILS_BY, Claim, behind, behind_longer, measured,
-                          signed)
+from lab.verdicts import (FAILS_BY, Claim, behind, behind_longer, listed,
+                          measured, signed)
 
 # The columns in which CHOCO is behind, and what gamma=auto chooses for them.
 GAMMAS = {"4 bits": 0.0667145, "2 bits": 0.00890157, "random 50 %": 0.264866,
@@ -64,12 +64,6 @@ def trials():
     return [*found.values(), *longer, *longest]
 
 
-def shown(found):
-    """Points by column as text."""
-    return "; ".join("%s %s" % (column, ", ".join(map(signed, below)))
-                     for column, below in found.items())
-
-
 def same_rate(view, column):
     """The label of D-PSGD with the rate of CHOCO."""
     chosen = tables.setting(measured(view[choco(column)]), "lr")
@@ -82,7 +76,7 @@ def slow_exact(view):
         exact = view[same_rate(view, column)]
         found[column] = [behind(view[label(column)], exact)
                          for label in (choco, slowed)]
-    return shown(found), all(compressed / 2 <= slow < math.inf
+    return listed(found), all(compressed / 2 <= slow < math.inf
                              for compressed, slow in found.values())
 
 
@@ -90,14 +84,14 @@ def other_settings(view):
     found = {column: [behind(view[label(column)], view[EXACT])
                       for label in (choco, other_rate, published)]
              for column in FAILED}
-    return shown(found), all(min(below) > FAILS_BY
+    return listed(found), all(min(below) > FAILS_BY
                              for below in found.values())
 
 
 def closer(view):
     found = {column: behind_longer(view, choco(column), EXACT, LONGER)
              for column in FAILED}
-    return shown(found), all(long <= 0.75 * short
+    return listed(found), all(long <= 0.75 * short
                              for short, long in found.values())
 
 

@@ -4,9 +4,9 @@ ring of eight workers, all cells on LeNet. choco_resnet.py has ResNet-8.
 """
 from lab import plots, tables, tasks
 from lab.page import Experiment
-from lab.tuning import Trial, lasting
-from lab.verdicts import (FAILS_BY, TRAINS_BY, Claim, behind, each, margin,
-                          points, signed)
+from lab.tuning import Trial
+from lab.verdicts import (FAILS_BY, TRAINS_BY, Claim, behind, behind_longer,
+                          each, margin, points, signed)
 
 # The columns of the table: b bits are 2^b - 1 levels.
 COLUMNS = {
@@ -173,11 +173,10 @@ def claims(network, seeds):
 
 def growing(view):
     """ECD with top 50 %: points behind D-PSGD by the number of epochs."""
-    names = [label("LeNet", "D-PSGD"), label("LeNet", "ECD", "top 50 %")]
-    below = {5: behind(view[names[1]], view[names[0]])}
+    exact, ecd = label("LeNet", "D-PSGD"), label("LeNet", "ECD", "top 50 %")
+    below = {}
     for epochs in LONGER:
-        exact, ecd = (view[lasting(name, epochs)] for name in names)
-        below[epochs] = behind(ecd, exact)
+        below[5], below[epochs] = behind_longer(view, ecd, exact, epochs)
     return (", ".join("%d epochs %s" % (epochs, signed(found))
                       for epochs, found in below.items()),
             all(below[epochs] > FAILS_BY for epochs in LONGER))

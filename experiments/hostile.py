@@ -128,7 +128,7 @@ EXPERIMENT = Experiment(
         "round. *Clip* is `dpsgd:clip=1`. Accuracies are those of the seven "
         "honest workers on all test images. The undisturbed run and the one "
         "with both have the best of the rates %s, the others that of the "
-        "undisturbed run. Three seeds, but one for rows that diverge with "
-        "it." % (HOSTILE, tasks.rates_text(RATES))],
+        "undisturbed run. Three seeds; a row that diverges with the first has "
+        "no others." % (HOSTILE, tasks.rates_text(RATES))],
     trials(), CLAIMS, sections, panels,
     fast=("complete, hostile, clip", "complete, undisturbed, clip"))

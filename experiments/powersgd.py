@@ -5,8 +5,8 @@ the compressors of the same size, on ResNet-8 and on an LSTM.
 from lab import plots, tables, tasks
 from lab.page import Experiment
 from lab.tuning import Trial, lasting
-from lab.verdicts import (Claim, behind, behind_longer, level, measured,
-                          points, signed, value)
+from lab.verdicts import (Claim, behind, behind_longer, level, listed,
+                          measured, points, signed, value)
 
 SEEDS = (1, 2, 3)
 RESNET = {**tasks.RESNET, "nesterov": "powersgd"}
@@ -169,9 +169,8 @@ def closer(view):
     ranks = ("rank 1", "rank 2", "rank 4")
     found = {label: behind_longer(view, label, "SGD", LONGER)
              for label in ranks}
-    return ", ".join("%s %s, %s" % (label, *map(signed, pair))
-                     for label, pair in found.items()), all(
-                         long <= short / 2 for short, long in found.values())
+    return listed(found), all(long <= short / 2
+                              for short, long in found.values())
 
 
 def same_rate(view):

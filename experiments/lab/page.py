@@ -68,11 +68,10 @@ def origin(view):
 
 def passed_over(view):
     """A paragraph about settings that are better but diverge."""
-    found = ["%s: %s" % (label, ", ".join(
-        "%s %s" % pair for variant in variants for pair in variant.items()))
-        for label, variants in (
-            (label, trial.passed_over(view.book))
-            for label, trial in view.trials.items()) if variants]
+    found = ["%s: %s" % (label, ", ".join("%s %s" % pair
+                                          for pair in variant.items()))
+             for label, trial in view.trials.items()
+             for variant in trial.passed_over(view.book)]
     return ["Passed over, since a final run diverged: %s." % "; ".join(found),
             ""] if found else []
 

@@ -82,12 +82,10 @@ def signed(below):
     return "diverges" if below == math.inf else "%+.1f" % -below
 
 
-def fails(outcome, exact):
-    return behind(outcome, exact) > FAILS_BY
-
-
-def trains(outcome, exact):
-    return behind(outcome, exact) <= TRAINS_BY
+def listed(found):
+    """Several points behind of each of several trials as text."""
+    return "; ".join("%s %s" % (name, ", ".join(map(signed, below)))
+                     for name, below in found.items())
 
 
 def each(view, labels, exact, holds):

@@ -404,7 +404,7 @@ class Recorded(unittest.TestCase):
             self.assertNotEqual(page.reading(EXPERIMENTS / (name + ".md")),
                                 page.UNREAD, name)
 
-    def test_exact_gossip_is_as_slow_as_choco(self):
+    def test_exact_gossip_has_the_gamma_of_choco(self):
         made = run.experiment_of("choco_agreement")
         view = page.View(made, Book(EXPERIMENTS / "results"))
         for column, gamma in choco_agreement.GAMMAS.items():
