@@ -196,8 +196,12 @@ void laci_pool_close(laci_pool *p)
 
 size_t laci_pool_shares(const laci_pool *p, size_t n, size_t unit)
 {
-    const bool shared = p != NULL && p->process == getpid();
-    const size_t threads = shared ? p->count + 1 : 1;
+    // An early return. With `shared ? p->count + 1 : 1`, where `shared` is a
+    // stored bool, gcc 14.2 reads p->count even if p is NULL.
+    if (p == NULL || p->process != getpid()) {
+        return 1;
+    }
+    const size_t threads = p->count + 1;
     const size_t units = n / unit + (n % unit != 0);
     const size_t worth = n / WORTH;
     const size_t most = units < worth ? units : worth;
