@@ -13,12 +13,6 @@
 
 enum { LARGE_PAGE = 1 << 21 };
 
-struct nn_op {
-    nn_op *next; // in the list of the plan
-    const char *name;
-    dnnl_primitive_desc_t pd;
-};
-
 // A primitive, or a function of ours.
 typedef struct nn_step {
     const char *name;
@@ -48,34 +42,12 @@ struct nn_plan {
     nn_step *steps;
     nn_memory *memories;
     nn_span *spans;
-    nn_count step_list, memory_list, span_list;
+    dnnl_memory_desc_t *descs;
+    nn_count step_list, memory_list, span_list, desc_list;
     void *block;
     size_t bytes;
     lac_status status;
 };
-
-nn_desc nn_desc_plain(size_t count, const size_t *dimensions)
-{
-    static const dnnl_format_tag_t tags[] = {
-        dnnl_format_tag_undef, dnnl_a, dnnl_ab, dnnl_abc, dnnl_abcd};
-    nn_desc desc = {0};
-    dnnl_dims_t dims = {0};
-    for (size_t i = 0; i < count; i++) {
-        dims[i] = (dnnl_dim_t)dimensions[i];
-    }
-    // Fails only for dimensions that the plan rejects too.
-    (void)dnnl_memory_desc_init_by_tag(
-        &desc, (int)count, dims, dnnl_f32, tags[count]);
-    return desc;
-}
-
-nn_desc nn_desc_any(const nn_desc *like)
-{
-    nn_desc desc = {0};
-    (void)dnnl_memory_desc_init_by_tag(
-        &desc, like->ndims, like->dims, dnnl_f32, dnnl_format_tag_any);
-    return desc;
-}
 
 // Returns the array with room for one more entry, or NULL.
 static void *plan_grow(nn_plan *plan, void *array, nn_count *l, size_t size)
@@ -105,11 +77,6 @@ void nn_plan_check(nn_plan *plan, dnnl_status_t status, const char *what)
     }
 }
 
-bool nn_plan_ok(const nn_plan *plan)
-{
-    return plan->status == LAC_OK;
-}
-
 // Whether oneDNN may be called to create something: nothing has failed yet, and
 // there is enough memory.
 static bool plan_can_create(nn_plan *plan)
@@ -137,8 +104,7 @@ lac_status nn_plan_open(nn_plan **out)
             "stream");
     }
     // Memory 0 stands for none.
-    nn_desc nothing = {0};
-    (void)nn_plan_source(plan, NN_X, 0, &nothing);
+    (void)nn_plan_source(plan, NN_X, 0, NULL);
     const lac_status status = plan->status;
     if (status != LAC_OK) {
         nn_plan_close(plan);
@@ -162,20 +128,53 @@ void nn_plan_close(nn_plan *plan)
     while (plan->ops != NULL) {
         nn_op *const next = plan->ops->next;
         (void)dnnl_primitive_desc_destroy(plan->ops->pd);
+        (void)dnnl_primitive_attr_destroy(plan->ops->attr);
         free(plan->ops);
         plan->ops = next;
+    }
+    for (size_t i = 0; i < plan->desc_list.count; i++) {
+        (void)dnnl_memory_desc_destroy(plan->descs[i]);
     }
     (void)dnnl_stream_destroy(plan->stream);
     (void)dnnl_engine_destroy(plan->engine);
     free(plan->steps);
     free(plan->memories);
     free(plan->spans);
+    free(plan->descs);
     free(plan->block);
     free(plan);
 }
 
+nn_desc nn_plan_describe(
+    nn_plan *plan, size_t count, const size_t *dimensions, nn_order order)
+{
+    static const dnnl_format_tag_t plain[] = {
+        dnnl_format_tag_undef, dnnl_a, dnnl_ab, dnnl_abc, dnnl_abcd};
+    dnnl_memory_desc_t *const descs =
+        plan_grow(plan, plan->descs, &plan->desc_list, sizeof(*descs));
+    if (descs == NULL) {
+        return NULL;
+    }
+    plan->descs = descs;
+    dnnl_dims_t dims = {0};
+    for (size_t i = 0; i < count; i++) {
+        dims[i] = (dnnl_dim_t)dimensions[i];
+    }
+    dnnl_memory_desc_t desc = NULL;
+    nn_plan_check(
+        plan,
+        dnnl_memory_desc_create_with_tag(
+            &desc, (int)count, dims, dnnl_f32,
+            order == NN_ANY ? dnnl_format_tag_any : plain[count]),
+        "description");
+    if (desc != NULL) {
+        descs[plan->desc_list.count++] = desc;
+    }
+    return desc;
+}
+
 static nn_mem new_memory(
-    nn_plan *plan, nn_source source, size_t place, const nn_desc *desc)
+    nn_plan *plan, nn_source source, size_t place, nn_desc desc)
 {
     nn_memory *const memories =
         plan_grow(plan, plan->memories, &plan->memory_list, sizeof(*memories));
@@ -184,7 +183,7 @@ static nn_mem new_memory(
     }
     plan->memories = memories;
     nn_memory *const m = &memories[plan->memory_list.count];
-    *m = (nn_memory){.desc = *desc, .source = source, .place = place};
+    *m = (nn_memory){.desc = desc, .source = source, .place = place};
     nn_plan_check(
         plan,
         dnnl_memory_create(&m->handle, desc, plan->engine, DNNL_MEMORY_NONE),
@@ -192,9 +191,9 @@ static nn_mem new_memory(
     return (nn_mem)plan->memory_list.count++;
 }
 
-nn_mem nn_plan_buffer(nn_plan *plan, const nn_desc *desc)
+nn_mem nn_plan_buffer(nn_plan *plan, nn_desc desc)
 {
-    const size_t size = dnnl_memory_desc_get_size(desc);
+    const size_t size = desc == NULL ? 0 : dnnl_memory_desc_get_size(desc);
     if (size == 0) {
         return 0;
     }
@@ -209,14 +208,14 @@ nn_mem nn_plan_buffer(nn_plan *plan, const nn_desc *desc)
 }
 
 nn_mem nn_plan_source(
-    nn_plan *plan, nn_source source, size_t offset, const nn_desc *desc)
+    nn_plan *plan, nn_source source, size_t offset, nn_desc desc)
 {
     return new_memory(plan, source, offset, desc);
 }
 
 nn_desc nn_plan_desc(const nn_plan *plan, nn_mem memory)
 {
-    return plan->status == LAC_OK ? plan->memories[memory].desc : (nn_desc){0};
+    return plan->status == LAC_OK ? plan->memories[memory].desc : NULL;
 }
 
 // The attributes of all primitives: their scratchpad is part of the plan.
@@ -238,8 +237,7 @@ static dnnl_primitive_attr_t open_attr(nn_plan *plan, bool relu)
     if (relu) {
         nn_plan_check(plan, dnnl_post_ops_create(&post), "ReLU");
         nn_plan_check(
-            plan,
-            dnnl_post_ops_append_eltwise(post, 1, dnnl_eltwise_relu, 0, 0),
+            plan, dnnl_post_ops_append_eltwise(post, dnnl_eltwise_relu, 0, 0),
             "ReLU");
         nn_plan_check(
             plan, dnnl_primitive_attr_set_post_ops(attr, post), "ReLU");
@@ -248,9 +246,9 @@ static dnnl_primitive_attr_t open_attr(nn_plan *plan, bool relu)
     return attr;
 }
 
-static nn_op *new_op(nn_plan *plan, const char *name)
+nn_op *nn_plan_op(nn_plan *plan, const char *name, bool relu)
 {
-    if (plan->status != LAC_OK) {
+    if (!plan_can_create(plan)) {
         return NULL;
     }
     nn_op *const op = calloc(1, sizeof(*op));
@@ -258,35 +256,17 @@ static nn_op *new_op(nn_plan *plan, const char *name)
         plan->status = lac_fail(LAC_ERR_NOMEM, "no memory to plan a network");
         return NULL;
     }
-    op->name = name;
-    op->next = plan->ops;
+    *op = (nn_op){.engine = plan->engine, .name = name, .next = plan->ops};
     plan->ops = op;
-    return op;
-}
-
-nn_op *nn_plan_op(
-    nn_plan *plan, const char *name, const void *described, bool relu,
-    const nn_op *hint)
-{
-    nn_op *const op = new_op(plan, name);
-    dnnl_primitive_attr_t attr = open_attr(plan, relu);
-    if (plan_can_create(plan)) {
-        nn_plan_check(
-            plan,
-            dnnl_primitive_desc_create(
-                &op->pd, described, attr, plan->engine,
-                hint == NULL ? NULL : hint->pd),
-            name);
-    }
-    (void)dnnl_primitive_attr_destroy(attr);
+    op->attr = open_attr(plan, relu);
     return plan->status == LAC_OK ? op : NULL;
 }
 
 nn_desc nn_op_desc(const nn_op *op, dnnl_query_t what)
 {
-    const nn_desc *const desc =
-        op == NULL ? NULL : dnnl_primitive_desc_query_md(op->pd, what, 0);
-    return desc == NULL ? (nn_desc){0} : *desc;
+    return op == NULL || op->pd == NULL
+               ? NULL
+               : dnnl_primitive_desc_query_md(op->pd, what, 0);
 }
 
 // Extends the lifetime of a memory to the next step.
@@ -325,8 +305,8 @@ static void add_arg(nn_plan *plan, nn_step *s, nn_arg arg)
 
 void nn_plan_step(nn_plan *plan, nn_op *op, size_t count, const nn_arg *args)
 {
-    const nn_desc scratch = nn_op_desc(op, dnnl_query_scratchpad_md);
-    const nn_mem scratchpad = nn_plan_buffer(plan, &scratch);
+    const nn_mem scratchpad =
+        nn_plan_buffer(plan, nn_op_desc(op, dnnl_query_scratchpad_md));
     nn_step *const s = new_step(plan);
     if (s == NULL) {
         return;
@@ -358,18 +338,16 @@ void nn_plan_call(
     }
 }
 
-static bool has_desc(const nn_plan *plan, nn_mem memory, const nn_desc *desc)
+nn_mem nn_plan_room(nn_plan *plan, nn_mem memory, nn_desc desc)
 {
-    const nn_desc now = nn_plan_desc(plan, memory);
-    return plan->status != LAC_OK || dnnl_memory_desc_equal(&now, desc);
+    if (plan->status != LAC_OK ||
+        dnnl_memory_desc_equal(nn_plan_desc(plan, memory), desc)) {
+        return memory;
+    }
+    return nn_plan_buffer(plan, desc);
 }
 
-nn_mem nn_plan_room(nn_plan *plan, nn_mem memory, const nn_desc *desc)
-{
-    return has_desc(plan, memory, desc) ? memory : nn_plan_buffer(plan, desc);
-}
-
-nn_mem nn_plan_as(nn_plan *plan, nn_mem memory, const nn_desc *desc)
+nn_mem nn_plan_as(nn_plan *plan, nn_mem memory, nn_desc desc)
 {
     const nn_mem room = nn_plan_room(plan, memory, desc);
     nn_plan_into(plan, memory, room);
@@ -381,22 +359,17 @@ void nn_plan_into(nn_plan *plan, nn_mem from, nn_mem to)
     if (from == to) {
         return;
     }
-    const nn_desc src = nn_plan_desc(plan, from);
-    const nn_desc dst = nn_plan_desc(plan, to);
-    nn_op *const op = new_op(plan, "reorder");
-    dnnl_primitive_attr_t attr = open_attr(plan, false);
-    if (plan_can_create(plan)) {
+    nn_op *const op = nn_plan_op(plan, "reorder", false);
+    if (op != NULL) {
         nn_plan_check(
             plan,
             dnnl_reorder_primitive_desc_create(
-                &op->pd, &src, plan->engine, &dst, plan->engine, attr),
-            "reorder");
+                &op->pd, nn_plan_desc(plan, from), op->engine,
+                nn_plan_desc(plan, to), op->engine, op->attr),
+            op->name);
     }
-    (void)dnnl_primitive_attr_destroy(attr);
-    if (plan->status == LAC_OK) {
-        const nn_arg args[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
-        nn_plan_step(plan, op, 2, args);
-    }
+    const nn_arg args[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
+    nn_plan_step(plan, op, 2, args);
 }
 
 static char *align_up(void *block, size_t alignment)

@@ -2,9 +2,15 @@
 // A thin layer over oneDNN. A plan is a list of steps, primitives of oneDNN
 // with their memories, that is built once and run many times:
 //
-//     nn_op *op = nn_plan_op(plan, "pool", &described, false, NULL);
-//     const nn_desc desc = nn_op_desc(op, dnnl_query_dst_md);
-//     const nn_mem y = nn_plan_buffer(plan, &desc);
+//     nn_op *op = nn_plan_op(plan, "pool", false);
+//     if (op != NULL) {
+//         nn_plan_check(
+//             plan,
+//             dnnl_pooling_forward_primitive_desc_create(
+//                 &op->pd, op->engine, ..., op->attr),
+//             op->name);
+//     }
+//     const nn_mem y = nn_plan_buffer(plan, nn_op_desc(op, dnnl_query_dst_md));
 //     const nn_arg args[] = {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}};
 //     nn_plan_step(plan, op, 2, args);
 //     nn_plan_finish(plan);
@@ -25,10 +31,24 @@
 
 #include <laconic/laconic.h>
 
+#if DNNL_VERSION_MAJOR < 3
+#include "nn/dnnl_v2.h"
+#endif
+
 typedef struct nn_plan nn_plan;
-typedef struct nn_op nn_op; // a primitive that oneDNN chose
-typedef uint32_t nn_mem;    // a memory of a plan; 0: none
-typedef dnnl_memory_desc_t nn_desc;
+typedef uint32_t nn_mem; // a memory of a plan; 0: none
+
+// The description of a memory, which the plan owns; NULL: none.
+typedef const_dnnl_memory_desc_t nn_desc;
+
+// A primitive that oneDNN chooses. nn_plan_op sets everything but `pd`.
+typedef struct nn_op {
+    dnnl_primitive_desc_t pd;
+    dnnl_engine_t engine;
+    dnnl_primitive_attr_t attr;
+    const char *name;
+    struct nn_op *next; // in the list of the plan
+} nn_op;
 
 // The caller's vectors, bound before a run.
 typedef enum nn_source {
@@ -53,39 +73,39 @@ void nn_plan_close(nn_plan *plan);
 // nn_plan_check stores a failure of oneDNN; the message contains `what`.
 void nn_plan_check(nn_plan *plan, dnnl_status_t status, const char *what);
 
-// nn_plan_ok returns whether nothing has failed yet. After a failure memories
-// have no valid descriptions, which oneDNN must not see.
-bool nn_plan_ok(const nn_plan *plan);
+// The order of the values in a memory.
+typedef enum nn_order {
+    NN_PLAIN, // dense, in the order of the dimensions
+    NN_ANY    // oneDNN chooses
+} nn_order;
 
-// nn_desc_plain describes dense floats in the order of the dimensions.
-// nn_desc_any lets oneDNN choose the order.
-nn_desc nn_desc_plain(size_t count, const size_t *dimensions);
-nn_desc nn_desc_any(const nn_desc *like);
+// nn_plan_describe returns the description of floats with these dimensions, at
+// most four.
+nn_desc nn_plan_describe(
+    nn_plan *plan, size_t count, const size_t *dimensions, nn_order order);
 
-// nn_plan_op lets oneDNN choose a primitive. `described` is a dnnl_..._desc_t,
-// `relu` appends a ReLU, `hint` is the forward primitive of a backward one or
-// NULL. nn_op_desc returns the description of one of its memories.
-nn_op *nn_plan_op(
-    nn_plan *plan, const char *name, const void *described, bool relu,
-    const nn_op *hint);
+// nn_plan_op prepares a primitive, with a ReLU after it if `relu`. The caller
+// then creates its `pd` with a function of oneDNN. Returns NULL after a
+// failure. nn_op_desc returns the description of one of its memories.
+nn_op *nn_plan_op(nn_plan *plan, const char *name, bool relu);
 nn_desc nn_op_desc(const nn_op *op, dnnl_query_t what);
 
 // nn_plan_buffer adds a memory of the plan itself.
-nn_mem nn_plan_buffer(nn_plan *plan, const nn_desc *desc);
+nn_mem nn_plan_buffer(nn_plan *plan, nn_desc desc);
 
 // nn_plan_source adds a memory in a vector of the caller, at `offset`.
 nn_mem nn_plan_source(
-    nn_plan *plan, nn_source source, size_t offset, const nn_desc *desc);
+    nn_plan *plan, nn_source source, size_t offset, nn_desc desc);
 nn_desc nn_plan_desc(const nn_plan *plan, nn_mem memory);
 
 // nn_plan_as returns `memory` in the order of `desc`: itself, or a copy that a
 // new step makes.
-nn_mem nn_plan_as(nn_plan *plan, nn_mem memory, const nn_desc *desc);
+nn_mem nn_plan_as(nn_plan *plan, nn_mem memory, nn_desc desc);
 
 // nn_plan_room returns the memory for a result in the order of `desc` that
 // belongs in `memory`: that memory, or a buffer. nn_plan_into then adds the
 // copy from the buffer, if there is one.
-nn_mem nn_plan_room(nn_plan *plan, nn_mem memory, const nn_desc *desc);
+nn_mem nn_plan_room(nn_plan *plan, nn_mem memory, nn_desc desc);
 void nn_plan_into(nn_plan *plan, nn_mem from, nn_mem to);
 
 // nn_plan_step adds a step that runs `op`. Arguments with memory 0 are left

@@ -66,9 +66,10 @@ static void run_pass(void *context)
 static void plan_pass(nn_plan *plan, nn_pass *p)
 {
     const nn_desc desc = nn_plan_desc(plan, p->a);
+    const size_t size = desc == NULL ? 0 : dnnl_memory_desc_get_size(desc);
     const nn_mem used[] = {p->a, p->b, p->y, p->out};
     p->plan = plan;
-    p->n = dnnl_memory_desc_get_size(&desc) / sizeof(float);
+    p->n = size / sizeof(float);
     nn_plan_call(plan, run_pass, p, 4, used);
 }
 

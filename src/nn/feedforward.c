@@ -205,9 +205,9 @@ static void plan_loss(feedforward *f)
 {
     nn_builder *const b = &f->builder;
     const size_t last = f->graph->value_count - 1;
-    const nn_desc desc = nn_value_desc(b, last);
+    const nn_desc desc = nn_value_desc(b, last, NN_PLAIN);
     f->logits = b->flows[last].y;
-    f->diffs = b->training ? nn_plan_buffer(b->plan, &desc) : 0;
+    f->diffs = b->training ? nn_plan_buffer(b->plan, desc) : 0;
     b->flows[last].diff = f->diffs;
     const nn_mem used[] = {f->logits, f->diffs};
     nn_plan_call(b->plan, run_loss, f, 2, used);
@@ -217,8 +217,8 @@ static lac_status build_plan(feedforward *f)
 {
     nn_builder *const b = &f->builder;
     const nn_graph *const g = f->graph;
-    const nn_desc x = nn_value_desc(b, 0);
-    b->flows[0].y = nn_plan_source(b->plan, NN_X, 0, &x);
+    const nn_desc x = nn_value_desc(b, 0, NN_PLAIN);
+    b->flows[0].y = nn_plan_source(b->plan, NN_X, 0, x);
     for (size_t i = 0; i < g->layer_count; i++) {
         kinds[g->layers[i].kind].forward(b, &g->layers[i], &b->traces[i]);
     }

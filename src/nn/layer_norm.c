@@ -17,8 +17,9 @@ static unsigned flags_of(const nn_builder *b, const nn_layer *l)
 static nn_mem statistic(nn_builder *b, size_t i)
 {
     const nn_tensor *const t = &b->graph->statistics.at[i];
-    const nn_desc desc = nn_desc_plain(t->count, t->dimensions);
-    return nn_plan_source(b->plan, NN_STATISTICS, t->offset, &desc);
+    const nn_desc desc =
+        nn_plan_describe(b->plan, t->count, t->dimensions, NN_PLAIN);
+    return nn_plan_source(b->plan, NN_STATISTICS, t->offset, desc);
 }
 
 static void update_mean(
@@ -66,25 +67,25 @@ void nn_norm_forward(nn_builder *b, const nn_layer *l, nn_trace *t)
     nn_plan *const p = b->plan;
     t->x = b->flows[l->in].y;
     const nn_desc x = nn_plan_desc(p, t->x);
-    if (!nn_plan_ok(p)) {
+    nn_op *const op = nn_plan_op(p, "batch norm", false);
+    if (op == NULL) {
         return;
     }
-    dnnl_batch_normalization_desc_t d;
     nn_plan_check(
         p,
-        dnnl_batch_normalization_forward_desc_init(
-            &d, nn_forward_kind(b), &x, EPSILON, flags_of(b, l)),
-        "batch norm");
-    t->op = nn_plan_op(p, "batch norm", &d, false, NULL);
-    const nn_desc workspace = nn_op_desc(t->op, dnnl_query_workspace_md);
+        dnnl_batch_normalization_forward_primitive_desc_create(
+            &op->pd, op->engine, nn_forward_kind(b), x, x, EPSILON,
+            flags_of(b, l), op->attr),
+        op->name);
+    t->op = op;
     const nn_desc vector =
-        nn_desc_plain(1, (const size_t[]){b->graph->values[l->in].channels});
+        nn_plan_describe(p, 1, &b->graph->values[l->in].channels, NN_PLAIN);
     const bool replace = !b->training && b->graph->values[l->in].uses == 1;
-    const nn_mem y = replace && l->in > 0 ? t->x : nn_plan_buffer(p, &x);
-    t->workspace = nn_plan_buffer(p, &workspace);
+    const nn_mem y = replace && l->in > 0 ? t->x : nn_plan_buffer(p, x);
+    t->workspace = nn_plan_buffer(p, nn_op_desc(op, dnnl_query_workspace_md));
     t->mean =
-        b->training ? nn_plan_buffer(p, &vector) : statistic(b, l->statistic);
-    t->variance = b->training ? nn_plan_buffer(p, &vector)
+        b->training ? nn_plan_buffer(p, vector) : statistic(b, l->statistic);
+    t->variance = b->training ? nn_plan_buffer(p, vector)
                               : statistic(b, l->statistic + 1);
     const nn_arg args[] = {
         {DNNL_ARG_SRC, t->x},
@@ -94,7 +95,7 @@ void nn_norm_forward(nn_builder *b, const nn_layer *l, nn_trace *t)
         {DNNL_ARG_SCALE, nn_parameter(b, l->parameter)},
         {DNNL_ARG_SHIFT, nn_parameter(b, l->parameter + 1)},
         {DNNL_ARG_WORKSPACE, t->workspace}};
-    nn_plan_step(p, t->op, 7, args);
+    nn_plan_step(p, op, 7, args);
     if (b->training) {
         add_update(b, l, t);
     }
@@ -106,24 +107,28 @@ void nn_norm_backward(nn_builder *b, const nn_layer *l, nn_trace *t)
     nn_plan *const p = b->plan;
     const nn_mem diff = nn_take_diff(b, l, false);
     const nn_desc x = nn_plan_desc(p, t->x);
-    if (!nn_plan_ok(p)) {
+    nn_op *const op = nn_plan_op(p, "batch norm backward", false);
+    if (op == NULL) {
         return;
     }
-    dnnl_batch_normalization_desc_t d;
     nn_plan_check(
         p,
-        dnnl_batch_normalization_backward_desc_init(
-            &d, dnnl_backward, &x, &x, EPSILON, flags_of(b, l)),
-        "batch norm backward");
-    nn_op *const op = nn_plan_op(p, "batch norm backward", &d, false, t->op);
-    const nn_mem diff_in = nn_plan_buffer(p, &x);
+        dnnl_batch_normalization_backward_primitive_desc_create(
+            &op->pd, op->engine, dnnl_backward, x, x, x, EPSILON,
+            flags_of(b, l), t->op->pd, op->attr),
+        op->name);
+    // oneDNN 2 needs the shift here. oneDNN 3 rejects it, but only when it
+    // runs.
+    const nn_mem shift =
+        DNNL_VERSION_MAJOR < 3 ? nn_parameter(b, l->parameter + 1) : 0;
+    const nn_mem diff_in = nn_plan_buffer(p, x);
     const nn_arg args[] = {
         {DNNL_ARG_SRC, t->x},
         {DNNL_ARG_MEAN, t->mean},
         {DNNL_ARG_VARIANCE, t->variance},
         {DNNL_ARG_DIFF_DST, diff},
         {DNNL_ARG_SCALE, nn_parameter(b, l->parameter)},
-        {DNNL_ARG_SHIFT, nn_parameter(b, l->parameter + 1)},
+        {DNNL_ARG_SHIFT, shift},
         {DNNL_ARG_WORKSPACE, t->workspace},
         {DNNL_ARG_DIFF_SRC, diff_in},
         {DNNL_ARG_DIFF_SCALE, nn_parameter_diff(b, l->parameter)},

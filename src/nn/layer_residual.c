@@ -17,8 +17,8 @@ void nn_residual_forward(nn_builder *b, const nn_layer *l, nn_trace *t)
     nn_plan *const p = b->plan;
     const nn_mem x = b->flows[l->in].y;
     const nn_desc desc = nn_plan_desc(p, x);
-    const nn_mem other = nn_plan_as(p, b->flows[l->other].y, &desc);
-    const nn_mem y = replaceable(b, l->in) ? x : nn_plan_buffer(p, &desc);
+    const nn_mem other = nn_plan_as(p, b->flows[l->other].y, desc);
+    const nn_mem y = replaceable(b, l->in) ? x : nn_plan_buffer(p, desc);
     t->pass = (nn_pass){.a = x, .b = other, .out = y, .relu = l->relu};
     nn_plan_add(p, &t->pass);
     b->flows[l->out].y = y;
@@ -31,6 +31,6 @@ void nn_residual_backward(nn_builder *b, const nn_layer *l, nn_trace *t)
     nn_lend_diff(b, l->in, diff);
     if (l->other > 0) {
         const nn_desc desc = nn_plan_desc(b->plan, b->flows[l->other].y);
-        nn_lend_diff(b, l->other, nn_plan_as(b->plan, diff, &desc));
+        nn_lend_diff(b, l->other, nn_plan_as(b->plan, diff, desc));
     }
 }

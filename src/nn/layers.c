@@ -4,32 +4,32 @@
 
 #include <assert.h>
 
-// Whether a value has no height and width: the output of a fully connected
-// layer, and an example that is the input of one.
-static bool is_flat(const nn_builder *b, size_t v)
+bool nn_value_is_flat(const nn_builder *b, size_t v)
 {
     const nn_layer *const layers = b->graph->layers;
     const size_t layer = v == 0 ? 0 : b->graph->values[v].layer;
     return layers[layer].kind == NN_LINEAR;
 }
 
-nn_desc nn_value_desc(const nn_builder *b, size_t v)
+nn_desc nn_value_desc(const nn_builder *b, size_t v, nn_order order)
 {
     const nn_value *const value = &b->graph->values[v];
-    if (is_flat(b, v)) {
+    if (nn_value_is_flat(b, v)) {
         const size_t size = value->channels * value->height * value->width;
-        return nn_desc_plain(2, (const size_t[]){b->batch, size});
+        const size_t flat[] = {b->batch, size};
+        return nn_plan_describe(b->plan, 2, flat, order);
     }
-    return nn_desc_plain(
-        4, (const size_t[]){
-               b->batch, value->channels, value->height, value->width});
+    const size_t images[] = {
+        b->batch, value->channels, value->height, value->width};
+    return nn_plan_describe(b->plan, 4, images, order);
 }
 
 static nn_mem tensor(nn_builder *b, nn_source source, size_t i)
 {
     const nn_tensor *const t = &b->graph->parameters.at[i];
-    const nn_desc desc = nn_desc_plain(t->count, t->dimensions);
-    return nn_plan_source(b->plan, source, t->offset, &desc);
+    const nn_desc desc =
+        nn_plan_describe(b->plan, t->count, t->dimensions, NN_PLAIN);
+    return nn_plan_source(b->plan, source, t->offset, desc);
 }
 
 nn_mem nn_parameter(nn_builder *b, size_t i)
@@ -72,7 +72,7 @@ nn_mem nn_take_diff(nn_builder *b, const nn_layer *l, bool relu)
     }
     if (flow->diff == 0) {
         const nn_desc desc = nn_plan_desc(b->plan, flow->lent);
-        flow->diff = nn_plan_buffer(b->plan, &desc);
+        flow->diff = nn_plan_buffer(b->plan, desc);
         flow->pass = (nn_pass){.a = flow->lent, .y = y, .out = flow->diff};
     } else {
         flow->pass = (nn_pass){

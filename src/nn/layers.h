@@ -55,8 +55,12 @@ nn_plan_layer nn_residual_forward, nn_residual_backward;
 
 // Shared by the layers.
 
-// nn_value_desc describes value `v` for a whole batch, in plain order.
-nn_desc nn_value_desc(const nn_builder *b, size_t v);
+// nn_value_is_flat returns whether value `v` has no height and width: the
+// output of a fully connected layer, and an example that is the input of one.
+bool nn_value_is_flat(const nn_builder *b, size_t v);
+
+// nn_value_desc describes value `v` for a whole batch.
+nn_desc nn_value_desc(const nn_builder *b, size_t v, nn_order order);
 
 // nn_parameter and nn_parameter_diff return parameter `i` of the caller and its
 // derivative.
