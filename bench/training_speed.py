@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compare the training speed of laconic with that of PyTorch.
+"""Compare the training speed of laconic with that of PyTorch, or of two builds.
 
-usage: training_speed.py [--write] [--cpu] [--rounds N] BUILD_DIR [NETWORK...]
+usage: training_speed.py [--beside BUILD_DIR] [--write] [--cpu] [--rounds N]
+                         BUILD_DIR [NETWORK...]
        training_speed.py --smoke FOLDER
 
 One worker, one thread. For each network both programs are started, make one
@@ -11,9 +12,10 @@ the one and as many of the other, so that a change of the machine's speed
 affects both. A speed is the median of the rounds, a ratio the median of the
 ratios of the rounds.
 
---write replaces the table in docs/training-speed.md; --smoke makes one step of
-laconic alone, with the bench_train_step of that folder. PyTorch is Debian's
-python3-torch.
+--beside compares with another build of laconic instead of PyTorch, for example
+with another version of oneDNN. --write replaces the table of that comparison in
+docs/training-speed.md. --smoke makes one step of laconic alone, with the
+bench_train_step of that folder. PyTorch is Debian's python3-torch.
 """
 import argparse
 import ctypes
@@ -37,6 +39,10 @@ NETWORKS = {
         spec="lenet", sample=(1, 28, 28, 10), batch=128, words=0,
         steps=20, rounds=11, unit="images/s", about="LeNet-5, batch 128",
         torch=lambda models: models.Lenet()),
+    "resnet8": dict(
+        spec="resnet8", sample=(3, 32, 32, 10), batch=128, words=0,
+        steps=6, rounds=11, unit="images/s", about="ResNet-8, batch 128",
+        torch=lambda models: models.Resnet(1)),
     "resnet20": dict(
         spec="resnet20", sample=(3, 32, 32, 10), batch=128, words=0,
         steps=2, rounds=7, unit="images/s", about="ResNet-20, batch 128",
@@ -161,12 +167,18 @@ def laconic_command(program, network):
     return [str(program), network["spec"], *map(str, numbers)]
 
 
+def other_command(name, options):
+    """What laconic is compared with: another build of it, or PyTorch."""
+    if options.beside:
+        return laconic_command(program_in(options.beside), NETWORKS[name])
+    return [sys.executable, "-B", __file__, "--torch", name]
+
+
 def measure(name, program, options):
     """A row of the table: speeds of both, their ratio, and the versions."""
     network = NETWORKS[name]
     sides = [Side(laconic_command(program, network), options.cpu),
-             Side([sys.executable, "-B", __file__, "--torch", name],
-                  options.cpu)]
+             Side(other_command(name, options), options.cpu)]
     for side in sides:
         side.seconds(1)
     times = ([], [])
@@ -194,7 +206,16 @@ def cells(row):
                                    f"{row['highest']:.2f}"]
 
 
-HEADER = ["network", "unit", "laconic", "PyTorch", "ratio", "of the rounds"]
+HEADERS = {
+    "table": ["network", "unit", "laconic", "PyTorch", "ratio",
+              "of the rounds"],
+    "builds": ["network", "unit", "first", "second", "ratio", "of the rounds"],
+}
+
+
+def table_of(options):
+    """The name of the table on the page."""
+    return "builds" if options.beside else "table"
 
 
 def machine():
@@ -204,9 +225,10 @@ def machine():
     return f"{cpu}, {os.cpu_count()} cores"
 
 
-def print_table(rows):
-    lines = [HEADER] + [cells(row) for row in rows]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(HEADER))]
+def print_table(rows, options):
+    header = HEADERS[table_of(options)]
+    lines = [header] + [cells(row) for row in rows]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
     for line in lines:
         print("  ".join(
             text.ljust(width) if i < 2 else text.rjust(width)
@@ -218,14 +240,27 @@ def write_table(rows, options):
     versions = "; ".join(rows[0]["versions"])
     clock = ", in seconds of the processor" if options.cpu else ""
     lines = [f"{machine()}, one thread{clock}, {today}; {versions}.", "",
-             "| " + " | ".join(HEADER) + " |",
+             "| " + " | ".join(HEADERS[table_of(options)]) + " |",
              "| --- | --- | ---: | ---: | ---: | ---: |"]
     lines += ["| " + " | ".join(cells(row)) + " |" for row in rows]
+    table = table_of(options)
     page = re.sub(
-        r"(<!-- begin table -->\n).*?(<!-- end table -->)",
+        rf"(<!-- begin {table} -->\n).*?(<!-- end {table} -->)",
         lambda match: match.group(1) + "\n".join(lines) + "\n"
         + match.group(2), PAGE.read_text(), flags=re.S)
     PAGE.write_text(page)
+
+
+def program_in(folder):
+    """The bench_train_step of a build folder."""
+    folder = pathlib.Path(folder)
+    places = [folder / "bench_train_step",
+              folder / "bench" / "bench_train_step"]
+    program = next((path for path in places if path.exists()), None)
+    if program is None:
+        sys.exit(f"{folder}: no bench_train_step there, expected a folder it "
+                 "was built in (ninja bench_train_step)")
+    return program
 
 
 def smoke(program):
@@ -244,6 +279,9 @@ def main():
         description=__doc__.split("\n", 1)[0], allow_abbrev=False)
     parser.add_argument("--write", action="store_true",
                         help="replace the table in docs/training-speed.md")
+    parser.add_argument("--beside", metavar="BUILD_DIR",
+                        help="compare with another build of laconic instead "
+                             "of PyTorch")
     parser.add_argument("--rounds", type=int, default=0)
     parser.add_argument("--cpu", action="store_true",
                         help="measure CPU seconds instead of wall-clock "
@@ -263,13 +301,7 @@ def main():
         if name not in NETWORKS:
             parser.error(f"{name}: no such network, expected one of "
                          f"{', '.join(NETWORKS)}")
-    folder = pathlib.Path(options.folder)
-    places = [folder / "bench_train_step",
-              folder / "bench" / "bench_train_step"]
-    program = next((path for path in places if path.exists()), None)
-    if program is None:
-        sys.exit(f"{folder}: no bench_train_step there, expected a folder it "
-                 "was built in (ninja bench_train_step)")
+    program = program_in(options.folder)
     if options.smoke:
         return smoke(program)
     rows = [measure(name, program, options)
@@ -279,7 +311,7 @@ def main():
     if re.search("reference BLAS|Prescott", rows[0]["versions"][1]):
         print("PyTorch runs on a BLAS that does not use this processor well; "
               "see docs/training-speed.md", file=sys.stderr)
-    print_table(rows)
+    print_table(rows, options)
     if options.write:
         write_table(rows, options)
     return None
