@@ -86,9 +86,9 @@ static inline void register_stages(__m256 r[8], unsigned unequal)
         const size_t distance = (size_t)1 << bit;
         for (size_t i = 0; i < 8; i++) {
             if ((i & distance) == 0 && bit < unequal) {
-                unequal_butterfly(&r[i], &r[i + distance]);
+                unequal_butterfly(&r[i], &r[i | distance]);
             } else if ((i & distance) == 0) {
-                butterfly(&r[i], &r[i + distance]);
+                butterfly(&r[i], &r[i | distance]);
             }
         }
     }
