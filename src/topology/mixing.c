@@ -107,7 +107,7 @@ static bool has_gap(walk *w, const double *self, const char *name)
 lac_status laci_topology_mixes(const lac_topology *t, bool *out)
 {
     const char *const name = t->ops->plugin.name;
-    walk w;
+    walk w = {0};
     LAC_TRY(walk_init(&w, &t->peers, name));
     bool good = is_connected(&w, name);
     laci_free(w.queue);
