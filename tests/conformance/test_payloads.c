@@ -32,11 +32,11 @@ static void stay_within_the_bound(subject *s)
             const size_t bound = lac_compressor_bound(s->c, shape, key.scope);
             uint8_t payload[BYTES_MAX];
             size_t len = 0;
-            assert_in_range(bound, 0, BYTES_MAX - 1);
+            assert_between(bound, 0, BYTES_MAX - 1);
             memset(payload, GUARD, sizeof(payload));
             assert_ok(lac_compressor_encode(
                 s->c, &key, shape, sample, payload, bound, &len));
-            assert_in_range(len, 0, bound);
+            assert_between(len, 0, bound);
             assert_int_equal(payload[bound], GUARD);
         }
     }

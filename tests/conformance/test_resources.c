@@ -105,7 +105,7 @@ static void report_lack_of_memory(subject *s)
     long allowed = 0;
     for (; open_with(s, allowed) != LAC_OK; allowed++) {
         assert_status(open_with(s, allowed), LAC_ERR_NOMEM);
-        assert_in_range(allowed, 0, 100);
+        assert_between(allowed, 0, 100);
     }
     assert_true(allowed >= 2); // a handle and a memory at least
 }

@@ -38,6 +38,26 @@ static inline void check_status(
         assert_string_equal(lac_error_message(), message);                     \
     } while (0)
 
+static inline void check_between(
+    uint64_t got, uint64_t least, uint64_t most, const char *text,
+    const char *file, int line)
+{
+    if (got < least || got > most) {
+        print_error(
+            "%s: %llu is not from %llu to %llu\n", text,
+            (unsigned long long)got, (unsigned long long)least,
+            (unsigned long long)most);
+        _fail(file, line);
+    }
+}
+
+// For integers that are not negative. cmocka 2 deprecates assert_in_range, and
+// cmocka 1 has none of the functions that replace it.
+#define assert_between(expression, least, most)                                \
+    check_between(                                                             \
+        (uint64_t)(expression), (uint64_t)(least), (uint64_t)(most),           \
+        #expression, __FILE__, __LINE__)
+
 // Normal numbers, others for another seed.
 static inline void fill_normal(float *x, size_t n, uint64_t seed)
 {

@@ -111,7 +111,7 @@ static void a_common_threshold_preserves_the_mean(void **state)
             mean[i] += ((double)x[at] - (double)before[at]) / WORKERS;
         }
     }
-    assert_in_range(clipped, 5, WORKERS * NEIGHBOURS - 5);
+    assert_between(clipped, 5, WORKERS * NEIGHBOURS - 5);
     for (size_t i = 0; i < VALUES; i++) {
         assert_true(fabs(mean[i]) <= 0x1p-22);
     }

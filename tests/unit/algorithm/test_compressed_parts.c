@@ -220,7 +220,7 @@ static void parts_of_a_tensor_draw_independently(void **state)
         for (size_t a = 0; a < 3; a++) {
             const float *const next = x + (a + 1) % 3 * PART;
             const size_t equal = equal_values(x + a * PART, next, COINS);
-            assert_in_range(equal, COINS / 2 - 90, COINS / 2 + 90);
+            assert_between(equal, COINS / 2 - 90, COINS / 2 + 90);
         }
     }
 }

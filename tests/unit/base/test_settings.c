@@ -95,7 +95,7 @@ static lac_status read_spec(const char *text, everything *out)
     if (status != LAC_OK) {
         return status;
     }
-    assert_in_range(laci_settings_texts_size(&spec), 0, sizeof(texts));
+    assert_between(laci_settings_texts_size(&spec), 0, sizeof(texts));
     memset(out, 0, sizeof(*out));
     return laci_settings_read(&spec, out, texts);
 }

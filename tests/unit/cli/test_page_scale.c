@@ -81,7 +81,7 @@ static void every_axis_holds_its_values(void **state)
                     scale_of((page_kind)kind, low, high, digit % 2 == 0, false);
                 assert_true(page_scale_place(&s, low) > -1e-6);
                 assert_true(page_scale_place(&s, high) < 1 + 1e-6);
-                assert_in_range(s.tick_count, 2, PAGE_TICKS_MAX);
+                assert_between(s.tick_count, 2, PAGE_TICKS_MAX);
             }
         }
     }

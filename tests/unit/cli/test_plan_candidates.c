@@ -103,7 +103,7 @@ static void streaming_fits_every_number_of_local_steps(void **state)
         (void)snprintf(text, sizeof(text), "%" PRIu64, steps);
         assert_ok(train_local_steps_parse(text, &l));
         assert_ok(train_local_steps_stream(&l, fragments, delay));
-        assert_in_range(delay, 1, 5);
+        assert_between(delay, 1, 5);
     }
 }
 

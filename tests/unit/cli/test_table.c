@@ -178,8 +178,8 @@ static void texts_of_any_bytes_fit_a_cell(void **state)
     for (int byte = 1; byte < 256; byte++) {
         memset(filled, byte, sizeof(filled));
         filled[sizeof(filled) - 1] = '\0';
-        assert_in_range(strlen(cli_fitted(filled, 500, out)), 0, 159);
-        assert_in_range(strlen(cli_fitted(filled, 4, out)), 0, 159);
+        assert_between(strlen(cli_fitted(filled, 500, out)), 0, 159);
+        assert_between(strlen(cli_fitted(filled, 4, out)), 0, 159);
     }
 }
 

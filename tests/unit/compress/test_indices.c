@@ -216,7 +216,7 @@ static void the_code_is_near_the_entropy(void **state)
             indices[k++] = i;
         }
     }
-    assert_in_range(k, 1800, 2200);
+    assert_between(k, 1800, 2200);
     const double entropy = 200000 * 0.0808 / 8 * (double)k / 2000;
     const size_t len = pass(indices, k, 200000);
     assert_true((double)len < 1.05 * entropy);

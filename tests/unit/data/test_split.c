@@ -54,10 +54,10 @@ static void every_example_has_one_worker(void **state)
             memset(seen, 0, sizeof(seen));
             for (uint32_t w = 0; w < workers; w++) {
                 const size_t size = data_split_size(split, w);
-                assert_in_range(size, 1, COUNT);
+                assert_between(size, 1, COUNT);
                 data_split_epoch(split, 5, w, index);
                 for (size_t i = 0; i < size; i++) {
-                    assert_in_range(index[i], 0, COUNT - 1);
+                    assert_between(index[i], 0, COUNT - 1);
                     assert_int_equal(seen[index[i]]++, 0);
                 }
             }
@@ -135,7 +135,7 @@ static size_t kept(const char *rule)
 static void only_shuffle_deals_anew(void **state)
 {
     (void)state;
-    assert_in_range(kept("shuffle"), 100, 220);
+    assert_between(kept("shuffle"), 100, 220);
     assert_int_equal(kept("fixed"), COUNT / WORKERS + 1);
     assert_int_equal(kept("sorted"), COUNT / WORKERS + 1);
 }
@@ -154,7 +154,7 @@ static void some_examples_stay_in_place(void **state)
             stayed += index[i] == i;
         }
     }
-    assert_in_range(stayed, 9, 71);
+    assert_between(stayed, 9, 71);
     data_split_close(split);
 }
 
@@ -274,7 +274,7 @@ static void balanced_equal_shares_follow_the_sizes_of_labels(void **state)
     for (uint32_t w = 0; w < WORKERS; w++) {
         size_t has[CLASSES];
         count_labels(split, w, has);
-        assert_in_range(has[1], 417 - 85, 417 + 85);
+        assert_between(has[1], 417 - 85, 417 + 85);
     }
     data_split_close(split);
     (void)make_labels(state);

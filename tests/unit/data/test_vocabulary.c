@@ -50,7 +50,7 @@ static void assert_tokens(const char *text, const char *expected)
     char found[256] = "";
     assert_ok(data_vocabulary_build(&training, 1, 1, &v));
     const size_t count = data_vocabulary_count(&bytes);
-    assert_in_range(count, 0, 16);
+    assert_between(count, 0, 16);
     data_vocabulary_read(&v, &bytes, tokens);
     for (size_t i = 0; i < count; i++) {
         const size_t len = strlen(found);

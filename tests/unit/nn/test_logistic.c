@@ -74,7 +74,7 @@ static void a_positive_output_is_class_one(void **state)
         assert_true(fabs(guesses[i].probability - expected) < 1e-6);
     }
     assert_int_equal(t.score.correct, correct);
-    assert_in_range(correct, 1, BATCH - 1);
+    assert_between(correct, 1, BATCH - 1);
     close_full_network(&t);
 }
 

@@ -197,7 +197,7 @@ static void only_what_is_trained_on_is_augmented(void **state)
                 changed.x + i * PIXELS, expected, sizeof(expected));
             same += memcmp(x, expected, sizeof(expected)) == 0;
         }
-        assert_in_range(same, 0, TRAIN / 2);
+        assert_between(same, 0, TRAIN / 2);
     }
     train_feed_test(without, whole_test, 0, &plain);
     train_feed_test(with, whole_test, 0, &changed);

@@ -159,7 +159,7 @@ static void assert_reads(
 {
     train_feed *const feed = open_feed(*o);
     const uint64_t steps = train_feed_steps(feed);
-    assert_in_range(steps, DOCUMENT * (count - 1), DOCUMENT * count - 1);
+    assert_between(steps, DOCUMENT * (count - 1), DOCUMENT * count - 1);
     for (uint64_t step = 0; step < steps; step++) {
         char expected[16] = "<eos>";
         if (step % DOCUMENT != DOCUMENT - 1) {
