@@ -43,8 +43,10 @@ static inline void sample_bind(sample *s)
 static inline void sample_fill(sample *s, uint64_t seed)
 {
     memset(s, 0, sizeof(*s));
+    // Small numbers: gcc 14 and 16 take uint64_t numbers whose known range ends
+    // just below 2^64 for int32_t ones when they vectorise the conversion.
     for (size_t i = 0; i < 6; i++) {
-        s->matrix[i] = (float)(seed + i) - 2.5f;
+        s->matrix[i] = (float)((seed + i) % 4096) - 2.5f;
     }
     for (size_t i = 0; i < 5; i++) {
         s->bytes[i] = (uint8_t)(251 + seed + i);
