@@ -295,6 +295,15 @@ inline void modules_path(const std::string &folder)
     check(lac_modules_path(folder.c_str()));
 }
 
+/// transport_library returns the library that a transport uses, with its
+/// version: "Open MPI v4.1.4". lac_transport_library describes it.
+inline std::string transport_library(const std::string &spec)
+{
+    char text[LAC_LIBRARY_SIZE];
+    check(lac_transport_library(spec.c_str(), text, sizeof(text)));
+    return text;
+}
+
 /// The settings of an algorithm; lac_algorithm_options describes them.
 struct settings {
     std::string spec = "allreduce";

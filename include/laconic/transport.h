@@ -214,6 +214,19 @@ LAC_API void lac_transport_kill_job(lac_transport *t, int code);
 /// must begin with /. Fails with LAC_ERR_INVALID.
 LAC_FALLIBLE lac_status lac_modules_path(const char *folder);
 
+/// lac_transport_library writes the name and version of the library that a
+/// transport uses on this machine, as reports of defects need it: "Open MPI
+/// v4.1.4" for "mpi:library=openmpi", "OpenSSL 3.0.17 1 Jul 2025" for "tcp",
+/// and "" for a transport that needs no other library. It loads the module but
+/// joins nothing: MPI is not initialised. LAC_LIBRARY_SIZE bytes are enough.
+/// Fails with LAC_ERR_NOTFOUND, LAC_ERR_INVALID, LAC_ERR_UNSUPPORTED (the
+/// module is not available), LAC_ERR_SPACE or LAC_ERR_NOMEM.
+LAC_FALLIBLE lac_status
+lac_transport_library(const char *spec, char *out, size_t cap);
+
+/// The most bytes that lac_transport_library writes.
+#define LAC_LIBRARY_SIZE 128
+
 /// lac_transports returns the table of all transports and writes its length to
 /// `*count_out`.
 LAC_API const lac_plugin *const *lac_transports(size_t *count_out);

@@ -141,6 +141,15 @@ lac_status laci_module_load(
     return LAC_OK;
 }
 
+lac_status laci_module_library(
+    const char *transport, const char *name, const char *entry,
+    char out[LAC_LIBRARY_SIZE])
+{
+    const laci_transport_ops *ops = NULL;
+    LAC_TRY(laci_module_load(transport, name, entry, &ops));
+    return ops->library(NULL, out);
+}
+
 lac_status laci_module_join(
     laci_module_state *m, const laci_transport_ops *ops, const void *settings,
     size_t settings_size, laci_membership *membership)

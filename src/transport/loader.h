@@ -25,6 +25,12 @@ lac_status laci_module_load(
 // The function that a module exports.
 typedef const laci_transport_ops *laci_module_entry(void);
 
+// laci_module_library loads a module and writes the library that it uses, as
+// `library` of its ops does. Fails like laci_module_load.
+lac_status laci_module_library(
+    const char *transport, const char *name, const char *entry,
+    char out[LAC_LIBRARY_SIZE]);
+
 // The state of a transport in a module. It is the first member of the state in
 // the library, which forwards every call to it.
 typedef struct laci_module_state {

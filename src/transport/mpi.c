@@ -65,16 +65,31 @@ static lac_status choose_library(uint32_t *library_out)
     return LAC_OK;
 }
 
-static lac_status mpi_join(void *raw, laci_membership *membership)
+// Writes the name of the module for the MPI of the settings.
+static lac_status choose_module(const mpi_state *state, const char **module_out)
 {
-    mpi_state *const state = raw;
-    const laci_transport_ops *ops = NULL;
     uint32_t which = state->settings.library;
     if (which == AUTO) {
         LAC_TRY(choose_library(&which));
     }
-    LAC_TRY(
-        laci_module_load("mpi", libraries[which].module, LACI_MPI_ENTRY, &ops));
+    *module_out = libraries[which].module;
+    return LAC_OK;
+}
+
+static lac_status mpi_library(const void *state, char out[LAC_LIBRARY_SIZE])
+{
+    const char *module = NULL;
+    LAC_TRY(choose_module(state, &module));
+    return laci_module_library("mpi", module, LACI_MPI_ENTRY, out);
+}
+
+static lac_status mpi_join(void *raw, laci_membership *membership)
+{
+    mpi_state *const state = raw;
+    const laci_transport_ops *ops = NULL;
+    const char *module = NULL;
+    LAC_TRY(choose_module(state, &module));
+    LAC_TRY(laci_module_load("mpi", module, LACI_MPI_ENTRY, &ops));
     return laci_module_join(
         &state->module, ops, &state->settings, sizeof(state->settings),
         membership);
@@ -140,4 +155,5 @@ const laci_transport_ops laci_mpi_transport = {
     .abort = laci_module_abort,
     .kill_job = laci_module_kill_job,
     .allreduce_sum = laci_module_allreduce,
+    .library = mpi_library,
 };

@@ -244,6 +244,21 @@ static bool smpi_leave(void *raw)
     return true;
 }
 
+// "SMPI Version 3.32. Copyright ...": the part before the copyright.
+static lac_status smpi_library(const void *state, char out[LAC_LIBRARY_SIZE])
+{
+    (void)state;
+    char text[MPI_MAX_LIBRARY_VERSION_STRING + 1] = "";
+    int len = 0;
+    (void)MPI_Get_library_version(text, &len);
+    char *const copyright = strstr(text, ". Copyright");
+    if (copyright != NULL) {
+        *copyright = '\0';
+    }
+    (void)snprintf(out, LAC_LIBRARY_SIZE, "%s", text);
+    return LAC_OK;
+}
+
 const laci_transport_ops laci_smpi_transport = {
     .plugin =
         {
@@ -258,4 +273,5 @@ const laci_transport_ops laci_smpi_transport = {
     .exchange = smpi_exchange,
     .abort = smpi_abort,
     .allreduce_sum = smpi_allreduce,
+    .library = smpi_library,
 };

@@ -63,6 +63,12 @@ static lac_status tcp_join(void *raw, laci_membership *membership)
         sizeof(state->settings), membership);
 }
 
+static lac_status tcp_library(const void *state, char out[LAC_LIBRARY_SIZE])
+{
+    (void)state;
+    return laci_module_library("tcp", "tcp", LACI_TCP_ENTRY, out);
+}
+
 lac_status lac_key_default_path(char *out, size_t cap)
 {
     const char *const config = getenv("XDG_CONFIG_HOME");
@@ -279,4 +285,5 @@ const laci_transport_ops laci_tcp_transport = {
     .exchange = laci_module_exchange,
     .abort = laci_module_abort,
     .sum_piece = SUM_PIECE,
+    .library = tcp_library,
 };

@@ -146,6 +146,30 @@ lac_status lac_transport_join(
     return laci_transport_join(out, spec, &membership);
 }
 
+lac_status lac_transport_library(const char *spec, char *out, size_t cap)
+{
+    laci_spec found = {0};
+    void *handle = NULL, *state = NULL;
+    char text[LAC_LIBRARY_SIZE] = "";
+    LAC_TRY(laci_spec_find(&registry, spec, strlen(spec), &found));
+    LAC_TRY(laci_handle_make(&found, 0, &handle, &state));
+    const laci_transport_ops *const ops = (const void *)found.plugin;
+    const lac_status status =
+        ops->library == NULL ? LAC_OK : ops->library(state, text);
+    laci_free_aligned(handle);
+    LAC_TRY(status);
+    const size_t size = strlen(text) + 1;
+    if (size > cap) {
+        return lac_fail(
+            LAC_ERR_SPACE,
+            "%s: the name of its library has %zu bytes, but there is room for "
+            "%zu",
+            ops->plugin.name, size, cap);
+    }
+    memcpy(out, text, size);
+    return LAC_OK;
+}
+
 // Memory that is still in use is left to the process.
 static void release_block(const lac_transport *t, laci_deferred_block *block)
 {

@@ -15,7 +15,7 @@
 // Raised whenever laci_transport_ops, laci_services, laci_membership or the
 // settings of a module change: a module of another build is then rejected
 // instead of misread.
-enum { LACI_TRANSPORT_ABI = 5 };
+enum { LACI_TRANSPORT_ABI = 6 };
 
 // The functions of the library that a module uses. A module does not link the
 // library, so that it loads whether the library is shared, linked into a
@@ -87,6 +87,11 @@ typedef struct laci_transport_ops {
     // Whether messages arrive as they were sent, by construction: their bodies
     // are then not hashed.
     bool intact;
+
+    // library writes the name and version of the library that this transport
+    // uses, in one line, for lac_transport_library. It is called without join;
+    // a module gets no state. May be NULL if there is no such library.
+    lac_status (*library)(const void *state, char out[LAC_LIBRARY_SIZE]);
 } laci_transport_ops;
 
 // laci_receive_fits returns whether `receive` takes a message of `len` bytes.

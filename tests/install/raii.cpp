@@ -153,6 +153,10 @@ void failures_are_exceptions()
     EXPECT(failure_of([] {
                laconic::modules_path("lib");
            }).status() == LAC_ERR_INVALID);
+    EXPECT(laconic::transport_library("local").empty());
+    EXPECT(failure_of([] {
+               laconic::transport_library("pigeon");
+           }).status() == LAC_ERR_NOTFOUND);
     const auto messages = run([](laconic::transport &t) {
         laconic::algorithm mean({}, model(), t);
         std::vector<float> x(3);

@@ -190,6 +190,7 @@ static const laci_transport_ops ops = {
     .abort = laci_mpi_abort,
     .kill_job = module_kill_job,
     .allreduce_sum = module_allreduce,
+    .library = laci_mpi_library,
 };
 
 LAC_API laci_module_entry laci_mpi_module;

@@ -133,6 +133,9 @@ lac_status laci_mpi_check(
 // laci_mpi_join as in the table of the transport.
 lac_status laci_mpi_join(void *state, laci_membership *membership);
 
+// laci_mpi_library as in the table of the transport.
+lac_status laci_mpi_library(const void *state, char out[LAC_LIBRARY_SIZE]);
+
 // laci_mpi_send starts to send one message and does not wait.
 lac_status laci_mpi_send(
     laci_mpi_session *s, laci_mpi_kind kind, const lac_send *send);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The module "tcp": its table, and leaving.
 #include <math.h>
+#include <stdio.h>
+
+#include <openssl/crypto.h>
 
 #include "transport/loader.h"
 #include "transport/tcp/listener.h"
@@ -59,6 +62,14 @@ static bool tcp_leave(void *state)
     return true;
 }
 
+static lac_status module_library(const void *state, char out[LAC_LIBRARY_SIZE])
+{
+    (void)state;
+    (void)snprintf(
+        out, LAC_LIBRARY_SIZE, "%s", OpenSSL_version(OPENSSL_VERSION));
+    return LAC_OK;
+}
+
 static const laci_tcp_table table = {
     .transport =
         {
@@ -74,6 +85,7 @@ static const laci_tcp_table table = {
             .leave = tcp_leave,
             .exchange = laci_tcp_exchange,
             .abort = laci_tcp_abort,
+            .library = module_library,
         },
     .key_create = laci_tcp_key_create,
     .key_read = laci_tcp_key_read,

@@ -82,6 +82,11 @@ static void a_missing_module_is_reported_with_its_folder(void **state)
     assert_fails(
         lac_transport_join(&t, "mpi:library=mpich", NULL, 0, 1),
         LAC_ERR_UNSUPPORTED, expected);
+    char library[LAC_LIBRARY_SIZE] = "as before";
+    assert_fails(
+        lac_transport_library("mpi:library=mpich", library, sizeof(library)),
+        LAC_ERR_UNSUPPORTED, expected);
+    assert_string_equal(library, "as before");
 }
 
 static void wrong_folders_are_refused_and_change_nothing(void **state)

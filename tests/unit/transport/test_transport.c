@@ -57,6 +57,25 @@ static void unknown_names_and_settings_are_rejected(void **state)
         lac_transport_join(&t, "mpi:comm=here", NULL, 0, 1), LAC_ERR_INVALID);
 }
 
+static void the_library_of_a_transport_has_a_name(void **state)
+{
+    (void)state;
+    char text[LAC_LIBRARY_SIZE] = "as before";
+    assert_fails(
+        lac_transport_library("pigeon", text, sizeof(text)), LAC_ERR_NOTFOUND,
+        "no transport is named \"pigeon\"; `laconic list` shows those there "
+        "are");
+    assert_status(
+        lac_transport_library("mpi:library=lam", text, sizeof(text)),
+        LAC_ERR_INVALID);
+    assert_fails(
+        lac_transport_library("local", text, 0), LAC_ERR_SPACE,
+        "local: the name of its library has 1 bytes, but there is room for 0");
+    assert_string_equal(text, "as before");
+    assert_ok(lac_transport_library("local", text, sizeof(text)));
+    assert_string_equal(text, "");
+}
+
 static void join_checks_its_place(void **state)
 {
     (void)state;
@@ -327,6 +346,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(transports_can_be_listed),
         cmocka_unit_test(unknown_names_and_settings_are_rejected),
+        cmocka_unit_test(the_library_of_a_transport_has_a_name),
         cmocka_unit_test(join_checks_its_place),
         cmocka_unit_test(a_worker_alone_needs_nobody),
         cmocka_unit_test(bad_arguments_fail_every_later_call),
