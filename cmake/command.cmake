@@ -52,6 +52,14 @@ target_compile_definitions(laconic_cli_objects PUBLIC _XOPEN_SOURCE=700)
 if(LAC_AVX2 AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
     target_compile_definitions(laconic_cli_objects PRIVATE LACI_HAVE_AVX2)
 endif()
+# `laconic version` names the build type, but no flags: those of a package have
+# the path of its build folder.
+set(build "${CMAKE_BUILD_TYPE}")
+if(LAC_SANITIZE)
+    string(APPEND build " with ${LAC_SANITIZE}")
+endif()
+set_source_files_properties(src/cli/cmd_version.c PROPERTIES
+    COMPILE_DEFINITIONS "LACI_BUILD_TYPE=\"${build}\"")
 # Nothing reads the floating-point exception flags, so vector code may raise
 # them in another order.
 set_source_files_properties(src/nn/lstm_kernels.c PROPERTIES

@@ -57,6 +57,9 @@ class Width(Runs):
         for name in self.listed("datasets"):
             self.assertRegex(text, r"(?m)^%s " % name)
 
+    def test_versions(self):
+        self.fits("version")
+
     def test_topologies(self):
         for name in set(self.listed("topologies")) - {"file", "social"}:
             for workers in "8", "16", "64":

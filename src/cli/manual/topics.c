@@ -26,7 +26,8 @@ static const cli_topic topics[] = {
      "MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE",
      "set by torchrun and `laconic launch`: where the workers of a tcp job\n"
      "find worker 0, the number of this worker, and their number"},
-    {CLI_SECTION_ENVIRONMENT, WORKERS " key peers launch", "LACONIC_MODULES",
+    {CLI_SECTION_ENVIRONMENT, WORKERS " key peers launch version",
+     "LACONIC_MODULES",
      "folder of the modules for MPI and tcp, instead of the installed one"},
     {CLI_SECTION_ENVIRONMENT, "train plan laconic", "NO_COLOR, TERM",
      "no colours if NO_COLOR is set and not empty, or TERM is dumb or not set"},
