@@ -211,6 +211,7 @@ static const char trials_fact[] = "lr_trials";
 static lac_status record_run(void *context, const train_facts *facts)
 {
     job *const j = context;
+    cli_train_warn_onednn(j->s.out, facts, stderr);
     cJSON *const object = cli_train_facts(facts);
     if (facts->search.count == 0) { // the rate was found before the resume
         cJSON *const trials = cli_manifest_fact_copy(j->s.out, trials_fact);

@@ -7,13 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <time.h>
 
-#include <dnnl.h>
-
 #include "cli/report/processor.h"
+#include "cli/report/system.h"
 #include "cli/train/config.h"
+#include "cli/version/onednn.h"
 #include "data/dataset.h"
 #include "data/file.h"
 #include "data/output.h"
@@ -55,30 +54,27 @@ cJSON *cli_manifest_typed(const cli_option *options, const cJSON *settings)
 
 static cJSON *machine(void)
 {
-    char text[LINE_SIZE], processor[CLI_PROCESSOR_SIZE];
-    struct utsname system;
+    char processor[CLI_PROCESSOR_SIZE], system[CLI_SYSTEM_SIZE];
     cJSON *const o = cJSON_CreateObject();
     cli_processor(processor);
     cJSON_AddStringToObject(o, "processor", processor);
     cJSON_AddNumberToObject(o, "processors", (double)cli_processor_count());
-    if (uname(&system) == 0) {
-        (void)snprintf(
-            text, sizeof(text), "%.60s %.100s %.60s", system.sysname,
-            system.release, system.machine);
-        cJSON_AddStringToObject(o, "system", text);
+    cli_system_kernel(system);
+    if (*system != '\0') {
+        cJSON_AddStringToObject(o, "system", system);
     }
     return o;
 }
 
 static cJSON *versions(void)
 {
-    char text[LINE_SIZE];
+    char text[CLI_ONEDNN_SIZE];
     cJSON *const o = cJSON_CreateObject();
-    const dnnl_version_t *const v = dnnl_version();
     cJSON_AddStringToObject(o, "laconic", lac_version());
-    (void)snprintf(
-        text, sizeof(text), "%d.%d.%d", v->major, v->minor, v->patch);
-    cJSON_AddStringToObject(o, "onednn", text);
+    cli_onednn_version(text);
+    cJSON_AddStringToObject(o, CLI_MANIFEST_ONEDNN, text);
+    cli_onednn_instructions(text);
+    cJSON_AddStringToObject(o, CLI_MANIFEST_INSTRUCTIONS, text);
     cJSON_AddStringToObject(o, "compiler", __VERSION__);
     return o;
 }
@@ -243,14 +239,21 @@ lac_status cli_manifest_check(
     return status;
 }
 
-cJSON *cli_manifest_fact_copy(const char *folder, const char *name)
+// Returns the manifest in `folder`, or NULL. The caller frees it.
+static cJSON *manifest_in(const char *folder)
 {
     char path[DATA_PATH_SIZE];
     cJSON *manifest = NULL;
-    if (data_path_join(path, folder, "manifest.json") != LAC_OK ||
-        !data_is_file(path) || cli_manifest_read(path, &manifest) != LAC_OK) {
-        return NULL;
-    }
+    return data_path_join(path, folder, "manifest.json") == LAC_OK &&
+                   data_is_file(path) &&
+                   cli_manifest_read(path, &manifest) == LAC_OK
+               ? manifest
+               : NULL;
+}
+
+cJSON *cli_manifest_fact_copy(const char *folder, const char *name)
+{
+    cJSON *const manifest = manifest_in(folder);
     const cJSON *const facts =
         cJSON_GetObjectItemCaseSensitive(manifest, "facts");
     cJSON *const copy =
@@ -265,4 +268,13 @@ double cli_manifest_fact(const char *folder, const char *name)
     const double value = cJSON_IsNumber(fact) ? fact->valuedouble : (double)NAN;
     cJSON_Delete(fact);
     return value;
+}
+
+cJSON *cli_manifest_versions_copy(const char *folder)
+{
+    cJSON *const manifest = manifest_in(folder);
+    cJSON *const copy = cJSON_Duplicate(
+        cJSON_GetObjectItemCaseSensitive(manifest, "versions"), true);
+    cJSON_Delete(manifest);
+    return copy;
 }

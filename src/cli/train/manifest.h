@@ -40,6 +40,15 @@ cJSON *cli_manifest_fact_copy(const char *folder, const char *name);
 // fact, or NaN.
 double cli_manifest_fact(const char *folder, const char *name);
 
+// cli_manifest_versions_copy returns a copy of the versions that the manifest
+// in `folder` has, which the caller frees, or NULL.
+cJSON *cli_manifest_versions_copy(const char *folder);
+
+// Their names for oneDNN and for the instructions that it uses. Manifests of
+// older versions lack the second.
+#define CLI_MANIFEST_ONEDNN       "onednn"
+#define CLI_MANIFEST_INSTRUCTIONS "onednn_instructions"
+
 // A manifest that was found, and the id of its run; 0 if it has none.
 typedef struct cli_manifest_found {
     bool found;

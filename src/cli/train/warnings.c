@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Warnings about options. An option counts as given if its value is not the
-// default.
+// Warnings about options and about a resume. An option counts as given if its
+// value is not the default.
 #include "cli/train/warnings.h"
 
 #include <string.h>
+
+#include "cli/report/table.h"
+#include "cli/train/manifest.h"
+#include "cli/version/onednn.h"
 
 static const cli_option *warnings_option(const char *name)
 {
@@ -99,4 +103,46 @@ void cli_train_warn(
                 cases[i].why);
         }
     }
+}
+
+static const char *version_in(const cJSON *versions, const char *name)
+{
+    return cJSON_GetStringValue(
+        cJSON_GetObjectItemCaseSensitive(versions, name));
+}
+
+static bool has_other(const char *before, const char *ours)
+{
+    return before != NULL && strcmp(before, ours) != 0;
+}
+
+void cli_train_warn_onednn(
+    const char *folder, const train_facts *facts, FILE *stream)
+{
+    char version[CLI_ONEDNN_SIZE], code[CLI_ONEDNN_SIZE];
+    char text[CLI_CELL_SIZE], code_text[CLI_CELL_SIZE];
+    if (facts->first_step == 0) {
+        return;
+    }
+    cJSON *const versions = cli_manifest_versions_copy(folder);
+    const char *const before = version_in(versions, CLI_MANIFEST_ONEDNN);
+    const char *const code_before =
+        version_in(versions, CLI_MANIFEST_INSTRUCTIONS);
+    cli_onednn_version(version);
+    cli_onednn_instructions(code);
+    if (has_other(before, version) || has_other(code_before, code)) {
+        (void)fprintf(
+            stream,
+            "laconic: %s was trained with oneDNN %s%s%s and continues with "
+            "oneDNN %s for %s: its bits will differ from those of a run "
+            "without this change\n",
+            folder,
+            cli_fitted(before == NULL ? "?" : before, CLI_ONEDNN_SIZE, text),
+            code_before == NULL ? "" : " for ",
+            cli_fitted(
+                code_before == NULL ? "" : code_before, CLI_ONEDNN_SIZE,
+                code_text),
+            version, code);
+    }
+    cJSON_Delete(versions);
 }
