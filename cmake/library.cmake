@@ -16,10 +16,6 @@ if(NOT LAC_XXHASH_INLINE)
     target_link_libraries(laconic_static INTERFACE PkgConfig::XXHASH)
     set(pc_requires libxxhash)
 endif()
-if(LAC_LAPACK)
-    target_link_libraries(laconic_static INTERFACE LAPACK::LAPACK)
-    set(pc_lapack "-llapack -lblas ")
-endif()
 set_target_properties(laconic_static PROPERTIES
     OUTPUT_NAME laconic
     EXPORT_NAME static)
@@ -35,9 +31,8 @@ install(DIRECTORY include/laconic ${CMAKE_CURRENT_BINARY_DIR}/include/laconic
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN *.h PATTERN *.hpp PATTERN *.f90)
 
-# Two export sets: the static library needs xxhash and LAPACK where it is
-# linked, the shared one has them already, and its users must not have to
-# install them.
+# Two export sets: the static library needs xxhash where it is linked, the
+# shared one has it already, and its users must not have to install it.
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/laconic)
 install(TARGETS laconic EXPORT laconicTargets)
 install(TARGETS laconic_static EXPORT laconicStaticTargets)

@@ -47,7 +47,6 @@ def build_library(folder):
         "LAC_COMMAND": "OFF",
         "LAC_XXHASH_INLINE": "ON",
         "LAC_TCP": "ON" if exists("openssl >= 3.0") else "OFF",
-        "LAC_LAPACK": "ON" if exists("lapack") else "OFF",
     }
     generator = "Ninja" if shutil.which("ninja") else "Unix Makefiles"
     cache = folder / "CMakeCache.txt"

@@ -102,9 +102,10 @@ LAC_API uint64_t lac_topology_hash(const lac_topology *t);
 LAC_API void lac_topology_matrix(
     const lac_topology *t, uint64_t round, double *w);
 
-/// lac_topology_spectrum computes the spectrum, in time workers^3.
-/// Fails with LAC_ERR_UNSUPPORTED in a build without LAPACK, for more than
-/// 16,384 workers, or for a product that is not symmetric; or LAC_ERR_NOMEM.
+/// lac_topology_spectrum computes the spectrum, in time workers^3. The first
+/// call loads LAPACK (liblapack.so.3), which stays loaded.
+/// Fails with LAC_ERR_UNSUPPORTED without LAPACK, for more than 16,384 workers,
+/// or for a product that is not symmetric; or LAC_ERR_NOMEM.
 LAC_FALLIBLE lac_status
 lac_topology_spectrum(const lac_topology *t, lac_spectrum *out);
 

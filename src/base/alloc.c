@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#define _DEFAULT_SOURCE // madvise
+#define _DEFAULT_SOURCE // madvise, MAP_ANONYMOUS
 #include "base/alloc.h"
 
 #include <stdint.h>
@@ -63,4 +63,14 @@ void laci_free_aligned(void *aligned)
     void *block;
     memcpy(&block, (unsigned char *)aligned - sizeof(void *), sizeof(block));
     laci_free(block);
+}
+
+// A mapping that is made and removed at once, without touching its pages. It is
+// not counted as memory that will be used, because most of it will not be.
+bool laci_has_room(size_t size)
+{
+    void *const block = mmap(
+        NULL, size, PROT_READ | PROT_WRITE,
+        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return block != MAP_FAILED && munmap(block, size) == 0;
 }

@@ -23,6 +23,11 @@ void *laci_zalloc_aligned(size_t size);
 void laci_free(void *block);
 void laci_free_aligned(void *aligned);
 
+// laci_has_room returns whether `size` bytes of addresses could be reserved
+// now. It detects limits on the address space and on data (ulimit -v, -d) and a
+// system without overcommit.
+bool laci_has_room(size_t size);
+
 // laci_aligned rounds a size up to a multiple of LACI_ALIGNMENT.
 static inline size_t laci_aligned(size_t size)
 {

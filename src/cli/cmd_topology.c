@@ -128,7 +128,7 @@ static int topology_report(
         .lambdan = unknown,
         .gap = unknown,
         .beta = unknown};
-    const lac_status status = lac_topology_spectrum(t, &spectrum);
+    const lac_status status = cli_network_spectrum(t, &spectrum);
     if (status == LAC_ERR_UNSUPPORTED) {
         cli_print_message("");
     } else if (status != LAC_OK) {

@@ -5,10 +5,12 @@
 // The product may be asymmetric; it is then refused, because its eigenvalues
 // would not describe the mixing.
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/fail.h"
+#include "topology/lapack.h"
 #include "topology/topology.h"
 
 enum { SPECTRUM_WORKERS_MAX = 16384 }; // a matrix of 2 GiB
@@ -19,10 +21,14 @@ static const double ASYMMETRY_MAX = 1e-13;
 
 // Fortran passes all arguments by reference, followed by the lengths of those
 // that are strings.
-extern void dsyev_(
+typedef void dsyev_function(
     const char *jobz, const char *uplo, const int *n, double *a, const int *lda,
     double *w, double *work, const int *lwork, int *info, size_t jobz_len,
     size_t uplo_len);
+
+// One thread at a time uses LAPACK, so that the memory that one found is not
+// used by another.
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 
 static lac_status spectrum_no_memory(const lac_topology *t)
 {
@@ -87,11 +93,15 @@ static lac_status multiply_rounds(const lac_topology *t, double *w)
 static lac_status find_eigenvalues(
     const lac_topology *t, double *a, double *eigenvalues)
 {
+    laci_lapack_function *function = NULL;
+    LAC_TRY(laci_lapack_load(
+        t->ops->plugin.name, LACI_LAPACK, "dsyev_", &function));
+    dsyev_function *const dsyev = (dsyev_function *)function;
     const int n = (int)t->workers;
     const int query = -1;
     int info = 0;
     double best = 0;
-    dsyev_(
+    dsyev(
         "N", "U", &n, a, &n, eigenvalues, &best, &query, &info, (size_t)1,
         (size_t)1);
     const int room = (int)best;
@@ -99,7 +109,7 @@ static lac_status find_eigenvalues(
     if (work == NULL) {
         return spectrum_no_memory(t);
     }
-    dsyev_(
+    dsyev(
         "N", "U", &n, a, &n, eigenvalues, work, &room, &info, (size_t)1,
         (size_t)1);
     laci_free(work);
@@ -132,7 +142,9 @@ lac_status laci_spectrum(const lac_topology *t, lac_spectrum *out)
     double *const eigenvalues = w + n * n;
     lac_status status = multiply_rounds(t, w);
     if (status == LAC_OK) {
+        (void)pthread_mutex_lock(&one_at_a_time);
         status = find_eigenvalues(t, w, eigenvalues);
+        (void)pthread_mutex_unlock(&one_at_a_time);
     }
     if (status == LAC_OK) {
         const double lambda2 = eigenvalues[n - 2], lambdan = eigenvalues[0];

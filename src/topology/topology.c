@@ -336,12 +336,5 @@ lac_status lac_topology_spectrum(const lac_topology *t, lac_spectrum *out)
             .lambda2 = 1 - gap, .lambdan = 1 - gap, .gap = gap, .beta = gap};
         return LAC_OK;
     }
-#ifdef LACI_HAVE_LAPACK
     return laci_spectrum(t, out);
-#else
-    (void)out;
-    return lac_fail(
-        LAC_ERR_UNSUPPORTED, "%s: this build has no LAPACK for the spectrum",
-        t->ops->plugin.name);
-#endif
 }

@@ -157,7 +157,8 @@ double laci_topology_mean_gap(const lac_topology *t);
 // not, lac_error_message returns the reason. Fails with LAC_ERR_NOMEM.
 lac_status laci_topology_mixes(const lac_topology *t, bool *out);
 
-// laci_spectrum is lac_topology_spectrum in a build with LAPACK.
+// laci_spectrum is lac_topology_spectrum of a network whose rounds are not
+// drawn.
 lac_status laci_spectrum(const lac_topology *t, lac_spectrum *out);
 
 // laci_edge_list_parse adds the edges in text[0..len) to a graph. Each line is

@@ -113,7 +113,7 @@ static lac_status put_spectrum(FILE *f, const lac_topology *t)
 {
     const size_t n = lac_topology_workers(t);
     lac_spectrum s;
-    if (lac_topology_spectrum(t, &s) != LAC_OK) {
+    if (cli_network_spectrum(t, &s) != LAC_OK) {
         return LAC_OK;
     }
     double *const w = calloc(n * n + n, sizeof(*w));

@@ -11,6 +11,7 @@
 #include "cli/plan/text.h"
 #include "cli/report/table.h"
 #include "cli/report/wrap.h"
+#include "cli/topology/network.h"
 
 // The spectrum takes time workers^3; for more workers it is omitted.
 enum { SPECTRUM_WORKERS_MAX = 512 };
@@ -21,7 +22,7 @@ static double spectral_gap(const plan_report *r)
     lac_spectrum spectrum;
     const plan_task *const task = &r->plan->task;
     return task->workers <= SPECTRUM_WORKERS_MAX &&
-                   lac_topology_spectrum(task->topology, &spectrum) == LAC_OK
+                   cli_network_spectrum(task->topology, &spectrum) == LAC_OK
                ? spectrum.gap
                : (double)NAN;
 }

@@ -161,12 +161,23 @@ static lac_status multiply_round(
     return LAC_OK;
 }
 
+// OpenBLAS reads the variable when it is loaded. It is set here and not at the
+// start, because programs that laconic launches have threads of their own.
+lac_status cli_network_spectrum(const lac_topology *t, lac_spectrum *out)
+{
+    if (setenv("OPENBLAS_NUM_THREADS", "1", 0) != 0) {
+        return lac_fail(
+            LAC_ERR_NOMEM, "no memory for the variable OPENBLAS_NUM_THREADS");
+    }
+    return lac_topology_spectrum(t, out);
+}
+
 // The mean of W over all draws: its eigenvalues are all 1 - gap, but for one.
 static lac_status mean_matrix(const lac_topology *t, double *w)
 {
     const size_t n = lac_topology_workers(t);
     lac_spectrum s;
-    LAC_TRY(lac_topology_spectrum(t, &s));
+    LAC_TRY(cli_network_spectrum(t, &s));
     for (size_t i = 0; i < n * n; i++) {
         const double own = i % (n + 1) == 0 ? 1 - s.gap : 0;
         w[i] = own + s.gap / (double)n;

@@ -21,6 +21,9 @@ int cli_network_open(
 // nothing if the network is too large for a screen.
 void cli_network_print(const lac_topology *t, FILE *stream);
 
+// cli_network_spectrum is lac_topology_spectrum without threads of OpenBLAS.
+lac_status cli_network_spectrum(const lac_topology *t, lac_spectrum *out);
+
 // cli_network_matrix writes the mixing matrix, or the product of those of a
 // period, to w[0..workers^2).
 // Fails with LAC_ERR_NOMEM.

@@ -11,26 +11,10 @@
 
 #define EXACT 1e-12
 
-static void skip_without_lapack(void)
-{
-    lac_topology *t;
-    lac_spectrum s;
-    assert_ok(lac_topology_open(&t, "path", 2, 1));
-    const lac_status status = lac_topology_spectrum(t, &s);
-    lac_topology_close(t);
-    if (status == LAC_ERR_UNSUPPORTED) {
-        assert_string_equal(
-            lac_error_message(),
-            "path: this build has no LAPACK for the spectrum");
-        skip();
-    }
-}
-
 static lac_spectrum spectrum(const char *spec, uint32_t workers)
 {
     lac_topology *t;
     lac_spectrum s;
-    skip_without_lapack();
     assert_ok(lac_topology_open(&t, spec, workers, 1));
     assert_ok(lac_topology_spectrum(t, &s));
     lac_topology_close(t);
@@ -123,7 +107,6 @@ static void a_period_of_one_peer_is_the_mean(void **state)
 static void too_many_workers_are_refused(void **state)
 {
     (void)state;
-    skip_without_lapack();
     lac_topology *t;
     lac_spectrum s = {.gap = 7};
     assert_ok(lac_topology_open(&t, "ring", 16385, 1));
@@ -166,7 +149,6 @@ static const laci_topology_ops turns = {
 static void a_product_without_symmetry_is_refused(void **state)
 {
     (void)state;
-    skip_without_lapack();
     lac_topology *t;
     lac_spectrum s;
     assert_ok(laci_topology_open_with(&t, &turns, "", 3, 1));
@@ -183,7 +165,6 @@ static void a_product_without_symmetry_is_refused(void **state)
 static void lack_of_memory_is_reported(void **state)
 {
     (void)state;
-    skip_without_lapack();
     lac_topology *t;
     lac_spectrum s;
     assert_ok(lac_topology_open(&t, "one-peer-exponential", 16, 1));
