@@ -42,6 +42,26 @@ echo "C, static, through pkg-config"
     -o "$work/static" -static $(pkg_config --static --cflags --libs)
 "$work/static"
 
+# LAPACK is loaded by the first spectrum, from either library.
+echo "C, a spectrum"
+# shellcheck disable=SC2046
+"$cc" -std=c17 -Wall -Wextra -pedantic -Werror "$here/spectrum.c" \
+    -o "$work/spectrum" $(pkg_config --cflags --libs) -lm -Wl,-rpath,"$libdir"
+"$work/spectrum"
+# shellcheck disable=SC2046
+"$cc" -std=c17 -Wall -Wextra -pedantic -Werror "$here/spectrum.c" \
+    -o "$work/spectrum" $(pkg_config --cflags) "$libdir/liblaconic.a" \
+    $(pkg_config --static --libs | sed 's/-llaconic//')
+"$work/spectrum"
+# shellcheck disable=SC2046
+"$cc" -std=c17 -Wall -Wextra -pedantic -Werror "$here/spectrum.c" \
+    -o "$work/spectrum" -static $(pkg_config --static --cflags --libs)
+if "$work/spectrum" 2>"$work/message" ||
+        ! grep -qF "linked with -static cannot load" "$work/message"; then
+    echo "a program linked with -static was not refused"
+    exit 1
+fi
+
 # The static library in a program that can load modules, which are elsewhere.
 if [ -f "$libdir/laconic/laconic_tcp.so" ]; then
     echo "C, static, with modules"
