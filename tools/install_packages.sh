@@ -7,7 +7,7 @@
 set -eu
 
 build="gcc libc6-dev cmake ninja-build pkg-config libxxhash-dev libcjson-dev
-       liblapack-dev zlib1g-dev libdnnl-dev libssl-dev"
+       liblapack3 zlib1g-dev libdnnl-dev libssl-dev"
 python="python3 python3-pip python3-setuptools python3-wheel"
 test="libcmocka-dev g++ openssh-server openssh-client openssl iproute2
       libopenmpi-dev openmpi-bin libmpich-dev mpich gfortran

@@ -8,8 +8,8 @@
 // rounding of doubles, however well T separates small singular values, which in
 // G drown in rounding errors.
 //
-// LAPACK is faster, but a program that links the static library would need the
-// run-time library of Fortran, and other versions of LAPACK round differently.
+// LAPACK is faster, but programs that compress would have to load it, and other
+// versions of LAPACK round differently.
 #include "compress/svd.h"
 
 #include <math.h>

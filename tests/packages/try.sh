@@ -51,7 +51,9 @@ average laconic launch -n 3 --
 laconic launch -n 3 -- python3 "$here/average.py"
 
 echo "what the packages are used with"
-apt install gcc libc6-dev man-db mpich openmpi-bin pkg-config
+apt install gcc libc6-dev liblapack3 man-db mpich openmpi-bin pkg-config
+laconic topology ring --workers 4 | grep -q '^gap  *0\.666667' ||
+    fail "laconic topology finds no spectrum with liblapack3"
 average mpirun.openmpi -n 3 laconic
 average mpirun.mpich -n 3 laconic
 
