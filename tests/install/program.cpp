@@ -2,6 +2,7 @@
 // The same in C++: an error with its message, then a round trip.
 #include <laconic/laconic.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <string>
