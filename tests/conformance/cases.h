@@ -315,7 +315,8 @@ static inline void visit_pairs(
     c->pair = false;
 }
 
-static inline void visit_algorithm(
+// With every compressor, and settings of the base.
+static inline void visit_base(
     algorithm_case *c, visit_case *visit, const void *context)
 {
     const bool takes_compressor = c->compressor != NULL;
@@ -326,6 +327,13 @@ static inline void visit_algorithm(
         visit_spec(c, visit, context);
     }
     c->plain = false;
+}
+
+static inline void visit_algorithm(
+    algorithm_case *c, visit_case *visit, const void *context)
+{
+    const bool takes_compressor = c->compressor != NULL;
+    visit_base(c, visit, context);
     const size_t most = WORKERS_ARE_THREADS ? FEW_COMPRESSORS : 1;
     for (size_t i = 0; i < (takes_compressor ? most : 1); i++) {
         c->compressor = takes_compressor ? few_compressors[i] : NULL;
@@ -342,9 +350,13 @@ static inline const char *only_algorithm(void)
     return getenv("LAC_TEST_ALGORITHM");
 }
 
-// Calls `visit` with every case of a family.
-static inline void visit_family(
-    lac_family family, visit_case *visit, const void *context)
+typedef void visit_cases(
+    algorithm_case *c, visit_case *visit, const void *context);
+
+// Calls `cases` with every algorithm of a family.
+static inline void visit_algorithms(
+    lac_family family, visit_cases *cases, visit_case *visit,
+    const void *context)
 {
     const char *const wanted = only_algorithm();
     bool visited = false;
@@ -362,11 +374,25 @@ static inline void visit_family(
             assert_ok(cost_of(&c, &cost));
         }
         if (claims_of(c.plugin)->family == family) {
-            visit_algorithm(&c, visit, context);
+            cases(&c, visit, context);
             visited = true;
         }
     }
     assert_true(visited);
+}
+
+// Calls `visit` with every case of a family.
+static inline void visit_family(
+    lac_family family, visit_case *visit, const void *context)
+{
+    visit_algorithms(family, visit_algorithm, visit, context);
+}
+
+// Calls `visit` with every algorithm of a family and every compressor.
+static inline void visit_plain(
+    lac_family family, visit_case *visit, const void *context)
+{
+    visit_algorithms(family, visit_base, visit, context);
 }
 
 #endif
