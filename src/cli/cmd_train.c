@@ -66,7 +66,8 @@ static void request_stop(int number)
     stop_requested = number;
 }
 
-// A second signal ends the program at once.
+// A second signal ends the program at once. Every mpirun passes SIGUSR1 on and
+// waits; after the others some kill the workers within a second.
 static void catch_stop_signals(void)
 {
     struct sigaction action = {.sa_handler = request_stop};
@@ -74,6 +75,7 @@ static void catch_stop_signals(void)
     (void)sigemptyset(&action.sa_mask);
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
+    (void)sigaction(SIGUSR1, &action, NULL);
 }
 
 static lac_status open_data(job *j)
@@ -559,22 +561,19 @@ const cli_command cmd_train = {
         "Workers train one model, each on its share of the data. They are\n"
         "threads of this process or, under mpirun, its processes. After every\n"
         "test of the models, loss, accuracy and bytes go to stderr and\n"
-        "DIR/metrics.jsonl.\n"
-        "At the end a table is printed, and DIR/model.safetensors holds the\n"
-        "averaged model.\n"
+        "DIR/metrics.jsonl. At the end a table is printed, and\n"
+        "DIR/model.safetensors holds the averaged model.\n"
         "Ctrl-C ends the run after a checkpoint, with exit code 130 (SIGTERM:\n"
-        "143). `laconic train --resume --out DIR` continues it, with the same\n"
-        "bits as without the stop. All settings are in DIR/manifest.json.\n"
-        "--epochs may be larger; others that are given must be the same. Runs\n"
-        "of --seeds are continued together.\n"
+        "143; SIGUSR1, to mpirun: 138). `laconic train --resume --out DIR`\n"
+        "continues it, with the same bits as without the stop. All settings\n"
+        "are in DIR/manifest.json. --epochs may be larger; others that are\n"
+        "given must be the same. Runs of --seeds are continued together.\n"
         "--local-steps 16: the workers mix their models after every 16 steps,\n"
         "and once more at the end; 1:16@150: after every step, from epoch 150\n"
         "on after every 16. It needs a model algorithm, such as outer. With\n"
-        "outer:fragments=4 a fourth of the tensors is mixed every 4 of 16 "
-        "steps,\n"
-        "with delay=3 each result is used 3 steps later; --overlap makes "
-        "these\n"
-        "steps beside the exchange.\n"
+        "outer:fragments=4 a fourth of the tensors is mixed every 4 of 16\n"
+        "steps, with delay=3 each result is used 3 steps later; --overlap\n"
+        "makes these steps beside the exchange.\n"
         "--hostile 3: worker 3 does not train and sends huge finite values,\n"
         "a test of what an algorithm tolerates; metrics and averaged model\n"
         "are those of the other workers.\n" CLI_THREADS_HELP

@@ -579,7 +579,7 @@ class Calls(Runs):
         self.assertIn("laconic train --resume --out out`", err)
 
     def test_a_signal_has_an_exit_code(self):
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
             out = "out%d" % number
             job = subprocess.Popen(
                 (LACONIC,) + self.words(out, "--epochs", "100000"),

@@ -15,6 +15,9 @@ static const cli_topic topics[] = {
     {CLI_SECTION_EXIT, "train", "130",
      "SIGINT (Ctrl-C) stopped the run after a checkpoint;\n"
      "`laconic train --resume --out DIR` continues it"},
+    {CLI_SECTION_EXIT, "train", "138",
+     "SIGUSR1 stopped the run after a checkpoint; sent to mpirun, it reaches\n"
+     "all workers"},
     {CLI_SECTION_EXIT, "train", "143",
      "SIGTERM stopped the run after a checkpoint"},
     {CLI_SECTION_ENVIRONMENT, WORKERS, CLI_TRANSPORT_VARIABLE,
