@@ -14,7 +14,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "transport"))
@@ -38,10 +37,7 @@ class Processes(unittest.TestCase):
         self.result = os.path.join(folder.name, "result.json")
 
     def run_job(self, command, **environment):
-        done = subprocess.run(command, text=True, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, timeout=launch.HANG,
-                              env={**launch.environment(), **environment},
-                              check=False)
+        done = launch.run(command, env=launch.environment(**environment))
         return done.returncode, done.stdout, done.stderr
 
     def average(self, prefix, words, **environment):
@@ -136,31 +132,6 @@ class Processes(unittest.TestCase):
                              "in x that is not finite" % rank)
 
 
-class Listener:
-    """Collects what a job prints, and waits for text instead of time."""
-
-    def __init__(self, job):
-        self.text, self.changed = "", threading.Condition()
-        for stream in (job.stdout, job.stderr):
-            threading.Thread(target=self.collect, args=(stream,),
-                             daemon=True).start()
-
-    def collect(self, stream):
-        with stream:
-            for line in stream:
-                with self.changed:
-                    self.text += line
-                    self.changed.notify_all()
-
-    def wait_for(self, pattern, count, seconds=launch.HANG / 3):
-        """The matches, once there are `count` of them or the job hangs."""
-        def find():
-            return re.findall(pattern, self.text)
-        with self.changed:
-            self.changed.wait_for(lambda: len(find()) >= count, seconds)
-            return find()
-
-
 class Failures(unittest.TestCase):
     WORKERS, VICTIM = 4, 2
     # Prints which process is which worker, and how it ended.
@@ -176,7 +147,7 @@ class Failures(unittest.TestCase):
             env=launch.environment(), text=True, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, start_new_session=True)
         self.addCleanup(job.kill)
-        listener = Listener(job)
+        listener = launch.Listener(job)
         ranks = listener.wait_for(r"rank (\d) is (\d+)", self.WORKERS)
         pids = {int(rank): int(pid) for rank, pid in ranks}
         for pid in pids.values():
@@ -232,7 +203,7 @@ class Failures(unittest.TestCase):
             stderr=subprocess.PIPE, start_new_session=True)
         self.addCleanup(job.wait)
         self.addCleanup(self.kill_group, job.pid)
-        listener = Listener(job)
+        listener = launch.Listener(job)
         self.assertTrue(listener.wait_for(
             "laconic: MPI_Init timed out: a process of the MPI job", 1),
             listener.text)
@@ -242,7 +213,7 @@ class Failures(unittest.TestCase):
     def test_a_worker_that_is_killed_is_named_by_all_others(self):
         """Where processes can be looked up, and before the deadline."""
         _, listener, errors = self.lose_a_worker(
-            signal.SIGKILL, "300", *launch.RECOVERY[LIBRARY])
+            signal.SIGKILL, "300", *launch.recovery(LIBRARY))
         for error in errors.values():
             self.assertIn("worker %d has died" % self.VICTIM, error)
         # The first worker that fails ends the job, perhaps before a wrapper

@@ -31,11 +31,9 @@ class Processes(unittest.TestCase):
     def train(self, out, workers, *words, processes=False):
         result = self.path("result.json")
         prefix = launch.launcher(LIBRARY, workers) if processes else []
-        done = subprocess.run(
+        done = launch.run(
             [*prefix, *launch.output_to(result), LACONIC, "train", "--workers",
-             str(workers), "--out", self.path(out), "--json", *words],
-            env=launch.environment(), text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, timeout=launch.HANG, check=False)
+             str(workers), "--out", self.path(out), "--json", *words])
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(result, encoding="utf-8") as file:
             return json.load(file)

@@ -15,10 +15,8 @@ WORKERS = 4
 
 
 def run(library, program, *words):
-    return subprocess.run(
-        [*launch.launcher(library, WORKERS), program, *words],
-        env=launch.environment(), text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, timeout=500, check=False)
+    return launch.run([*launch.launcher(library, WORKERS), program, *words],
+                      stderr=subprocess.STDOUT)
 
 
 def main(library, program=""):

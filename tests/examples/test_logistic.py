@@ -35,10 +35,7 @@ class Logistic(unittest.TestCase):
         return self.run_program(*command, *rest)
 
     def run_program(self, *command):
-        return subprocess.run(
-            command, cwd=self.folder.name, text=True, env=launch.environment(),
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=500,
-            check=False)
+        return launch.run(command, cwd=self.folder.name)
 
     def learn(self, *words):
         """Return steps, loss, initial loss, bytes and messages as printed."""

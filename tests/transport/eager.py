@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Runs eager.c as two workers under mpirun: LIBRARY PROGRAM."""
 import os
-import subprocess
 import sys
 import tempfile
 
@@ -16,12 +15,10 @@ def main(library, program):
     with tempfile.TemporaryDirectory() as folder:
         fifo = os.path.join(folder, "fifo")
         os.mkfifo(fifo)
-        result = subprocess.run(
+        result = launch.run(
             [*launch.launcher(library, 2, *OPTIONS[library]), program,
              f"mpi:library={library},eager=1000", fifo],
-            env={**launch.environment(), **NETWORK}, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            timeout=launch.HANG, check=False)
+            env=launch.environment(**NETWORK))
     print(result.stdout, result.stderr)
     good = all(f"worker {rank} of 2: good" in result.stdout
                for rank in range(2))

@@ -10,7 +10,6 @@ Every worker must report success. After a failure, which most duties provoke,
 MPI is not finalised, so the exit status of mpirun counts only for the others.
 """
 import re
-import subprocess
 import sys
 
 import launch
@@ -36,10 +35,8 @@ def main(library, program, name):
     duty, workers = re.fullmatch(r"(\w+?)(\d?)", name).groups()
     workers = int(workers or WORKERS)
     words, must_succeed = arguments(library, duty)
-    result = subprocess.run(
-        [*launch.launcher(library, workers), program, *words],
-        env=launch.environment(), text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, timeout=launch.HANG, check=False)
+    result = launch.run(
+        [*launch.launcher(library, workers), program, *words])
     print(result.stdout, result.stderr)
     good = all(f"worker {rank} of {workers}: good" in result.stdout
                for rank in range(workers))

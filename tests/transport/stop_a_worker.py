@@ -14,8 +14,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
-import time
 
 import launch
 
@@ -24,30 +22,11 @@ WORKERS, VICTIM, NEIGHBOUR, FAILED = 4, 2, 3, 3
 TIMEOUTS = {"stop": "2", "kill": "300", "kill_beside_stopped": "300"}
 
 
-def collect(stream, lines, event):
-    for line in stream:
-        lines.append(line)
-        event.set()
-    event.set()
-
-
 def command_of(program, library, how):
     if library == "local":
         return [program, "local", TIMEOUTS[how]]
-    return [*launch.launcher(library, WORKERS, *launch.RECOVERY[library]),
+    return [*launch.launcher(library, WORKERS, *launch.recovery(library)),
             program, f"mpi:library={library}", TIMEOUTS[how]]
-
-
-def wait_for(lines, event, pattern, count):
-    """The matches, once there are `count` of them or the job hangs."""
-    end = time.monotonic() + launch.HANG / 3
-    while True:
-        event.clear()
-        found = re.findall(pattern, "".join(lines))
-        left = end - time.monotonic()
-        if len(found) >= count or left <= 0:
-            return found
-        event.wait(left)
 
 
 def kill(pid):
@@ -64,21 +43,17 @@ def main(program, library, how):
     job = subprocess.Popen(command_of(program, library, how), text=True,
                            env=launch.environment(), stdout=subprocess.PIPE,
                            stderr=subprocess.PIPE, start_new_session=True)
-    lines, event = [], threading.Event()
-    for stream in (job.stdout, job.stderr):
-        threading.Thread(target=collect, args=(stream, lines, event),
-                         daemon=True).start()
-    pids = dict(wait_for(lines, event, r"worker (\d) is process (\d+)",
-                         WORKERS))
+    listener = launch.Listener(job)
+    pids = dict(listener.wait_for(r"worker (\d) is process (\d+)", WORKERS))
     try:
-        assert len(pids) == WORKERS, lines
-        return check(job, lines, event, pids, library, how)
+        assert len(pids) == WORKERS
+        return check(job, listener, pids, library, how)
     finally:
         if library != "local":
             for pid in pids.values():
                 kill(pid)
         job.kill()
-        print("".join(lines))
+        print(listener.text)
 
 
 def lose_a_worker(pids, how):
@@ -92,11 +67,11 @@ def lose_a_worker(pids, how):
     return others
 
 
-def check(job, lines, event, pids, library, how):
+def check(job, listener, pids, library, how):
     others = {str(rank) for rank in range(WORKERS)} - {str(VICTIM)}
     if library != "local":
         others = lose_a_worker(pids, how)
-    errors = wait_for(lines, event, r"worker (\d): error: (.*)", len(others))
+    errors = listener.wait_for(r"worker (\d): error: (.*)", len(others))
     assert {rank for rank, _ in errors} == others, errors
     if how == "stop":
         assert all(re.search(r"worker \d was silent for", error)
@@ -110,7 +85,7 @@ def check(job, lines, event, pids, library, how):
     if library == "local":
         assert job.wait(timeout=launch.HANG / 3) == FAILED
         return 0
-    statuses = wait_for(lines, event, r"the status is (\d)", len(others))
+    statuses = listener.wait_for(r"the status is (\d)", len(others))
     assert statuses == [str(FAILED)] * len(others), statuses
     return 0
 
