@@ -329,21 +329,55 @@ class Folders(unittest.TestCase):
         self.assertEqual(contents(self.path("b")), before)
         self.assertFalse(os.path.exists(self.path("a")))
 
-    def test_a_signal_to_one_worker_stops_all_with_a_checkpoint(self):
+    def stop(self, number, rank=None):
+        """Sends a signal to a worker, or to mpirun, and resumes the run.
+        Returns the exit code of mpirun and what was printed."""
         job = self.start(OUTS, "--epochs", "100000")
         while not os.path.exists(self.path("c", "latest")):
             self.assertIsNone(job.poll())
             time.sleep(0.01)
-        with open(self.path("pid-1"), encoding="ascii") as file:
-            os.kill(int(file.read()), signal.SIGTERM)
+        if rank is None:
+            job.send_signal(number)
+        else:
+            with open(self.path(f"pid-{rank}"), encoding="ascii") as file:
+                os.kill(int(file.read()), number)
         err = self.end(job)
-        self.assertNotEqual(job.returncode, 0, err)
-        self.assertIn("stopped after a checkpoint", err)
-        step = latest(self.path("a"))
-        epochs = str(step // STEPS + 1)
+        # mpirun may end before workers that it has killed.
+        for out in OUTS:
+            folder = os.open(self.path(out), os.O_RDONLY)
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            os.close(folder)
+        newest = max(latest(self.path(out)) for out in OUTS)
+        epochs = str(newest // STEPS + 1)
         self.train(OUTS, "--epochs", epochs, "--resume")
         self.threads("whole", "--epochs", epochs)
         self.assert_same_run(OUTS, int(epochs) * STEPS, "whole")
+        for out in (*OUTS, "whole"):
+            shutil.rmtree(self.path(out))
+        return job.returncode, err
+
+    def test_a_signal_to_one_worker_stops_all_with_a_checkpoint(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
+            with self.subTest(number):
+                code, err = self.stop(number, rank=1)
+                self.assertEqual(code, 128 + number, err)
+                self.assertIn("stopped after a checkpoint", err)
+
+    def test_sigusr1_to_mpirun_stops_all_with_a_checkpoint(self):
+        code, err = self.stop(signal.SIGUSR1)
+        self.assertEqual(code, 128 + signal.SIGUSR1, err)
+        self.assertIn("stopped after a checkpoint", err)
+
+    def test_a_run_continues_after_a_signal_to_mpirun(self):
+        """Open MPI may kill the workers before they have written a checkpoint;
+        the run then continues from the last one."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(number):
+                code, err = self.stop(number)
+                self.assertNotEqual(code, 0, err)
+                if LIBRARY == "mpich":
+                    self.assertEqual(code, 128 + number, err)
+                    self.assertIn("stopped after a checkpoint", err)
 
 
 if __name__ == "__main__":
