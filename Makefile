@@ -28,7 +28,8 @@ sources = $(shell find src include tests fuzz examples bench \
 
 .PHONY: all build train test check bench python deb install deps format clean \
         help check-format check-lint check-clang check-asan check-tsan \
-        check-portable check-arm64 check-smpi check-deb check-fuzz simulator
+        check-portable check-arm64 check-smpi check-deb check-debian \
+        check-train check-short check-fuzz simulator
 
 all: build
 
@@ -59,6 +60,7 @@ check: ## test, then format, lint, sanitizers, other builds and fuzzing
 	$(MAKE) --no-print-directory check-arm64
 	$(MAKE) --no-print-directory check-smpi
 	$(MAKE) --no-print-directory check-deb
+	$(MAKE) --no-print-directory check-debian
 	$(MAKE) --no-print-directory check-fuzz
 	@echo "make check: everything passed"
 
@@ -105,7 +107,20 @@ check-smpi: # the command on simulated clusters, if SimGrid can be installed
 
 check-deb: deb # lintian, then the packages in a clean chroot
 	lintian --fail-on=error,warning build/deb/*.changes
-	tools/try_packages.sh build/deb
+	tools/try_packages.sh build/deb || test $$? = 77
+
+check-debian: # training and the short tests on Debian 13, if it can be made
+	-$(need) chroot
+	@tools/try_debian.sh trixie check-train check-short || test $$? = 77
+
+check-train: train # the accuracy of `make train`
+	@tools/check_accuracy.sh $(RUN) 0.89
+
+check-short: # the tests with the label `short`
+	$(need) build short
+	cmake --preset release $(quiet)
+	cmake --build --preset release --target short
+	ctest --preset short $(CTEST_FLAGS)
 
 check-fuzz: # hostile input for every decoder and parser
 	$(call preset,fuzz)

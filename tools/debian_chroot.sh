@@ -53,7 +53,7 @@ namespaces_problem() {
             echo "root may not make namespaces here"
         else
             echo "a chroot needs root, or user namespaces, the package uidmap" \
-                 "and ranges of ids for $(id -un) in /etc/subuid and /etc/subgid"
+                 "and ranges for $(id -un) in /etc/subuid and /etc/subgid"
         fi
     fi
 }
@@ -69,8 +69,8 @@ remove_work() {
 remove_old_work() {
     find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'laconic-chroot.*' -mmin +10 \
          -user "$(id -u)" -exec flock --nonblock {} true \; -print |
-    while read -r folder; do
-        (in_namespaces rm -rf "$folder")
+    while read -r old; do
+        (in_namespaces rm -rf "$old")
     done
 }
 

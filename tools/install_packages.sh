@@ -3,20 +3,22 @@
 # Installs the missing Debian packages of the named groups. It prints what it
 # does, and does not call apt-get if nothing is missing.
 # usage: install_packages.sh
-#            build|train|python|test|check|arm64|deb|simulator ...
+#            build|train|python|short|test|check|arm64|chroot|deb|simulator ...
 set -eu
 
 build="gcc libc6-dev cmake ninja-build pkg-config libxxhash-dev libcjson-dev
        liblapack3 zlib1g-dev libdnnl-dev libssl-dev"
 python="python3 python3-pip python3-setuptools python3-wheel"
-test="libcmocka-dev g++ openssh-server openssh-client openssl iproute2
-      libopenmpi-dev openmpi-bin libmpich-dev mpich gfortran
+short="libcmocka-dev g++ openssl libopenmpi-dev openmpi-bin libmpich-dev mpich
+       python3"
+test="$short openssh-server openssh-client iproute2 gfortran
       $python python3-venv python3-numpy python3-pytest python3-torch
       python3-mpi4py mypy pyflakes3
       mandoc groff-base man-db bash-completion zsh fish"
 train="dataset-fashion-mnist"
 check="clang clang-format clang-tidy libclang-rt-dev chromium"
-deb="build-essential debhelper dh-python lintian mmdebstrap libmpich-dev
+chroot="mmdebstrap"
+deb="build-essential debhelper dh-python lintian $chroot libmpich-dev
      libopenmpi-dev $python"
 simulator="libsimgrid-dev"
 # The tests of another architecture: its compiler, emulator and libraries.
@@ -36,9 +38,11 @@ for group in "$@"; do
     case $group in
     build) packages=$build ;;
     python) packages=$python ;;
+    short) packages=$short ;;
     test) packages=$test ;;
     train) packages=$train ;;
     check) packages=$check ;;
+    chroot) packages=$chroot ;;
     deb) packages=$deb ;;
     simulator) packages=$simulator ;;
     arm64) packages=$arm64 foreign=arm64 ;;

@@ -55,12 +55,13 @@ server() {
 }
 
 is_intact() {
-    [ -e "$saved" ] && [ "$(b2sum <"$saved")" = "$(cat "$saved.b2sum")" ]
+    [ -e "$saved" ] && [ -e "$saved.b2sum" ] &&
+        [ "$(b2sum <"$saved")" = "$(cat "$saved.b2sum")" ]
 }
 
 # Makes $saved, which gets its name when it is complete.
 save_chroot() {
-    echo "debian: making a chroot of $suite with packages for: $groups"
+    echo "debian: making a chroot of $suite for: make $targets"
     { apt_settings
       # Sid's list of files may be out of date.
       echo 'Acquire::Check-Valid-Until "false";'; } >"$work/apt.conf"
@@ -69,9 +70,9 @@ save_chroot() {
     mkdir -p "$packages" "$work/packages"
     # shellcheck disable=SC2016 # $1 is for mmdebstrap: the folder of the chroot
     # shellcheck disable=SC2046 # there may be no server
-    mmdebstrap --quiet --mode=root --variant=minbase --include=make \
-        --aptopt="$work/apt.conf" --dpkgopt=force-unsafe-io \
-        --skip=essential/unlink \
+    TMPDIR=$work mmdebstrap --quiet --mode=root --variant=minbase \
+        --include=make --aptopt="$work/apt.conf" \
+        --dpkgopt=force-unsafe-io --skip=essential/unlink \
         --setup-hook='mkdir -p "$1/var/cache/apt/archives"' \
         --setup-hook="cp -R '$packages/.' \"\$1/var/cache/apt/archives\"" \
         --customize-hook="touch '$work/made'" \
@@ -105,7 +106,7 @@ if [ -z "$(find "$saved" -mtime "-$days" 2>/dev/null)" ] && ! save_chroot; then
         echo "debian: the saved chroot is old, and a new one cannot be made"
     else
         echo "debian: skipped, mmdebstrap cannot make a chroot of $suite:" \
-             "$(tail -n 1 "$work/log")"
+             "$(grep -m 1 '^E: ' "$work/log")"
         exit 77
     fi
 fi
@@ -123,6 +124,7 @@ cp --remove-destination /etc/resolv.conf "$root/etc/resolv.conf"
 printf '127.0.0.1 localhost\n127.0.1.1 %s\n' "$(uname -n)" >"$root/etc/hosts"
 
 # Mounted where the removal of $work does not find them.
+# shellcheck disable=SC2016 # for the shell inside
 exec unshare --mount -- sh -euc '
     mount -t proc proc "$0/proc"
     mount --rbind /sys "$0/sys"

@@ -409,6 +409,7 @@ class Reports(Plan):
         for variable, coloured in (None, True), ("1", False):
             environment = {k: v for k, v in os.environ.items()
                            if k != "NO_COLOR"}
+            environment["TERM"] = "xterm"
             if variable:
                 environment["NO_COLOR"] = variable
             terminal, end = pty.openpty()
