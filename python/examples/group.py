@@ -3,7 +3,8 @@
 
 torchrun sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and a user may set
 them by hand. mpirun sets only the first two, under names of its own. A program
-that is started alone is a group of one.
+that is started alone is a group of one. USE_LIBUV=0 is for Debian's PyTorch 2,
+which is built without libuv.
 """
 import contextlib
 import os
@@ -24,7 +25,7 @@ def settings() -> None:
             os.environ["WORLD_SIZE"] = os.environ[size]
     for name, value in (("RANK", "0"), ("WORLD_SIZE", "1"),
                         ("MASTER_ADDR", "127.0.0.1"),
-                        ("MASTER_PORT", "29500")):
+                        ("MASTER_PORT", "29500"), ("USE_LIBUV", "0")):
         os.environ.setdefault(name, value)
 
 

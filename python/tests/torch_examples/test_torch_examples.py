@@ -41,11 +41,7 @@ def run(command: List[str]) -> str:
 
 
 def by_torchrun(world: int, program: str, *arguments: str) -> str:
-    # Without the redirections, the launcher of PyTorch 1.13 fails on Python
-    # 3.11; rank 9 does not exist.
-    return run([sys.executable, "-m", "torch.distributed.run", "-r", "9:1",
-                "-t", "9:1", "--nproc_per_node", str(world), "--master_port",
-                str(launch.free_port()), str(EXAMPLES / program), *arguments])
+    return run(launch.torchrun(world, str(EXAMPLES / program), *arguments))
 
 
 def by_mpirun(world: int, program: str, *arguments: str) -> str:

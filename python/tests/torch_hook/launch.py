@@ -11,7 +11,15 @@ from typing import Dict, List, NamedTuple, Optional
 
 HERE = pathlib.Path(__file__).resolve().parent
 # A limit for hangs only.
-SECONDS = 150
+SECONDS = 300
+# Debian's PyTorch 2 is built without libuv, which its stores use by default.
+# Without the second variable the workers use the launcher's store, which takes
+# no such setting.
+LAUNCHERS = {"USE_LIBUV": "0", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+# The launcher meets through a file, as its tcp store needs libuv. Without the
+# redirects, that of PyTorch 1.13 fails on Python 3.11; rank 9 does not exist.
+TORCHRUN = ["--rdzv_backend", "c10d", "--rdzv_conf", "store_type=file",
+            "-r", "9:1", "-t", "9:1"]
 
 
 class Result(NamedTuple):
@@ -27,8 +35,15 @@ def free_port() -> int:
 
 
 def environment(extra: Optional[Dict[str, str]] = None) -> Dict[str, str]:
+    """The environment of a process that joins a group of torch."""
     return {**os.environ, "OMP_NUM_THREADS": "1",
-            "PYTHONDONTWRITEBYTECODE": "1", **(extra or {})}
+            "PYTHONDONTWRITEBYTECODE": "1", **LAUNCHERS, **(extra or {})}
+
+
+def torchrun(world: int, program: str, *arguments: str) -> List[str]:
+    """The command of torch's launcher that docs/pytorch.md has."""
+    return [sys.executable, "-m", "torch.distributed.run", *TORCHRUN,
+            "--nproc_per_node", str(world), program, *arguments]
 
 
 def start(program: str, world: int, *arguments: str,

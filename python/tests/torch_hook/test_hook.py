@@ -70,11 +70,8 @@ def test_checks_over_mpi():
 
 def test_checks_by_torchrun():
     done = subprocess.run(
-        # The redirects avoid a failure of torch 1.13 with Python 3.11.
-        [sys.executable, "-m", "torch.distributed.run", "-r", "9:1", "-t",
-         "9:1", "--nproc_per_node", "2", "--master_port",
-         str(launch.free_port()), str(launch.HERE / "run_checks.py"),
-         "checks_torchrun"],
+        launch.torchrun(2, str(launch.HERE / "run_checks.py"),
+                        "checks_torchrun"),
         env=launch.environment(), capture_output=True, text=True,
         timeout=launch.SECONDS)
     errors = errors_of(done.stdout)
