@@ -24,7 +24,7 @@ from torch.nn.parallel import DistributedDataParallel
 from .. import Algorithm, InvalidError, Layout, Traffic
 from .._ffi import lib
 from ._device import Staged, stage
-from ._model import (DTYPES, check_dtype, memory_shape,
+from ._model import (DTYPES, check_dtype, ignored_by_ddp, memory_shape,
                      parameters_by_name)
 from ._session import Session
 from ._state import pack, unpack
@@ -115,7 +115,7 @@ class Hook:
                 f"Hook: calls is {calls!r}, expected 'bucket' or 'step'")
         if group is None and isinstance(model, DistributedDataParallel):
             group = model.process_group
-        parameters = parameters_by_name(model)
+        parameters = parameters_by_name(model, ignored_by_ddp(model))
         self._layout = Layout(
             {name: memory_shape(p) for name, p in parameters.items()})
         self._indices = {

@@ -2,9 +2,10 @@
 """The parameters of a model and the names that a layout has for them."""
 from __future__ import annotations
 
-from typing import Dict, Tuple
+from typing import AbstractSet, Dict, Set, Tuple
 
 import torch
+from torch.nn.parallel import DistributedDataParallel
 
 from .. import InvalidError, _ffi
 from .._layout import escape
@@ -18,31 +19,72 @@ DTYPES: Dict[torch.dtype, int] = {
 }
 
 _COMPILED = "_orig_mod."
+_IGNORED = "_ddp_params_and_buffers_to_ignore"
 _WRAPPED = "module."
 
 
+def check_model(model: torch.nn.Module) -> None:
+    """Raise for what is no model."""
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(f"model is a {type(model).__name__}, expected a "
+                        "torch.nn.Module")
+
+
 def parameters_by_name(
-        model: torch.nn.Module) -> Dict[str, torch.nn.Parameter]:
+        model: torch.nn.Module,
+        without: AbstractSet[int] = frozenset()
+) -> Dict[str, torch.nn.Parameter]:
     """Return the parameters that are trained, sorted by name.
 
     A model has the same names with and without DistributedDataParallel,
     DataParallel and torch.compile around it. A tied parameter has the first of
-    its names.
+    its names. Those whose id is in ``without`` are left out.
     """
-    if not isinstance(model, torch.nn.Module):
-        raise TypeError(f"model is a {type(model).__name__}, expected a "
-                        "torch.nn.Module")
+    check_model(model)
     found = {name.replace(_COMPILED, ""): parameter
              for name, parameter in model.named_parameters()}
     while found and all(name.startswith(_WRAPPED) for name in found):
         found = {name[len(_WRAPPED):]: p for name, p in found.items()}
     trained = {escape(name): p for name, p in sorted(found.items())
-               if p.requires_grad}
+               if p.requires_grad and id(p) not in without}
     if not trained:
         raise InvalidError("the model has no parameters that are trained")
     for name, parameter in trained.items():
+        check_whole(name, parameter)
         check_dtype(name, parameter)
     return trained
+
+
+def ignored_by_ddp(model: torch.nn.Module) -> Set[int]:
+    """Return the ids of the parameters that DDP does not reduce.
+
+    The model says so by an attribute, which DDP copies when it is made. DDP
+    reduces a tied parameter unless all its names are ignored. Its name of a
+    parameter of the model itself begins with a dot.
+    """
+    check_model(model)
+    while "_orig_mod" in model._modules:
+        model = model._modules["_orig_mod"]  # type: ignore[assignment]
+    module, names = model, getattr(model, _IGNORED, ())
+    if isinstance(model, DistributedDataParallel):
+        module, names = model.module, model.parameters_to_ignore
+    ignored, reduced = set(), set()
+    for prefix, part in module.named_modules():
+        for name, parameter in part.named_parameters(recurse=False):
+            found = ignored if f"{prefix}.{name}" in names else reduced
+            found.add(id(parameter))
+    return ignored - reduced
+
+
+def check_whole(name: str, parameter: torch.Tensor) -> None:
+    """Raise for a DTensor. Its type has moved between modules of torch, which
+    are slow to import.
+    """
+    if any(kind.__name__ == "DTensor" for kind in type(parameter).__mro__):
+        raise InvalidError(
+            f"{name} is a DTensor, of which a worker may have a shard only "
+            "(FSDP2, tensor parallelism), expected a whole tensor on every "
+            "worker")
 
 
 def check_dtype(name: str, values: torch.Tensor) -> None:

@@ -14,7 +14,8 @@ import launch  # noqa: E402
 from run_checks import checks  # noqa: E402
 
 WORLDS = {"checks_models": 2, "checks_loops": 2, "checks_state": 2,
-          "checks_figures": 2, "checks_groups": 3, "checks_alone": 1}
+          "checks_figures": 2, "checks_groups": 3, "checks_ddp": 3,
+          "checks_alone": 1}
 MPIRUN = shutil.which("mpirun.openmpi") or shutil.which("mpirun")
 
 
