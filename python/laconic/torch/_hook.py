@@ -13,7 +13,8 @@ DDP has completed its own part.
 import warnings
 from concurrent.futures import Future
 from types import TracebackType
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Type
+from typing import (TYPE_CHECKING, Any, Dict, List, Mapping, Optional,
+                    Sequence, Tuple, Type)
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +35,13 @@ from ._transport import open_session
 _SLICE = np.dtype([("tensor", "u8"), ("dtype", "i4"), ("in", "u8"),
                    ("out", "u8")], align=True)
 _Slices = npt.NDArray[np.void]
+
+# DDP compares the annotations of a hook, so they are types and not text. Not
+# all versions of torch have types for this one.
+if TYPE_CHECKING:
+    _GradBucket = Any
+else:
+    _GradBucket = dist.GradBucket
 
 
 class _Plan:
@@ -98,6 +106,8 @@ class Hook:
     DDP drops the result of a parameter that no worker used in a step, though
     its error memory was sent. With a GradScaler, the error memory is in units
     of the scale at that time.
+
+    A copy of a Hook, which a copy of the DDP has, does not communicate.
 
     >>> with Hook(torch.nn.Linear(4, 3), "powersgd:rank=2") as hook:
     ...     hook.rank, hook.world, list(hook.state_dict())
@@ -367,6 +377,9 @@ class Hook:
             self._session.submit(self._algorithm.close)
             self._session.close()
 
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return _copied, ()
+
     def __enter__(self) -> "Hook":
         return self
 
@@ -377,10 +390,30 @@ class Hook:
         self.close()
 
 
-# DDP compares the annotations, so they are types here and not text.
+class HookCopy:
+    """In place of the Hook in a copy of a DDP, or in one that was unpickled.
+
+    The connections and the error memory belong to the Hook alone.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise InvalidError(
+            f"Hook: {name} of a copy, which has no connections to other "
+            "workers; make a Hook of the copied model")
+
+
+def _copied() -> HookCopy:
+    warnings.warn(
+        "laconic: the Hook of a DDP is not copied with it; the copy averages "
+        "gradients uncompressed until a Hook of its own is registered",
+        stacklevel=2)
+    return HookCopy()
+
+
 def hook(
-        state: Hook,
-        bucket: dist.GradBucket,  # type: ignore[name-defined]
+        state: Hook, bucket: _GradBucket
 ) -> torch.futures.Future[torch.Tensor]:
     """The function for ``register_comm_hook``; ``state`` is a Hook."""
     future: torch.futures.Future[torch.Tensor] = state.reduce(bucket)

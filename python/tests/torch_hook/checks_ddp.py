@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: MIT
 """What DDP leaves to its hook, and what it does beside it, three ranks."""
+import copy
+import io
+import pickle
+import warnings
+
 import torch
 import torch.distributed as dist
 from torch import nn
@@ -84,6 +89,61 @@ def check_the_hook_of_a_model_leaves_out_what_ddp_will_ignore():
         made._ddp_params_and_buffers_to_ignore = ignored
         with laconic.torch.Hook(made, "allreduce") as hook:
             assert [tensor.name for tensor in hook._layout] == expected
+
+
+# --- copies ------------------------------------------------------------------
+
+def has_hooks(ddp):
+    """Whether this version of DDP has its hooks as an attribute."""
+    return bool(getattr(ddp, "_comm_hooks", []))
+
+
+def check_a_copy_has_no_hook_and_a_warning():
+    def pickled(ddp):
+        file = io.BytesIO()
+        torch.save(ddp, file)
+        file.seek(0)
+        return (torch.load(file, weights_only=False)
+                if "weights_only" in torch.load.__code__.co_varnames
+                else torch.load(file))
+
+    for copied in (copy.deepcopy, pickled,
+                   lambda ddp: pickle.loads(pickle.dumps(ddp))):
+        ddp, hook = wrap(model(), "powersgd:rank=1")
+        optimizer = optimizer_of(ddp)
+        steps(ddp, optimizer, batches(2))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            twin = copied(ddp)
+        said = [str(w.message) for w in caught
+                if "the Hook of a DDP is not copied" in str(w.message)]
+        assert len(said) == has_hooks(ddp), [str(w.message) for w in caught]
+        assert same(twin, ddp)
+        if has_hooks(ddp):
+            other = twin._comm_hooks[0][1]
+            refused("reduce of a copy", lambda: laconic.torch.hook(
+                other, None))
+            refused("state_dict of a copy", lambda: other.state_dict())
+            assert type(copy.deepcopy(other)) is type(other)
+        # The copy is trained as by plain DDP, the original goes on.
+        sent = hook.traffic
+        plain = DistributedDataParallel(copy.deepcopy(ddp.module))
+        for each in (twin, plain):
+            steps(each, torch.optim.SGD(each.parameters(), 0.1), batches(2, 2))
+        assert same(twin, plain, EXACT) and hook.traffic == sent
+        steps(ddp, optimizer, batches(2, 2))
+        same_everywhere(digest(ddp))
+        hook.close()
+        expected, hook = wrap(model(), "powersgd:rank=1")
+        steps(expected, optimizer_of(expected), batches(4))
+        assert same(expected, ddp)
+        hook.close()
+        # A Hook of its own.
+        hook = laconic.torch.Hook(twin, "powersgd:rank=1", timeout=60.0)
+        twin.register_comm_hook(hook, laconic.torch.hook)
+        steps(twin, optimizer_of(twin), batches(1))
+        assert hook.traffic.messages > 0
+        hook.close()
 
 
 # --- sharded parameters ------------------------------------------------------
