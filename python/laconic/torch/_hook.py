@@ -13,8 +13,8 @@ DDP has completed its own part.
 import warnings
 from concurrent.futures import Future
 from types import TracebackType
-from typing import (TYPE_CHECKING, Any, Dict, List, Mapping, Optional,
-                    Sequence, Tuple, Type)
+from typing import (TYPE_CHECKING, Any, Callable, Dict, List, Mapping,
+                    Optional, Sequence, Tuple, Type)
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from torch.nn.parallel import DistributedDataParallel
 from .. import Algorithm, InvalidError, Layout, Traffic
 from .._ffi import lib
 from ._device import Staged, stage
+from ._join import Join
 from ._model import (DTYPES, check_dtype, ignored_by_ddp, memory_shape,
                      parameters_by_name)
 from ._session import Session
@@ -105,7 +106,8 @@ class Hook:
 
     DDP drops the result of a parameter that no worker used in a step, though
     its error memory was sent. With a GradScaler, the error memory is in units
-    of the scale at that time.
+    of the scale at that time. ``join(divide_by_initial_world_size=False)``
+    needs a Hook that was made of the DDP itself, not of the model in it.
 
     A copy of a Hook, which a copy of the DDP has, does not communicate.
 
@@ -123,9 +125,10 @@ class Hook:
         if calls not in ("bucket", "step"):
             raise InvalidError(
                 f"Hook: calls is {calls!r}, expected 'bucket' or 'step'")
-        if group is None and isinstance(model, DistributedDataParallel):
-            group = model.process_group
         parameters = parameters_by_name(model, ignored_by_ddp(model))
+        ddp = model if isinstance(model, DistributedDataParallel) else None
+        if group is None and ddp is not None:
+            group = ddp.process_group
         self._layout = Layout(
             {name: memory_shape(p) for name, p in parameters.items()})
         self._indices = {
@@ -147,6 +150,7 @@ class Hook:
             self._session.close()
             raise
         self._rounds = np.zeros(len(self._layout), np.int64)
+        self._join = Join(ddp, self._session, timeout)
 
     def _open(self, algorithm: str, compressor: Optional[str]) -> Algorithm:
         session = self._session
@@ -197,7 +201,10 @@ class Hook:
             return staged.future
         held, self._held = self._held, []
         if held:
-            self._last = self._session.submit(lambda: self._reduce(held))
+            scale = self._join.scale_of(
+                in_backward, self._per_step or bucket.index() == 0)
+            self._last = self._session.submit(
+                lambda: self._reduce(held, scale))
         if not in_backward:
             # A worker without inputs takes part for the others, in join().
             self._wait()
@@ -254,11 +261,16 @@ class Hook:
 
     # In the thread.
 
-    def _reduce(self, held: List[Tuple[_Plan, Staged]]) -> None:
+    def _reduce(self, held: List[Tuple[_Plan, Staged]],
+                scale: Callable[[], float]) -> None:
         try:
+            factor = scale()
             for _, staged in held:
                 staged.wait()
             self._call([plan.slices(staged.host) for plan, staged in held])
+            if factor != 1.0:
+                for _, staged in held:
+                    staged.host.mul_(factor)
         except BaseException as error:
             self._fail(error)
             self._read_rounds()
@@ -322,8 +334,11 @@ class Hook:
     @property
     def traffic(self) -> Traffic:
         """What this worker has sent so far, with all algorithms."""
-        sent = self._session.run(lambda: self._algorithm.traffic)
-        return Traffic(*(a + b for a, b in zip(self._earlier, sent)))
+        def both() -> Tuple[Traffic, Traffic]:
+            return self._algorithm.traffic, self._join.traffic
+
+        return Traffic(*map(sum, zip(
+            self._earlier, *self._session.run(both))))
 
     def reconfigure(self, algorithm: str,
                     compressor: Optional[str] = None) -> None:
@@ -334,7 +349,8 @@ class Hook:
         unchanged.
         """
         new = self._open(algorithm, compressor)
-        self._earlier = self.traffic
+        sent = self._session.run(lambda: self._algorithm.traffic)
+        self._earlier = Traffic(*map(sum, zip(self._earlier, sent)))
         old, self._algorithm = self._algorithm, new
         self._session.run(old.close)
         self._rounds[:] = 0
@@ -374,6 +390,7 @@ class Hook:
         It also happens at the end of the program.
         """
         if not self._session.closed:
+            self._session.submit(self._join.close)
             self._session.submit(self._algorithm.close)
             self._session.close()
 

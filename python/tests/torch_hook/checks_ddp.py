@@ -91,6 +91,32 @@ def check_the_hook_of_a_model_leaves_out_what_ddp_will_ignore():
             assert [tensor.name for tensor in hook._layout] == expected
 
 
+# --- join with the current number of workers ---------------------------------
+
+def check_join_divides_by_workers_with_inputs():
+    """The ranks have 2, 4 and 6 batches."""
+    def train(algorithm, whole=False, **settings):
+        ddp, hook = wrap(model(), algorithm, **settings)
+        with ddp.join(divide_by_initial_world_size=whole):
+            steps(ddp, optimizer_of(ddp), batches(2 + 2 * dist.get_rank()))
+        same_everywhere(digest(ddp))
+        # After join() DDP counts on: all have inputs. The momentum differs.
+        steps(ddp, optimizer_of(ddp), batches(2, 6))
+        same_everywhere(digest(ddp))
+        if hook is not None:
+            hook.close()
+        return ddp.module
+
+    plain, initial = train(None), train(None, whole=True)
+    assert not same(plain, initial, 1e-3)
+    for settings in ({}, {"calls": "step"}, {"transport": "c10d"}):
+        assert same(train("allreduce", **settings), plain, EXACT), settings
+        assert same(train("allreduce", whole=True, **settings), initial,
+                    EXACT), settings
+    assert not same(train("powersgd:rank=1"), plain, 1e-3)
+    assert same(train("compressed", compressor="identity"), plain, EXACT)
+
+
 # --- copies ------------------------------------------------------------------
 
 def has_hooks(ddp):
