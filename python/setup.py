@@ -101,7 +101,7 @@ class PlatformWheel(bdist_wheel):
 # Nothing is written beside the sources.
 WORK = ROOT / "build" / "python" / "work"
 WORK.mkdir(parents=True, exist_ok=True)
-setup(version=version(), distclass=PlatformDistribution,
+setup(version=version(), license="MIT", distclass=PlatformDistribution,
       cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": PlatformWheel},
       options={"build": {"build_base": str(WORK)},
                "egg_info": {"egg_base": str(WORK)}})

@@ -79,6 +79,10 @@ def run_wheel(build):
             "laconic/lib/liblaconic.so.0", "laconic/py.typed"} <= names:
         print("wheel: the tag or the files are wrong:", *sorted(names))
         return 1
+    metadata, = (name for name in names if name.endswith("/METADATA"))
+    if b"\nLicense: MIT\n" not in zipfile.ZipFile(wheel).read(metadata):
+        print("wheel: METADATA has no licence")
+        return 1
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "venv", "--without-pip",
                         "--system-site-packages", folder], check=True)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""How setup.py calls CMake."""
+"""How setup.py calls CMake, and the settings of the package."""
 import pathlib
 import runpy
 import shutil
 import subprocess
+import warnings
 
 import pytest
 
@@ -39,3 +40,17 @@ def test_a_kept_folder_of_another_generator_is_configured_anew(
     wanted = "Unix Makefiles" if ninja is None else "Ninja"
     assert configure[configure.index("-G") + 1] == wanted
     assert ("--fresh" in configure) == (kept not in (None, wanted))
+
+
+def test_setuptools_deprecates_no_setting():
+    pytest.importorskip("setuptools")
+    from setuptools import Distribution, SetuptoolsDeprecationWarning
+    from setuptools.config.pyprojecttoml import apply_configuration
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = apply_configuration(
+            Distribution({"license": "MIT", "version": "0"}),
+            str(SETUP.with_name("pyproject.toml")))
+    assert found.metadata.license == "MIT"
+    assert not [str(w.message) for w in caught
+                if issubclass(w.category, SetuptoolsDeprecationWarning)]
