@@ -68,7 +68,8 @@ def ignored_by_ddp(model: torch.nn.Module) -> Set[int]:
     module, names = model, getattr(model, _IGNORED, ())
     if isinstance(model, DistributedDataParallel):
         module, names = model.module, model.parameters_to_ignore
-    ignored, reduced = set(), set()
+    ignored: Set[int] = set()
+    reduced: Set[int] = set()
     for prefix, part in module.named_modules():
         for name, parameter in part.named_parameters(recurse=False):
             found = ignored if f"{prefix}.{name}" in names else reduced

@@ -55,10 +55,13 @@ def open_session(group: Any = None, spec: str = "auto",
 
 
 def _check_group(group: Any) -> None:
-    if group is None or dist.is_available() and (
-            isinstance(
-                group, dist.ProcessGroup)  # type: ignore[attr-defined]
-            or group is dist.GroupMember.NON_GROUP_MEMBER):
+    if group is None:
+        return
+    # Not all versions of torch have types for ProcessGroup.
+    c10d: Any = dist
+    if dist.is_available() and (
+            isinstance(group, c10d.ProcessGroup)
+            or group is c10d.GroupMember.NON_GROUP_MEMBER):
         return
     raise TypeError(f"group is a {type(group).__name__}, expected a process "
                     "group of torch.distributed")
