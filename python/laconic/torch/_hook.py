@@ -111,7 +111,7 @@ class Hook:
 
     A copy of a Hook, which a copy of the DDP has, does not communicate.
 
-    >>> with Hook(torch.nn.Linear(4, 3), "powersgd:rank=2") as hook:
+    >>> with Hook(torch.nn.Linear(40, 30), "powersgd:rank=2") as hook:
     ...     hook.rank, hook.world, list(hook.state_dict())
     (0, 1, ['rank0'])
     """
