@@ -158,12 +158,24 @@ class Algorithm(Handle):
             self._own(Resource(
                 "algorithm", pointer, lib.lac_algorithm_close, needs=needs,
                 beside=self._transport._resource))
+            self._read_anchor(options)
         self.family = _FAMILIES[lib.lac_algorithm_family(pointer)]
         #: Whether the local step must be given as ``updates``.
         self.takes_update = bool(lib.lac_algorithm_takes_update(pointer))
         warning = lib.lac_algorithm_warning(pointer)
         #: A warning about this choice of algorithm and compressor, or None.
         self.warning = None if warning is None else _ffi.text(warning)
+
+    def _read_anchor(self, options: Any) -> None:
+        #: Whether rounds have an anchor, the model after the last one.
+        self.has_anchor = self.spec.partition(":")[0] == "outer"
+        #: Settings of ``outer``: groups of tensors with rounds of their own,
+        #: and local steps within a round.
+        self.fragments, self.delay = 1, 0
+        if self.has_anchor:
+            cost = _ffi.Cost()
+            lib.lac_algorithm_cost(byref(options), byref(cost))
+            self.fragments, self.delay = cost.fragments, cost.delay
 
     def _index(self, tensor: Union[int, str]) -> int:
         if isinstance(tensor, str):

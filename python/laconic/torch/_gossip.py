@@ -52,6 +52,12 @@ class Gossip:
     round also starts the algorithm. With ``gamma=auto`` this searches a step
     size, which takes seconds for a large model.
 
+    ``Gossip(model, optimizer, "outer", every=H)`` is DiLoCo: H local steps,
+    then one of an outer optimizer from its anchor, the model after the last
+    round. The first anchor is the model before the first step: that of the
+    construction, unless values or a state were loaded since. The settings
+    ``fragments`` and ``delay`` of ``outer`` are refused.
+
     Buffers such as BatchNorm's statistics stay local; ``averaged`` and
     ``average_`` average those of floating point too. Parameters that do not
     require a gradient when the object is made do not gossip.
@@ -95,6 +101,7 @@ class Gossip:
                 raise InvalidError(
                     f"Gossip: {algorithm} averages gradients, expected an "
                     "algorithm for models; laconic.torch.Hook takes it")
+            _check_whole_rounds(self._algorithm)
         except BaseException:
             self._session.close()
             raise
@@ -126,6 +133,7 @@ class Gossip:
     # --- training ------------------------------------------------------------
 
     def __enter__(self) -> Gossip:
+        self._set_anchor()
         if self.overlap and self._begun is None and self._due():
             self._begun = self._begin()
         return self
@@ -151,12 +159,29 @@ class Gossip:
             return (self.optimizer.step() if closure is None
                     else self.optimizer.step(closure))
 
+        self._set_anchor()
         result = self._end(local) if self._due() else local()
         self._steps += 1
         return result
 
     def _due(self) -> bool:
         return (self._steps + 1) % self.every == 0
+
+    def _set_anchor(self) -> None:
+        """Start an algorithm that has an anchor before the first local step,
+        which may be many steps before the first round.
+        """
+        if not self._started and self._algorithm.has_anchor:
+            self._values.fetch()
+            slices = self._values.slices()
+            self._session.run(lambda: self._start_now(slices))
+
+    def _start_now(self, slices: Any) -> None:
+        """In the thread of the session."""
+        if not self._started:
+            self._call(self._algorithm, lib.lac_algorithm_start, slices,
+                       len(slices))
+            self._started = True
 
     def _begin(self) -> _Begun:
         self._values.fetch()
@@ -168,10 +193,7 @@ class Gossip:
     def _begin_now(self, slices: Any, rate: float) -> None:
         """In the thread of the session."""
         self._algorithm.set_rate(rate)
-        if not self._started:
-            self._call(self._algorithm, lib.lac_algorithm_start, slices,
-                       len(slices))
-            self._started = True
+        self._start_now(slices)
         self._call(self._algorithm, lib.lac_algorithm_begin,
                    self._algorithm.round(), slices, len(slices))
 
@@ -238,7 +260,7 @@ class Gossip:
                for name, b in self.model.named_buffers()]))
         if self._algorithm.takes_update:
             # dcd and ecd have replicas of the neighbours' models, beer
-            # has public copies and gradients.
+            # has public copies and gradients, outer has an anchor.
             self._session.run(self._restart)
 
     def consensus(self) -> float:
@@ -340,6 +362,15 @@ class Gossip:
         if not self._session.closed:
             self._session.submit(self._algorithm.close)
             self._session.close()
+
+
+def _check_whole_rounds(algorithm: Algorithm) -> None:
+    """Raise for rounds of a part of the tensors, or of several steps."""
+    if algorithm.fragments > 1 or algorithm.delay > 0:
+        raise InvalidError(
+            f"Gossip: outer has fragments={algorithm.fragments} and "
+            f"delay={algorithm.delay}, expected fragments=1 and delay=0: a "
+            "round of Gossip exchanges all tensors in one step")
 
 
 # A tensor at some time, which keeps the memory that it had, and its version.

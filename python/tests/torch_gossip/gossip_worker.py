@@ -212,6 +212,99 @@ def rounds_come_every_few_steps() -> None:
     gossip.close()
 
 
+def diloco(model: List[Tensor], rounds: int, every: int) -> List[Tensor]:
+    """The anchor by plain torch, in double (Douillard et al., 2023)."""
+    anchor = mean_over_ranks(model)
+    momenta = [torch.zeros_like(a) for a in anchor]
+    for step in range(0, rounds * every, every):
+        local = [a.clone() for a in (anchor if step else
+                                     [t.double() for t in model])]
+        for number in range(step, step + every):
+            for t, g in zip(local, gradients(RANK, number)):
+                t.sub_(RATE * g.double())
+        for a, m, mean in zip(anchor, momenta, mean_over_ranks(local)):
+            delta = a - mean
+            m.mul_(0.9).add_(delta)
+            a.sub_(0.7 * (delta + 0.9 * m))
+    return anchor
+
+
+def outer_is_diloco() -> None:
+    for overlap in (True, False):
+        gossip, model, _ = trainer("outer", tensors=initial(0), every=4,
+                                   overlap=overlap)
+        steps(gossip, model, 0, 12)
+        # 3 rounds of sums of 12 steps, whose values are below 10: an error of
+        # some units in the last place, 2^-20 for these.
+        for p, anchor in zip(model.parameters(), diloco(initial(0), 3, 4)):
+            assert torch.allclose(p.double(), anchor, 0, 2e-5)
+        gossip.close()
+    # Nothing is sent at the start but a hash, and one model in a round.
+    gossip, model, _ = trainer(
+        "outer", tensors=[torch.zeros(64, 64)], every=2)
+    sent = []
+    for _ in range(3):
+        for _ in range(2):
+            with gossip:
+                for p in model.parameters():
+                    p.grad = torch.ones_like(p)
+            gossip.step()
+            sent.append(gossip.traffic.payload_bytes)
+    start, first = sent[0], sent[1] - sent[0]
+    assert start < 1024 and first > 4 * 64 * 64 / 2, sent
+    assert sent == [start, start + first, start + first, start + 2 * first,
+                    start + 2 * first, start + 3 * first], sent
+    gossip.close()
+
+
+def the_anchor_of_outer_is_the_model_before_the_first_step() -> None:
+    # Models that differ: the anchor is their mean.
+    gossip, model, _ = trainer("outer", every=3)
+    steps(gossip, model, 0, 6)
+    for p, anchor in zip(model.parameters(), diloco(initial(RANK), 2, 3)):
+        assert torch.allclose(p.double(), anchor, 0, 2e-5)
+    # An average in the middle of the local steps is a new start.
+    steps(gossip, model, 6, 1)
+    gossip.average_()
+    gossip._steps = 0
+    begin = [p.detach().clone() for p in model.parameters()]
+    steps(gossip, model, 0, 3)
+    for p, anchor in zip(model.parameters(), diloco(begin, 1, 3)):
+        assert torch.allclose(p.double(), anchor, 0, 2e-5)
+    gossip.close()
+    # Values that are loaded after the construction.
+    gossip, model, _ = trainer("outer", tensors=initial(5), every=3)
+    model.load_state_dict(Model(initial(0)).state_dict())
+    for step in range(3):
+        for p, g in zip(model.parameters(), gradients(RANK, step)):
+            p.grad = g
+        gossip.step()  # without a with block
+    for p, anchor in zip(model.parameters(), diloco(initial(0), 1, 3)):
+        assert torch.allclose(p.double(), anchor, 0, 2e-5)
+    gossip.close()
+
+
+def outer_resumes_before_its_first_round() -> None:
+    def saved_after(count: int) -> List[Tensor]:
+        gossip, model, _ = trainer("outer", tensors=initial(0), every=4)
+        steps(gossip, model, 0, count)
+        state, values = gossip.state_dict(), model.state_dict()
+        values = {name: value.clone() for name, value in values.items()}
+        gossip.close()
+        again, new, _ = trainer("outer", tensors=initial(3), every=4)
+        again.load_state_dict(state)
+        new.load_state_dict(values)
+        steps(again, new, count, 8 - count)
+        again.close()
+        return list(new.parameters())
+
+    gossip, model, _ = trainer("outer", tensors=initial(0), every=4)
+    steps(gossip, model, 0, 8)
+    for count in (0, 1, 3, 4, 5):
+        assert same(saved_after(count), list(model.parameters())), count
+    gossip.close()
+
+
 class Normalised(nn.Module):
     """Parameters and buffers of several kinds."""
 
@@ -360,6 +453,10 @@ def mistakes_are_named() -> None:
     raises(laconic.InvalidError, "every is 0",
            lambda: trainer("dpsgd", every=0))
     raises(laconic.NotFoundError, "chocolate", lambda: trainer("chocolate"))
+    raises(laconic.InvalidError, "fragments=2 and delay=0, expected "
+           "fragments=1", lambda: trainer("outer:fragments=2", every=4))
+    raises(laconic.InvalidError, "delay=3", lambda: trainer(
+        "outer:inner=(dpsgd),delay=3,momentum=0.5", every=4))
     ddp = nn.parallel.DistributedDataParallel(Model(initial(0)))
     raises(laconic.InvalidError, "in DDP", lambda: Gossip(
         ddp, torch.optim.SGD(ddp.parameters(), RATE), "dpsgd"))
