@@ -40,7 +40,8 @@ def run(processes, *words):
         OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
     done = subprocess.run(
         [*launcher(), "-n", str(processes), sys.executable, *words],
-        env=environment, text=True, capture_output=True, timeout=300)
+        env=environment, text=True, capture_output=True, timeout=300,
+        stdin=subprocess.DEVNULL)
     if "there is no laconic_mpi" in done.stderr:
         pytest.skip("the library has no module for this MPI")
     return done

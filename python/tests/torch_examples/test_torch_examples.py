@@ -5,7 +5,6 @@ import pathlib
 import random
 import re
 import shutil
-import subprocess
 import sys
 from typing import Callable, List
 
@@ -33,11 +32,9 @@ def by_environment(world: int, program: str, *arguments: str) -> str:
 
 
 def run(command: List[str]) -> str:
-    done = subprocess.run(
-        command, env=launch.environment(), capture_output=True, text=True,
-        timeout=launch.SECONDS)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    done = launch.run(command, launch.environment())
+    assert done.code == 0, done.err
+    return done.out
 
 
 def by_torchrun(world: int, program: str, *arguments: str) -> str:
@@ -54,8 +51,8 @@ def by_mpirun(world: int, program: str, *arguments: str) -> str:
         launcher += ["--allow-run-as-root"] if os.geteuid() == 0 else []
     else:
         launcher += ["-env", "MASTER_PORT", str(launch.free_port())]
-    return run([*launcher, sys.executable, str(EXAMPLES / program),
-                *arguments])
+    return run([*launcher, *launch.guarded(
+        str(EXAMPLES / program), *arguments)])
 
 
 def figures(name: str, text: str) -> List[float]:

@@ -40,6 +40,22 @@ def environment(extra: Optional[Dict[str, str]] = None) -> Dict[str, str]:
             "PYTHONDONTWRITEBYTECODE": "1", **LAUNCHERS, **(extra or {})}
 
 
+def guarded(program: str, *arguments: str) -> List[str]:
+    """The command of a process that another launcher starts."""
+    return [sys.executable, str(HERE / "guarded.py"), str(SECONDS - 60),
+            program, *arguments]
+
+
+def run(command: List[str], env: Dict[str, str]) -> Result:
+    """Run a launcher. mpirun reads its standard input, and is stopped if that
+    is a terminal of another job.
+    """
+    done = subprocess.run(
+        command, env=env, stdin=subprocess.DEVNULL, capture_output=True,
+        text=True, timeout=SECONDS)
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
 def torchrun(world: int, program: str, *arguments: str) -> List[str]:
     """The command of torch's launcher that docs/pytorch.md has."""
     return [sys.executable, "-m", "torch.distributed.run", *TORCHRUN,

@@ -3,8 +3,6 @@
 import importlib
 import json
 import shutil
-import subprocess
-import sys
 
 import pytest
 
@@ -54,28 +52,23 @@ def test_check(found, module, name):
 @pytest.mark.skipif(MPIRUN is None, reason="mpirun is not installed")
 def test_checks_over_mpi():
     pytest.importorskip("mpi4py", reason="mpi4py is not installed")
-    done = subprocess.run(
-        [MPIRUN, "--oversubscribe", "-n", "2", sys.executable,
-         str(launch.HERE / "run_checks.py"), "checks_mpi"],
-        env=launch.environment({
+    done = launch.run(
+        [MPIRUN, "--oversubscribe", "-n", "2", *launch.guarded(
+            str(launch.HERE / "run_checks.py"), "checks_mpi")],
+        launch.environment({
             "MASTER_ADDR": "127.0.0.1", "WORLD_SIZE": "2",
             "MASTER_PORT": str(launch.free_port()),
             "OMPI_ALLOW_RUN_AS_ROOT": "1",
-            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}),
-        capture_output=True, text=True, timeout=launch.SECONDS)
-    errors = errors_of(done.stdout)
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}))
+    errors = errors_of(done.out)
     assert not any(errors.values()), errors
-    assert done.returncode == 0 and len(errors) == 4, (
-        done.returncode, errors, done.stderr)
+    assert done.code == 0 and len(errors) == 4, done
 
 
 def test_checks_by_torchrun():
-    done = subprocess.run(
+    done = launch.run(
         launch.torchrun(2, str(launch.HERE / "run_checks.py"),
-                        "checks_torchrun"),
-        env=launch.environment(), capture_output=True, text=True,
-        timeout=launch.SECONDS)
-    errors = errors_of(done.stdout)
+                        "checks_torchrun"), launch.environment())
+    errors = errors_of(done.out)
     assert not any(errors.values()), errors
-    assert done.returncode == 0 and len(errors) == 2, (
-        done.returncode, errors, done.stderr)
+    assert done.code == 0 and len(errors) == 2, done
