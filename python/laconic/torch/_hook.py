@@ -74,6 +74,10 @@ class _Plan:
         return slices
 
 
+def _added(one: Traffic, other: Traffic) -> Traffic:
+    return Traffic(*(a + b for a, b in zip(one, other)))
+
+
 def _do_nothing() -> None:
     pass
 
@@ -337,8 +341,8 @@ class Hook:
         def both() -> Tuple[Traffic, Traffic]:
             return self._algorithm.traffic, self._join.traffic
 
-        return Traffic(*map(sum, zip(
-            self._earlier, *self._session.run(both))))
+        now, counts = self._session.run(both)
+        return _added(_added(self._earlier, now), counts)
 
     def reconfigure(self, algorithm: str,
                     compressor: Optional[str] = None) -> None:
@@ -350,7 +354,7 @@ class Hook:
         """
         new = self._open(algorithm, compressor)
         sent = self._session.run(lambda: self._algorithm.traffic)
-        self._earlier = Traffic(*map(sum, zip(self._earlier, sent)))
+        self._earlier = _added(self._earlier, sent)
         old, self._algorithm = self._algorithm, new
         self._session.run(old.close)
         self._rounds[:] = 0
