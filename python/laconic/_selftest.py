@@ -79,7 +79,7 @@ def average(transport: Transport, algorithm: str, tolerance: float) -> str:
 
 def work(rank: int, device: str, folder: str, out: IO[str]) -> None:
     """Be one of the two processes."""
-    def say(**values: Any) -> None:
+    def report(**values: Any) -> None:
         out.write(json.dumps(values) + "\n")
         out.flush()
 
@@ -88,16 +88,16 @@ def work(rank: int, device: str, folder: str, out: IO[str]) -> None:
             message = function()
         except BaseException as error:
             traceback.print_exc()
-            say(name=name, ok=False, message=(
+            report(name=name, ok=False, message=(
                 f"process {rank}: {type(error).__name__}: {error}"))
             sys.exit(1)
-        say(name=name, ok=True, message=message)
+        report(name=name, ok=True, message=message)
 
     joined: List[Transport] = []
 
     def join() -> str:
         listener = Listener(f"tcp:listen={LOOPBACK},timeout={CALL_SECONDS}")
-        say(port=listener.port, key=listener.key)
+        report(port=listener.port, key=listener.key)
         peers = [Peer(f"{LOOPBACK}:{port}", key)
                  for port, key in json.loads(sys.stdin.readline())]
         joined.append(listener.join(peers, rank))
@@ -170,7 +170,7 @@ class _Process:
             self.process.stdin.write(json.dumps(offers) + "\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            pass  # It has failed; its results say so.
+            pass  # It has failed; its results show it.
 
     def results(self) -> List[Result]:
         """Return what it found, with a failure if it ended otherwise."""

@@ -58,7 +58,7 @@ def parameters_by_name(
 def ignored_by_ddp(model: torch.nn.Module) -> Set[int]:
     """Return the ids of the parameters that DDP does not reduce.
 
-    The model says so by an attribute, which DDP copies when it is made. DDP
+    The model has an attribute for them, which DDP copies when it is made. DDP
     reduces a tied parameter unless all its names are ignored. Its name of a
     parameter of the model itself begins with a dot.
     """

@@ -217,8 +217,7 @@ def diloco(model: List[Tensor], rounds: int, every: int) -> List[Tensor]:
     anchor = mean_over_ranks(model)
     momenta = [torch.zeros_like(a) for a in anchor]
     for step in range(0, rounds * every, every):
-        local = [a.clone() for a in (anchor if step else
-                                     [t.double() for t in model])]
+        local = [t.double().clone() for t in (anchor if step else model)]
         for number in range(step, step + every):
             for t, g in zip(local, gradients(RANK, number)):
                 t.sub_(RATE * g.double())
@@ -231,17 +230,15 @@ def diloco(model: List[Tensor], rounds: int, every: int) -> List[Tensor]:
 
 def outer_is_diloco() -> None:
     for overlap in (True, False):
-        gossip, model, _ = trainer("outer", tensors=initial(0), every=4,
-                                   overlap=overlap)
+        gossip, model, _ = trainer(
+            "outer", tensors=initial(0), every=4, overlap=overlap)
         steps(gossip, model, 0, 12)
-        # 3 rounds of sums of 12 steps, whose values are below 10: an error of
-        # some units in the last place, 2^-20 for these.
+        # Sums of 12 steps below 10: some units in the last place, 2^-20.
         for p, anchor in zip(model.parameters(), diloco(initial(0), 3, 4)):
             assert torch.allclose(p.double(), anchor, 0, 2e-5)
         gossip.close()
     # Nothing is sent at the start but a hash, and one model in a round.
-    gossip, model, _ = trainer(
-        "outer", tensors=[torch.zeros(64, 64)], every=2)
+    gossip, model, _ = trainer("outer", tensors=[torch.zeros(64, 64)], every=2)
     sent = []
     for _ in range(3):
         for _ in range(2):
@@ -267,9 +264,9 @@ def the_anchor_of_outer_is_the_model_before_the_first_step() -> None:
     steps(gossip, model, 6, 1)
     gossip.average_()
     gossip._steps = 0
-    begin = [p.detach().clone() for p in model.parameters()]
+    expected = diloco([p.detach() for p in model.parameters()], 1, 3)
     steps(gossip, model, 0, 3)
-    for p, anchor in zip(model.parameters(), diloco(begin, 1, 3)):
+    for p, anchor in zip(model.parameters(), expected):
         assert torch.allclose(p.double(), anchor, 0, 2e-5)
     gossip.close()
     # Values that are loaded after the construction.
@@ -288,12 +285,10 @@ def outer_resumes_before_its_first_round() -> None:
     def saved_after(count: int) -> List[Tensor]:
         gossip, model, _ = trainer("outer", tensors=initial(0), every=4)
         steps(gossip, model, 0, count)
-        state, values = gossip.state_dict(), model.state_dict()
-        values = {name: value.clone() for name, value in values.items()}
-        gossip.close()
         again, new, _ = trainer("outer", tensors=initial(3), every=4)
-        again.load_state_dict(state)
-        new.load_state_dict(values)
+        again.load_state_dict(gossip.state_dict())
+        new.load_state_dict(model.state_dict())
+        gossip.close()
         steps(again, new, count, 8 - count)
         again.close()
         return list(new.parameters())

@@ -141,9 +141,9 @@ def check_a_copy_has_no_hook_and_a_warning():
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             twin = copied(ddp)
-        said = [str(w.message) for w in caught
+        found = [str(w.message) for w in caught
                 if "the Hook of a DDP is not copied" in str(w.message)]
-        assert len(said) == has_hooks(ddp), [str(w.message) for w in caught]
+        assert len(found) == has_hooks(ddp), [str(w.message) for w in caught]
         assert same(twin, ddp)
         if has_hooks(ddp):
             other = twin._comm_hooks[0][1]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Runs a program that ends itself if it hangs: guarded.py SECONDS PROGRAM ...
 
-A launcher that is killed leaves its processes behind, and does not say where
-they were. These print where all their threads are, and exit.
+A launcher that is killed leaves its processes behind, without their
+stacks. These print the stacks of all their threads, and exit.
 """
 import faulthandler
 import os
