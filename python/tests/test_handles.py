@@ -117,7 +117,7 @@ def test_threads_wait_for_each_other():
 def run_python(code, **options):
     return subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", code], text=True,
-        capture_output=True, timeout=60, **options)
+        capture_output=True, timeout=300, **options)
 
 
 EXIT = """
