@@ -106,7 +106,7 @@ class Folders(unittest.TestCase):
     def rejected(self, message, outs, *more, **which):
         job = self.start(outs, *more, **which)
         err = self.end(job)
-        self.assertNotEqual(job.returncode, 0)
+        self.assertTrue(launch.is_failure(LIBRARY, job.returncode))
         self.assertIn(message, err)
 
     def saved(self, outs, step):

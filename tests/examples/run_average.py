@@ -33,7 +33,7 @@ def main(library, program=""):
     wrong = run(library, program, "nothing")
     print(wrong.stdout)
     # A launcher that ends a job may drop its last output.
-    good = good and wrong.returncode != 0
+    good = good and launch.is_failure(library, wrong.returncode)
     return 0 if good else 1
 
 
