@@ -10,10 +10,10 @@ typedef struct ends {
     nn_desc x, weight, bias, y;
 } ends;
 
-// `forward` is the primitive of the forward step, or NULL if this is it.
+// `hint` is the primitive of the forward step, or NULL if this is it.
 static dnnl_status_t create_conv(
     nn_op *op, const nn_layer *l, dnnl_prop_kind_t kind, const ends *e,
-    const nn_op *forward)
+    const_dnnl_primitive_desc_t hint)
 {
     const dnnl_alg_kind_t direct = dnnl_convolution_direct;
     const dnnl_dim_t stride = (dnnl_dim_t)l->window.stride;
@@ -24,11 +24,11 @@ static dnnl_status_t create_conv(
     case dnnl_backward_weights:
         return dnnl_convolution_backward_weights_primitive_desc_create(
             &op->pd, op->engine, direct, e->x, e->weight, e->bias, e->y,
-            strides, dilates, pads, pads, forward->pd, op->attr);
+            strides, dilates, pads, pads, hint, op->attr);
     case dnnl_backward_data:
         return dnnl_convolution_backward_data_primitive_desc_create(
             &op->pd, op->engine, direct, e->x, e->weight, e->y, strides,
-            dilates, pads, pads, forward->pd, op->attr);
+            dilates, pads, pads, hint, op->attr);
     default:
         return dnnl_convolution_forward_primitive_desc_create(
             &op->pd, op->engine, kind, direct, e->x, e->weight, e->bias, e->y,
@@ -37,16 +37,17 @@ static dnnl_status_t create_conv(
 }
 
 static dnnl_status_t create_linear(
-    nn_op *op, dnnl_prop_kind_t kind, const ends *e, const nn_op *forward)
+    nn_op *op, dnnl_prop_kind_t kind, const ends *e,
+    const_dnnl_primitive_desc_t hint)
 {
     switch (kind) {
     case dnnl_backward_weights:
         return dnnl_inner_product_backward_weights_primitive_desc_create(
-            &op->pd, op->engine, e->x, e->weight, e->bias, e->y, forward->pd,
+            &op->pd, op->engine, e->x, e->weight, e->bias, e->y, hint,
             op->attr);
     case dnnl_backward_data:
         return dnnl_inner_product_backward_data_primitive_desc_create(
-            &op->pd, op->engine, e->x, e->weight, e->y, forward->pd, op->attr);
+            &op->pd, op->engine, e->x, e->weight, e->y, hint, op->attr);
     default:
         return dnnl_inner_product_forward_primitive_desc_create(
             &op->pd, op->engine, kind, e->x, e->weight, e->bias, e->y,
@@ -65,10 +66,11 @@ static nn_op *choose_primitive(
     nn_op *const op = nn_plan_op(
         b->plan, names[is_conv][is_backward], l->relu && !is_backward);
     if (op != NULL) {
+        const_dnnl_primitive_desc_t hint = is_backward ? forward->pd : NULL;
         nn_plan_check(
             b->plan,
-            is_conv ? create_conv(op, l, kind, e, forward)
-                    : create_linear(op, kind, e, forward),
+            is_conv ? create_conv(op, l, kind, e, hint)
+                    : create_linear(op, kind, e, hint),
             op->name);
     }
     return op;

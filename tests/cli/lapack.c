@@ -11,6 +11,7 @@
 
 enum { LOADED_MB = 300, CALLED_MB = 130 };
 
+// NOLINTNEXTLINE(readability-function-size): LAPACK chose the parameters
 void dsyev_(
     const char *jobz, const char *uplo, const int *n, double *a, const int *lda,
     double *w, double *work, const int *lwork, int *info, size_t jobz_len,
@@ -33,6 +34,7 @@ __attribute__((constructor)) static void load(void)
     reserve(LOADED_MB);
 }
 
+// NOLINTNEXTLINE(readability-function-size): LAPACK chose the parameters
 void dsyev_(
     const char *jobz, const char *uplo, const int *n, double *a, const int *lda,
     double *w, double *work, const int *lwork, int *info, size_t jobz_len,

@@ -176,7 +176,7 @@ lac_status cli_network_spectrum(const lac_topology *t, lac_spectrum *out)
 static lac_status mean_matrix(const lac_topology *t, double *w)
 {
     const size_t n = lac_topology_workers(t);
-    lac_spectrum s;
+    lac_spectrum s = {0};
     LAC_TRY(cli_network_spectrum(t, &s));
     for (size_t i = 0; i < n * n; i++) {
         const double own = i % (n + 1) == 0 ? 1 - s.gap : 0;
