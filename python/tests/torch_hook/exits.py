@@ -51,6 +51,8 @@ def program(folder, pair, rank, ended):
 
 def main(folder):
     torch.set_num_threads(1)
+    # PyTorch 2 imports much with the first optimizer: once for all forks.
+    optimizer_of(model())
     ended = collections.Counter()
     for pair in range(PAIRS):
         children, pipe = [], os.pipe()
