@@ -60,6 +60,7 @@ namespaces_problem() {
 
 # Waits for the last process, which closes the lock.
 remove_work() {
+    trap '' HUP INT TERM
     exec 8<&-
     (in_namespaces flock "$work" rm -rf "$work")
 }

@@ -43,8 +43,7 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/laconic/debian
 key=$(echo "$groups" | cat - tools/install_packages.sh | sha256sum | cut -c1-16)
 saved=$cache/$suite-$key.tar
 packages=$cache/$suite-packages
-new=$cache/$suite-new.tar
-mkdir -p "$cache"
+mkdir -p "$packages"
 
 # The server of Debian that apt of this machine uses. If there is none, prints
 # nothing, and mmdebstrap chooses one.
@@ -65,34 +64,37 @@ save_chroot() {
     { apt_settings
       # Sid's list of files may be out of date.
       echo 'Acquire::Check-Valid-Until "false";'; } >"$work/apt.conf"
-    (cd "$packages" && b2sum --check --status sums) 2>/dev/null ||
-        rm -rf "$packages"
-    mkdir -p "$packages" "$work/packages"
-    # shellcheck disable=SC2016 # $1 is for mmdebstrap: the folder of the chroot
+    mkdir "$work/packages"
+    # For the hooks; $1 is there the folder of the chroot.
+    export work packages groups
+    # shellcheck disable=SC2016 # for mmdebstrap
     # shellcheck disable=SC2046 # there may be no server
     TMPDIR=$work mmdebstrap --quiet --mode=root --variant=minbase \
-        --include=make --aptopt="$work/apt.conf" \
+        --format=tar --include=make --aptopt="$work/apt.conf" \
         --dpkgopt=force-unsafe-io --skip=essential/unlink \
-        --setup-hook='mkdir -p "$1/var/cache/apt/archives"' \
-        --setup-hook="cp -R '$packages/.' \"\$1/var/cache/apt/archives\"" \
-        --customize-hook="touch '$work/made'" \
+        --setup-hook='exec 7>"$packages.lock"; flock 7
+                      saved=$1/var/cache/apt/archives; mkdir -p "$saved"
+                      cd "$packages" && b2sum --check --status sums &&
+                      cp -- *.deb "$saved" || true' \
+        --customize-hook='touch "$work/made"' \
         --customize-hook='copy-in tools/install_packages.sh /tmp' \
-        --customize-hook="chroot \"\$1\" /tmp/install_packages.sh $groups" \
+        --customize-hook='chroot "$1" /tmp/install_packages.sh $groups' \
         --customize-hook='chroot "$1" apt-get autoclean --quiet --quiet' \
-        --customize-hook="cp \"\$1\"/var/cache/apt/archives/*.deb \
-                          '$work/packages'" \
-        "$suite" "$new" $(server) >"$work/log" 2>&1 || return
-    b2sum <"$new" >"$saved.b2sum"
-    mv "$new" "$saved"
+        --customize-hook='cp "$1"/var/cache/apt/archives/*.deb \
+                          "$work/packages"' \
+        "$suite" "$saved.new" $(server) >"$work/log" 2>&1 || return
+    b2sum <"$saved.new" >"$saved.b2sum"
+    mv "$saved.new" "$saved"
     (cd "$work/packages" && b2sum -- *.deb >sums)
-    rm -rf "$packages"
-    mv "$work/packages" "$packages"
+    # shellcheck disable=SC2016 # for the shell that has the lock
+    flock "$packages.lock" \
+        sh -c 'rm -rf "$0" && mv "$1" "$0"' "$packages" "$work/packages"
     # Those for other targets, and for packages that are no longer needed.
-    find "$cache" -name "$suite-*.tar*" -mtime +14 -delete
+    find "$cache" -name "$suite-*.tar*" -mtime +7 -delete
 }
 
-# One at a time.
-exec 9>"$cache/$suite.lock"
+# One at a time makes it.
+exec 9>"$saved.lock"
 flock 9
 if ! is_intact; then
     rm -f "$saved"
@@ -123,9 +125,11 @@ cp --remove-destination /etc/resolv.conf "$root/etc/resolv.conf"
 # Open MPI looks itself up.
 printf '127.0.0.1 localhost\n127.0.1.1 %s\n' "$(uname -n)" >"$root/etc/hosts"
 
-# Mounted where the removal of $work does not find them.
+# Mounted where the removal of $work does not find them. The root is a mount
+# too, or the chroot could not have namespaces of its own.
 # shellcheck disable=SC2016 # for the shell inside
 exec unshare --mount -- sh -euc '
+    mount --bind "$0" "$0"
     mount -t proc proc "$0/proc"
     mount --rbind /sys "$0/sys"
     mount --rbind /dev "$0/dev"
