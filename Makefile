@@ -26,8 +26,8 @@ product = cmake --build build --target product
 sources = $(shell find src include tests fuzz examples bench \
             -name '*.[ch]' -o -name '*.def' -o -name '*.[ch]pp')
 
-.PHONY: all build train test check bench python deb install deps format clean \
-        help check-format check-lint check-clang check-asan check-tsan \
+.PHONY: all build train test check bench python deb install deps format lint \
+        clean help check-format check-lint check-clang check-asan check-tsan \
         check-portable check-arm64 check-smpi check-deb check-debian \
         check-train check-short check-fuzz simulator
 
@@ -158,6 +158,13 @@ deps: ## install every package that any target needs
 format: ## format all sources with clang-format
 	$(need) check
 	@clang-format -i $(sources)
+
+# Advice on style is never an error. `check-lint` runs clang-tidy, and the tests
+# lint.* check the rules that protect users: these fail.
+lint: ## print advice on sizes, static names and words
+	@$(PYTHON) -B tools/check_sizes.py .
+	@$(PYTHON) -B tools/check_static_names.py .
+	@$(PYTHON) -B tools/check_words.py .
 
 clean: ## remove everything that was built
 	rm -rf build build-*

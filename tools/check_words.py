@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Fail where a word stands that the field has a better one for.
+"""Advise on words that the field has a better one for.
 
 Words are found in names too, which are split at underscores, and in the names
 of files. A rule for names only leaves comments, texts and documents alone,
@@ -61,7 +61,6 @@ RULES = [
 # Where a word may stay: the word of the rule or * for all, a glob, and why.
 ALLOWED = [
     ("*", "tools/check_words.py", "holds the table of the words"),
-    ("*", "tests/lint/selftest.py", "breaks every rule on purpose"),
     ("keep", "src/train/optimiser.c",
      "the part of a moment that Adam keeps from step to step"),
     ("letter", "src/cli/*report.h", "a table's columns, a letter each"),
@@ -123,7 +122,7 @@ def rules_for(name):
             yield rule, pattern, unless
 
 
-def problems_of(path, name):
+def advice_of(path, name):
     text = re.sub(r"\\[nrt]", "  ", path.read_text())
     names = names_of(text, path.suffix, path.name)
     for rule, pattern, unless in rules_for(name):
@@ -148,14 +147,13 @@ def files(root):
                 yield path
 
 
-def problems(root):
+def advice(root):
     for path in files(root):
-        found = problems_of(path, path.relative_to(root).as_posix())
+        found = advice_of(path, path.relative_to(root).as_posix())
         for line, word, instead in sorted(set(found)):
             yield f"{path}:{line}: {word}, write {instead}"
 
 
 if __name__ == "__main__":
-    problems_found = list(problems(pathlib.Path(sys.argv[1])))
-    print("\n".join(problems_found))
-    sys.exit(1 if problems_found else 0)
+    sys.stdout.writelines(
+        f"{found}\n" for found in advice(pathlib.Path(sys.argv[1])))

@@ -15,7 +15,7 @@ from add_compressor import apply_document, copy_tree, run
 
 DOCUMENTS = ["adding-an-algorithm.md", "adding-a-gradient-algorithm.md"]
 COMMANDS = ["average", "bench", "size", "train", "words"]
-LINTS = ["layers", "banned", "sizes", "words", "static_names"]
+LINTS = ["layers", "banned"]
 SUITES = {"MODEL": "test_gossip*.c", "GRADIENT": "test_gradient*.c"}
 OPS = re.compile(r'\.plugin\.name = "([a-z0-9-]+)".*?LAC_FAMILY_(\w+)', re.S)
 

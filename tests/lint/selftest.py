@@ -7,20 +7,7 @@ import tempfile
 
 TOOLS = pathlib.Path(sys.argv[1]) / "tools"
 GOOD = {
-    "Makefile": "all:\n",
-    "CMakeLists.txt": "project(x)\n",
-    "src/base/alloc.c": "void *a(void) { return calloc(1, 1); }\n"
-                        "static int grow(int n)\n{\n    return n;\n}\n",
-    # Allowed uses of words, and a static name that is only declared here.
-    "src/base/words.c": "// The forget gate: one capital letter, both ends "
-                        "agree and\n// keep it; look ahead, as a user meets "
-                        "it.\nstatic int grow(int n);\n"
-                        "int keep, ftell, fetch_ahead;\n"
-                        "/*\nstatic int grow(int n)\n{\n*/\n",
-    "src/train/optimiser.c": "float keep_first; // keep this\n",
-    "tests/a.c": "void both_ends_agree(void) { g(\"letters or digits\"); }\n",
-    "docs/a.md": "The essay keeps to the letter.\n",
-    "fuzz/regressions/spec/found": "tells\n",
+    "src/base/alloc.c": "void *a(void) { return calloc(1, 1); }\n",
     "src/compress/a.c": '#include <laconic/compress.h>\n'
                         '#include "base/alloc.h"\n'
                         '// printf(\n'
@@ -50,49 +37,6 @@ BAD = {
         "src/kernels/x.c": "int f(void) { return rand() + 1; }\n",
         "src/compress/x.c": "void f(void) { free(x); }\n",
         "src/compress/y.h": "#define F malloc(1)\n",
-    },
-    "check_sizes.py": {
-        "src/base/x.c": "\n" * 600,
-        "tests/x.c": "x" * 81 + "\n",
-        "tools/x.py": "#" * 81 + "\n",
-    },
-    "check_static_names.py": {
-        "src/base/x.c": "static int grow(int n)\n{\n    return n;\n}\n",
-        "src/cli/x.c": "static inline const char *const *grow(\n"
-                       "    int n, int m)\n{\n    return 0;\n}\n",
-    },
-    "check_words.py": {
-        "src/base/x.c": "// The caller asks\n// ahead.\n",
-        "src/kernels/x.c": "enum { AHEAD = 4 };\n",
-        "src/kernels/ahead_avx2.h": "\n",
-        "src/train/meeting.c": "\n",
-        "src/train/x.c": "void train_worker_meet(void);\n",
-        "src/train/y.c": "static void keep(void);\n",
-        "src/cli/train_x.c": "int to_keep;\n",
-        "src/train/z.c": "int agreed;\n",
-        "bench/x.c": "void laci_group_agree(void);\n",
-        "src/cli/x.c": "// The workers meet here.\n",
-        "src/transport/x.c": "double patience;\n",
-        "src/cli/y.c": "// From forgetful caches.\n",
-        "src/algorithm/x.c": "int unfit_count;\n",
-        "include/laconic/plugin.h": "double fallback;\n",
-        "src/transport/y.c": "struct parcel2 *next_parcels;\n",
-        "src/transport/z.h": "// It reads the letters of a peer.\n",
-        "src/data/x.c": 'puts("a name of 7 letters");\n',
-        "src/cli/z.c": "struct chair c;\n",
-        "src/cli/crew.c": "\n",
-        "src/algorithm/y.c": "// Rehearsed before the run.\n",
-        "src/base/y.c": "enum { SENTENCE_SIZE = 512 };\n",
-        "src/base/z.c": 'puts("x\\ntells");\n',
-        "tests/x.py": "told = 1\n",
-        "tests/y.c": "void it_says_so(void) { }\n",
-        "docs/x.md": "The page said it.\n",
-        "docs/y.md": "`laci_group_agree` ends all.\n",
-        "experiments/x.md": "Saying less.\n",
-        "examples/x.f90": "character :: sentence\n",
-        "cmake/x.cmake": "# tells CMake\n",
-        "README.md": "This says it.\n",
-        "Makefile": "# tell the loader\n",
     },
 }
 
