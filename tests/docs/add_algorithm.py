@@ -1,69 +1,68 @@
 # SPDX-License-Identifier: MIT
-"""Follow the documents about new algorithms: add their files and lines to a
-copy of the tree, build the copy and run the tests that must pick the algorithms
-up: all conformance tests of algorithms, of these alone, and the tests of the
-commands that list or run every algorithm.
+"""The algorithms of the pages about new ones: all conformance tests of
+algorithms include them, and the commands list and run them.
 
-usage: add_algorithm.py ROOT WORK CC
+usage: add_algorithm.py ROOT ADDED, the folder with the files of the pages and
+the programs that contain the algorithms
 """
+import os
 import pathlib
 import re
-import shutil
 import sys
+import tempfile
 
-from add_compressor import apply_document, copy_tree, run
+sys.dont_write_bytecode = True
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "cli"))
+from add_compressor import lint, run
+from training import images
 
-DOCUMENTS = ["adding-an-algorithm.md", "adding-a-gradient-algorithm.md"]
-COMMANDS = ["average", "bench", "size", "train", "words"]
-LINTS = ["layers", "banned"]
 SUITES = {"MODEL": "test_gossip*.c", "GRADIENT": "test_gradient*.c"}
 OPS = re.compile(r'\.plugin\.name = "([a-z0-9-]+)".*?LAC_FAMILY_(\w+)', re.S)
 
 
-def algorithms_of(root):
-    """The algorithms that the documents add, and their families."""
-    return [found for document in DOCUMENTS for found
-            in OPS.findall((root / "docs" / document).read_text())]
+def algorithms_of(added):
+    """The algorithms of the pages, and their families."""
+    return [found for path in sorted((added / "src/algorithm").glob("*.c"))
+            for found in OPS.findall(path.read_text())]
 
 
-def conformance_of(tree, family):
-    folder = tree / "tests" / "conformance"
-    return sorted(path.stem[len("test_"):]
-                  for path in folder.glob(SUITES[family]))
+def conform(root, added, name, family):
+    os.environ["LAC_TEST_ALGORITHM"] = name
+    for path in sorted((root / "tests/conformance").glob(SUITES[family])):
+        suite = path.stem[len("test_"):]
+        if name not in run(added / f"test_conformance_{suite}"):
+            sys.exit(f"conformance.{suite} has not picked {name} up")
+    del os.environ["LAC_TEST_ALGORITHM"]
+
+
+def use(added, name, folder):
+    """Run the commands that take an algorithm."""
+    laconic = added / "laconic"
+    chosen = ["--algorithm", name, "--compressor", "natural"]
+    run(laconic, "list", name)
+    run(laconic, "average", *chosen, "--rounds", "3")
+    run(laconic, "size", "--model", "lenet", *chosen)
+    run(laconic, "bench", name, "--compressor", "natural", "--model", "lenet",
+        "--degree", "4", "--runs", "1")
+    run(laconic, "train", "--model", "lenet", "--data", "mnist", "--data-dir",
+        folder, *chosen, "--workers", "3", "--batch", "5", "--epochs", "1",
+        "--out", f"{folder}/{name}")
 
 
 def main():
-    root, work = map(pathlib.Path, sys.argv[1:3])
-    shutil.rmtree(work, ignore_errors=True)
-    tree, build = work / "tree", work / "build"
-    copy_tree(root, tree)
-    for document in DOCUMENTS:
-        apply_document(root, tree, document)
-    algorithms = algorithms_of(root)
+    root, added = map(pathlib.Path, sys.argv[1:])
+    algorithms = algorithms_of(added)
     assert {family for _, family in algorithms} == set(SUITES), algorithms
-    run("cmake", "-S", tree, "-B", build, "-G", "Ninja", "-DLAC_WERROR=ON",
-        f"-DCMAKE_C_COMPILER={sys.argv[3]}", "-DCMAKE_BUILD_TYPE=Debug",
-        "-DCMAKE_C_FLAGS=-O1", "-DLAC_MPI=OFF")
-    suites = [(suite, family) for family in SUITES
-              for suite in conformance_of(tree, family)]
-    run("ninja", "-C", build, "laconic_cli", "test_conformance_exchanges",
-        *(f"test_conformance_{suite}" for suite, _ in suites))
-    run(build / "tests" / "test_conformance_exchanges")
-    for suite, family in suites:
-        for name in (name for name, of in algorithms if of == family):
-            tested = run("env", f"LAC_TEST_ALGORITHM={name}",
-                         build / "tests" / f"test_conformance_{suite}")
-            if name not in tested:
-                sys.exit(f"conformance.{suite} has not picked {name} up")
-    listed = run(build / "laconic", "list")
-    for name, _ in algorithms:
-        if name not in listed:
-            sys.exit(f"laconic list does not show {name}")
-    print(run("ctest", "--test-dir", build, "-R",
-              rf"^command\.({'|'.join(COMMANDS)})$", "--output-on-failure"))
-    for lint in LINTS:
-        run(sys.executable, tree / "tools" / f"check_{lint}.py", tree)
-    shutil.rmtree(work)
+    listed = run(added / "laconic", "list")
+    run(added / "test_conformance_exchanges")  # of all algorithms
+    with tempfile.TemporaryDirectory() as folder:
+        images(folder)
+        for name, family in algorithms:
+            if name not in listed:
+                sys.exit(f"laconic list does not show {name}")
+            conform(root, added, name, family)
+            use(added, name, folder)
+    lint(root, added)
 
 
 if __name__ == "__main__":
