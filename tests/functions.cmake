@@ -28,6 +28,23 @@ function(lac_test name file)
     set_tests_properties(${name} PROPERTIES TIMEOUT 600)
 endfunction()
 
+# lac_short(NAME COMMAND...) adds NAME.short, which runs the command of the test
+# NAME with few cases and at most three workers. Call it when the properties of
+# NAME are set.
+function(lac_short name)
+    add_test(NAME ${name}.short COMMAND ${ARGN})
+    set_tests_properties(${name}.short PROPERTIES SKIP_RETURN_CODE 77)
+    foreach(property LABELS TIMEOUT PROCESSORS ENVIRONMENT)
+        get_property(value TEST ${name} PROPERTY ${property})
+        if(property STREQUAL "ENVIRONMENT")
+            list(APPEND value LAC_TEST_SHORT=1)
+        endif()
+        if(value)
+            set_property(TEST ${name}.short PROPERTY ${property} ${value})
+        endif()
+    endforeach()
+endfunction()
+
 # lac_test_kernels(NAME KERNELS...) runs a test again with other kernels, as
 # NAME.avx2 and so on.
 function(lac_test_kernels name)

@@ -215,7 +215,7 @@ static inline void run_gossip_ok(gossip_run *run, gossip_body *body)
 }
 
 // A duty is called with a run whose algorithm, compressor, topology (a ring)
-// and world (5) are set. It may change them.
+// and world (5, or 3 in a short test) are set. It may change them.
 typedef struct gossip_duty {
     void (*run)(gossip_run *run);
     bool searches; // visits cases with a search
@@ -229,13 +229,13 @@ static inline void run_duty(const algorithm_case *c, const void *context)
         .algorithm = c->spec,
         .compressor = c->compressor,
         .topology = "ring",
-        .world = 5,
+        .world = is_short() ? 3 : 5,
         .rounds = 4,
         .update_round = LAC_RANK_ANY,
         .odd = LAC_RANK_ANY,
     };
     // A search may take seconds, less without compression.
-    if (c->searches && !(duty->searches && WORKERS_ARE_THREADS &&
+    if (c->searches && !(duty->searches && WORKERS_ARE_LOCAL &&
                          is_uncompressed(c->compressor))) {
         return;
     }

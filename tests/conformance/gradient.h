@@ -192,7 +192,7 @@ static inline void run_duty(const algorithm_case *c, const void *context)
         .subject = c,
         .algorithm = c->spec,
         .compressor = c->compressor,
-        .world = 5,
+        .world = is_short() ? 3 : 5,
     };
     print_message("%s, %s\n", c->spec, c->compressor ? c->compressor : "alone");
     (*duty)(&run);

@@ -8,7 +8,7 @@
 
 enum {
     WORLD = 3,
-    HANDLES = WORKERS_ARE_THREADS ? 1000 : 200,
+    HANDLES = WORKERS_ARE_LOCAL ? 1000 : 200,
     WARM_UP = 50,
     VALUES = 6000, // a large sum
 };

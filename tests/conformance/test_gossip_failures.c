@@ -127,7 +127,7 @@ static lac_status open_without_memory(gossip_worker *w)
 
 static void open_survives_a_lack_of_memory(gossip_run *run)
 {
-    if (!WORKERS_ARE_THREADS) {
+    if (!WORKERS_ARE_LOCAL) {
         return;
     }
     run->world = 1;
@@ -204,7 +204,7 @@ static lac_status misuse(gossip_worker *w)
 
 static void wrong_calls_are_refused(gossip_run *run)
 {
-    if (!WORKERS_ARE_THREADS) {
+    if (!WORKERS_ARE_LOCAL) {
         return;
     }
     run->world = 1;

@@ -185,7 +185,7 @@ static void every_setting_has_an_effect(void **state)
 {
     gradient_duty *const duty = try_settings;
     (void)state;
-    if (WORKERS_ARE_THREADS) { // which visit more cases
+    if (WORKERS_ARE_LOCAL) { // which visit more cases
         visit_family(LAC_FAMILY_GRADIENT, run_duty, &duty);
     }
     assert_effects();

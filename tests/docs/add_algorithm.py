@@ -32,6 +32,7 @@ def conform(root, added, name, family):
         suite = path.stem[len("test_"):]
         if name not in run(added / f"test_conformance_{suite}"):
             sys.exit(f"conformance.{suite} has not picked {name} up")
+    run(added / "test_conformance_exchanges")
     del os.environ["LAC_TEST_ALGORITHM"]
 
 
@@ -54,7 +55,6 @@ def main():
     algorithms = algorithms_of(added)
     assert {family for _, family in algorithms} == set(SUITES), algorithms
     listed = run(added / "laconic", "list")
-    run(added / "test_conformance_exchanges")  # of all algorithms
     with tempfile.TemporaryDirectory() as folder:
         images(folder)
         for name, family in algorithms:

@@ -64,13 +64,30 @@ static inline void run_joined(test_worker *w, lac_status joined)
     lac_transport_leave(w->transport);
 }
 
+// With LAC_TEST_SHORT in the environment a test runs its duties with a few
+// cases and at most three workers: enough to see whether a transport works.
+static inline bool is_short(void)
+{
+    return getenv("LAC_TEST_SHORT") != NULL;
+}
+
+// The most workers that a duty may start.
+static inline uint32_t largest_world(void)
+{
+    return is_short() ? 3 : 8;
+}
+
 #ifdef LACI_TEST_MPI
 #include "workers_mpi.h"
 #else
 
-// Duties that do not depend on the transport skip their work between processes,
-// which are slow to start and to synchronise.
-enum { WORKERS_ARE_THREADS = true };
+// Duties that do not depend on the transport skip their work over other ones
+// than local, where starting and synchronising workers takes most of the time.
+#if defined(LACI_TEST_TCP) || defined(LACI_TEST_USER)
+enum { WORKERS_ARE_LOCAL = false };
+#else
+enum { WORKERS_ARE_LOCAL = true };
+#endif
 
 static inline void *run_test_worker(void *argument)
 {

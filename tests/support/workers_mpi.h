@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The workers of a test as the processes of an MPI job; part of workers.h.
-// Every process runs the whole test. In a world smaller than the job the last
-// processes only wait. Results are shared, so that all processes assert the
-// same.
+// The job has as many processes as the largest world. Every process runs the
+// whole test, and in a smaller world the last ones only wait. Results are
+// shared, so that all processes assert the same.
 #ifndef LACONIC_TESTS_WORKERS_MPI_H
 #define LACONIC_TESTS_WORKERS_MPI_H
 
 #include <mpi.h>
 #include <time.h>
 
-enum { WORKERS_ARE_THREADS = false, TEST_PROCESSES = 8 };
+enum { WORKERS_ARE_LOCAL = false, TEST_PROCESSES = 8 };
 
 // test_comms[n] holds the first n processes, and is MPI_COMM_NULL in the
 // others.
@@ -65,7 +65,7 @@ static inline void run_workers(
         char message[sizeof(workers_out->message)];
     } reports[TEST_PROCESSES] = {0};
     char spec[64];
-    assert_true(world > 0 && world <= TEST_PROCESSES);
+    assert_true(world > 0 && world <= largest_world());
     if (test_rank < world) {
         test_worker w = {.rank = test_rank, .world = world, .context = context};
         w.body = body;
@@ -94,11 +94,11 @@ static inline int setup_workers(void **state)
     if (MPI_Init(NULL, NULL) != MPI_SUCCESS ||
         MPI_Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS ||
         MPI_Comm_size(MPI_COMM_WORLD, &size) != MPI_SUCCESS ||
-        size != TEST_PROCESSES) {
+        size != (int)largest_world()) {
         return -1;
     }
     test_rank = (uint32_t)rank;
-    for (int world = 1; world <= TEST_PROCESSES; world++) {
+    for (int world = 1; world <= size; world++) {
         if (MPI_Comm_split(
                 MPI_COMM_WORLD, rank < world ? 0 : MPI_UNDEFINED, rank,
                 &test_comms[world]) != MPI_SUCCESS) {
@@ -111,7 +111,7 @@ static inline int setup_workers(void **state)
 static inline int teardown_workers(void **state)
 {
     (void)state;
-    for (int world = 1; world <= TEST_PROCESSES; world++) {
+    for (int world = 1; world <= (int)largest_world(); world++) {
         if (test_comms[world] != MPI_COMM_NULL) {
             (void)MPI_Comm_free(&test_comms[world]);
         }
