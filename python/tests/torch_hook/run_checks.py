@@ -44,6 +44,9 @@ def main():
         os.write(sys.stdout.fileno(), (line + "\n").encode())
         if error:
             sys.exit(1)
+    # Without this, a thread of gloo that releases a tensor while Python ends
+    # aborts the process.
+    dist.destroy_process_group()
 
 
 if __name__ == "__main__":
