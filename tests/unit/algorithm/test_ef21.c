@@ -2,6 +2,7 @@
 // EF21: the result is the mean of the workers' estimates, which reach gradients
 // that settle; on quadratics with different minima it therefore goes where
 // error feedback stops.
+#include "cost.h"
 #include "reduction.h"
 
 enum { ROUNDS = 40 };
@@ -307,18 +308,8 @@ static void different_minima_do_not_stop_it(void **state)
 static void a_momentum_of_1_is_refused(void **state)
 {
     (void)state;
-    lac_layout *layout;
-    lac_cost cost;
-    const lac_tensor tensor = {.name = "x", .shape = {6, 10}};
-    assert_ok(lac_layout_open(&layout, &tensor, 1));
-    lac_algorithm_options o = lac_algorithm_options_default();
-    o.spec = "ef21:momentum=1";
-    o.compressor = "sign";
-    o.layout = layout;
-    assert_fails(
-        lac_algorithm_cost(&o, &cost), LAC_ERR_INVALID,
-        "ef21: momentum is 1, expected less");
-    lac_layout_close(layout);
+    assert_refused(
+        "ef21:momentum=1", "sign", 4, "ef21: momentum is 1, expected less");
 }
 
 int main(void)

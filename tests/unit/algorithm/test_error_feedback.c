@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Error feedback loses nothing: results so far and the mean of the memories
 // are the sum of the mean gradients.
+#include "cost.h"
 #include "reduction.h"
 
 enum { ROUNDS = 40 };
@@ -116,18 +117,9 @@ static void without_decay_nothing_changes(void **state)
 static void a_decay_needs_a_memory(void **state)
 {
     (void)state;
-    lac_layout *layout;
-    lac_cost cost;
-    const lac_tensor tensor = {.name = "x", .shape = {6, 10}};
-    assert_ok(lac_layout_open(&layout, &tensor, 1));
-    lac_algorithm_options o = lac_algorithm_options_default();
-    o.spec = "error-feedback:memory=no,decay=0.9";
-    o.compressor = "sign";
-    o.layout = layout;
-    assert_fails(
-        lac_algorithm_cost(&o, &cost), LAC_ERR_INVALID,
+    assert_refused(
+        "error-feedback:memory=no,decay=0.9", "sign", 4,
         "error-feedback: decay is 0.9 with memory=no, expected 1");
-    lac_layout_close(layout);
 }
 
 static void assert_payload(const char *compressor, uint64_t expected)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Integer sums: results are exactly the sum of integers times the scale, no sum
 // exceeds its type, and too many workers are refused.
+#include "cost.h"
 #include "reduction.h"
 
 #include "kernels/integer.h"
@@ -190,29 +191,18 @@ static void a_payload_is_an_integer_a_value_and_a_scale(void **state)
 static void too_many_workers_are_refused(void **state)
 {
     (void)state;
-    lac_layout *layout;
     lac_cost cost;
-    const lac_tensor tensor = {.name = "x", .shape = {6, 10}};
-    assert_ok(lac_layout_open(&layout, &tensor, 1));
-    lac_algorithm_options o = lac_algorithm_options_default();
-    o.spec = "integer";
-    o.layout = layout;
-    o.workers = 127;
-    assert_ok(lac_algorithm_cost(&o, &cost));
+    assert_ok(tensor_cost("integer", NULL, 127, &cost));
     assert_true(cost.payload_bytes == 60 + 4);
-    o.workers = 128;
-    assert_fails(
-        lac_algorithm_cost(&o, &cost), LAC_ERR_INVALID,
+    assert_refused(
+        "integer", NULL, 128,
         "integer: bits=8 leave no level for each of 128 workers, expected "
         "bits=16, or 127 workers or fewer");
-    o.spec = "integer:bits=16";
-    assert_ok(lac_algorithm_cost(&o, &cost));
-    o.workers = 40000;
-    assert_fails(
-        lac_algorithm_cost(&o, &cost), LAC_ERR_INVALID,
+    assert_ok(tensor_cost("integer:bits=16", NULL, 128, &cost));
+    assert_refused(
+        "integer:bits=16", NULL, 40000,
         "integer: bits=16 leave no level for each of 40000 workers, expected "
         "32767 workers or fewer");
-    lac_layout_close(layout);
 }
 
 int main(void)

@@ -2,6 +2,7 @@
 // PowerSGD as mathematics: what one worker gets for one matrix. Values are
 // near 1, products have up to 36 terms in float: 1e-5 of a norm leaves room for
 // all roundings.
+#include "cost.h"
 #include "powersgd_test.h"
 
 #include "topology/lapack.h"
@@ -153,16 +154,9 @@ static void iterations_are_rounds_on_the_same_matrix(void **state)
 static void iterations_of_the_alternating_form_are_refused(void **state)
 {
     (void)state;
-    lac_layout *layout;
-    lac_cost cost;
-    lac_algorithm_options o = lac_algorithm_options_default();
-    assert_ok(lac_layout_open(&layout, both_tensors, 2));
-    o.spec = "powersgd:alternating=yes,iterations=2";
-    o.layout = layout;
-    assert_fails(
-        lac_algorithm_cost(&o, &cost), LAC_ERR_INVALID,
+    assert_refused(
+        "powersgd:alternating=yes,iterations=2", NULL, 1,
         "powersgd: iterations is 2 with alternating=yes, expected 1");
-    lac_layout_close(layout);
 }
 
 // Half a step a round, but the same way.
