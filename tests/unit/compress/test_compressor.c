@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Opening compressors: by spec, joined with a +, and brought by the caller.
 #include "lac_test.h"
+#include "silent_compressor.h"
 
 #include <math.h>
-#include <string.h>
 
 static void bad_specs_are_explained(void **state)
 {
@@ -177,62 +177,6 @@ static void a_shape_that_is_refused_has_no_guarantee(void **state)
     lac_compressor_close(c);
 }
 
-static lac_guarantee nothing_lost(
-    const void *state, lac_shape shape, lac_form form)
-{
-    (void)state;
-    (void)shape;
-    (void)form;
-    return (lac_guarantee){.unbiased = true, .error = 0};
-}
-
-static size_t no_bytes(const void *state, lac_shape shape)
-{
-    (void)state;
-    (void)shape;
-    return 0;
-}
-
-static size_t encode_nothing(
-    const void *state, const lac_call *call, const float *x, uint8_t *out)
-{
-    (void)state;
-    (void)call;
-    (void)x;
-    (void)out;
-    return 0;
-}
-
-static lac_status check_nothing(
-    const void *state, const lac_call *call, const uint8_t *in, size_t len)
-{
-    (void)state;
-    (void)call;
-    (void)in;
-    (void)len;
-    return LAC_OK;
-}
-
-static void decode_zeros(
-    const void *state, const lac_call *call, const uint8_t *in, size_t len,
-    float *x)
-{
-    (void)state;
-    (void)in;
-    (void)len;
-    memset(x, 0, lac_shape_values(call->shape) * sizeof(*x));
-}
-
-static const lac_compressor_ops mine = {
-    .plugin.size = sizeof(lac_compressor_ops),
-    .plugin.name = "mine",
-    .guarantee = nothing_lost,
-    .bound = no_bytes,
-    .encode = encode_nothing,
-    .check = check_nothing,
-    .decode = decode_zeros,
-};
-
 static void a_caller_may_bring_its_own(void **state)
 {
     (void)state;
@@ -240,15 +184,15 @@ static void a_caller_may_bring_its_own(void **state)
     const lac_shape shape = {3, 1};
     lac_compressor *c;
     float x[3] = {1, 2, 3};
-    assert_ok(lac_compressor_open_with(&c, &mine, "", LAC_FORM_PLAIN));
+    assert_ok(lac_compressor_open_with(&c, &silent, "", LAC_FORM_PLAIN));
     assert_int_equal(lac_compressor_wire_id(c), 0);
     assert_ok(lac_compressor_reserve(c, shape));
     assert_ok(lac_compressor_decode(c, &key, shape, NULL, 0, x));
     assert_true(x[0] == 0 && x[2] == 0);
     lac_compressor_close(c);
     assert_fails(
-        lac_compressor_open_with(&c, &mine, "x=1", LAC_FORM_PLAIN),
-        LAC_ERR_INVALID, "mine: \"x\" was given, but it has no settings");
+        lac_compressor_open_with(&c, &silent, "x=1", LAC_FORM_PLAIN),
+        LAC_ERR_INVALID, "silent: \"x\" was given, but it has no settings");
 }
 
 static void floats_at_odd_addresses_are_refused(void **state)
@@ -283,7 +227,7 @@ static void floats_at_odd_addresses_are_refused(void **state)
 static void what_a_caller_brings_must_be_whole(void **state)
 {
     (void)state;
-    lac_compressor_ops broken[5] = {mine, mine, mine, mine, mine};
+    lac_compressor_ops broken[5] = {silent, silent, silent, silent, silent};
     lac_compressor *c;
     broken[0].plugin.size = 0;
     broken[1].plugin.name = NULL;
@@ -291,7 +235,7 @@ static void what_a_caller_brings_must_be_whole(void **state)
     broken[3].guarantee = NULL;
     broken[4].settle = (void (*)(
         const void *, const lac_call *, const uint8_t *, size_t,
-        void *))(void (*)(void))decode_zeros; // without its two companions
+        void *))(void (*)(void))silent_decode; // without its two companions
     for (size_t i = 0; i < 5; i++) {
         assert_status(
             lac_compressor_open_with(&c, &broken[i], "", LAC_FORM_PLAIN),
