@@ -1,42 +1,16 @@
 // SPDX-License-Identifier: MIT
 // However a run ends, by a full disk or by a kill during any call that changes
 // the disk, the latest set is complete.
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "folder.h"
-#include "lac_test.h"
+#include "kills.h"
 #include "sets.h"
 #include "train/checkpoint.h"
 
-// Number of calls that change the disk until one kills the process instead; -1:
-// none does.
-static long calls_left = -1;
-
-static void count_call(void)
-{
-    if (calls_left == 0) {
-        (void)raise(SIGKILL);
-    }
-    calls_left -= calls_left > 0;
-}
-
 ssize_t __real_write(int fd, const void *data, size_t len);
 ssize_t __wrap_write(int fd, const void *data, size_t len);
-int __wrap_fsync(int fd);
-int __real_rename(const char *from, const char *to);
-int __wrap_rename(const char *from, const char *to);
-int __real_mkdir(const char *path, mode_t mode);
-int __wrap_mkdir(const char *path, mode_t mode);
-int __real_unlink(const char *path);
-int __wrap_unlink(const char *path);
-int __real_rmdir(const char *path);
-int __wrap_rmdir(const char *path);
 
 // Writes only half, so that the other half can be missing.
 ssize_t __wrap_write(int fd, const void *data, size_t len)
@@ -45,45 +19,16 @@ ssize_t __wrap_write(int fd, const void *data, size_t len)
     return __real_write(fd, data, calls_left < 0 ? len : (len + 1) / 2);
 }
 
-// A killed process does not lose what it gave to the system, so a flush would
-// only take time.
-int __wrap_fsync(int fd)
+static void be_killed(void)
 {
-    (void)fd;
-    count_call();
-    return 0;
-}
-
-int __wrap_rename(const char *from, const char *to)
-{
-    count_call();
-    return __real_rename(from, to);
-}
-
-int __wrap_mkdir(const char *path, mode_t mode)
-{
-    count_call();
-    return __real_mkdir(path, mode);
-}
-
-int __wrap_unlink(const char *path)
-{
-    count_call();
-    return __real_unlink(path);
-}
-
-int __wrap_rmdir(const char *path)
-{
-    count_call();
-    return __real_rmdir(path);
+    (void)raise(SIGKILL);
 }
 
 // Runs in a separate process, where files can have `limit` bytes at most, and
-// returns 0 if it fails with this message.
+// returns COMPLETE if it fails with this message.
 static int end_of_full_disk(rlim_t limit, const char *message)
 {
     const pid_t child = fork();
-    assert_true(child >= 0);
     if (child == 0) {
         (void)signal(SIGXFSZ, SIG_IGN);
         (void)setrlimit(RLIMIT_FSIZE, &(struct rlimit){limit, RLIM_INFINITY});
@@ -95,9 +40,7 @@ static int end_of_full_disk(rlim_t limit, const char *message)
             status != LAC_ERR_INVALID ||
             strcmp(lac_error_message(), message) != 0);
     }
-    int how = 0;
-    assert_int_equal(waitpid(child, &how, 0), child);
-    return how;
+    return end_of(child);
 }
 
 static void a_disk_that_is_full_leaves_the_latest(void **state)
@@ -108,14 +51,15 @@ static void a_disk_that_is_full_leaves_the_latest(void **state)
         end_of_full_disk(
             200, "out/step-2/worker-0.safetensors: cannot write: File too "
                  "large"),
-        0);
+        COMPLETE);
     assert_int_equal(remove_all("out/step-2"), 1);
     assert_int_equal(assert_latest_is_complete(), 1);
     for (uint32_t rank = 0; rank < WORLD; rank++) {
         assert_ok(write_worker(2, rank));
     }
     assert_int_equal(
-        end_of_full_disk(3, "out/latest: cannot write: File too large"), 0);
+        end_of_full_disk(3, "out/latest: cannot write: File too large"),
+        COMPLETE);
     assert_int_equal(assert_latest_is_complete(), 1);
     assert_int_equal(remove_all("out"), 1 + 1 + 2 * (1 + WORLD));
 }
@@ -125,7 +69,6 @@ static void a_disk_that_is_full_leaves_the_latest(void **state)
 static bool killed_at(long k)
 {
     const pid_t child = fork();
-    assert_true(child >= 0);
     if (child == 0) {
         lac_status status = LAC_OK;
         calls_left = k;
@@ -134,10 +77,9 @@ static bool killed_at(long k)
         }
         _exit(status != LAC_OK);
     }
-    int how = 0;
-    assert_int_equal(waitpid(child, &how, 0), child);
-    assert_true(WIFSIGNALED(how) || (WIFEXITED(how) && WEXITSTATUS(how) == 0));
-    return WIFSIGNALED(how);
+    const int end = end_of(child);
+    assert_true(end == COMPLETE || end == KILLED);
+    return end == KILLED;
 }
 
 // Each time the next run continues from there and removes the remains.

@@ -5,19 +5,15 @@
 // Workers are threads here, but each has its own run, as processes have. The
 // runs are made in child processes, which can be killed, at every call that
 // changes the names in a folder. test_checkpoint_end.c has kills within a file.
-#include <signal.h>
 #include <stdatomic.h>
-#include <sys/wait.h>
 
 #include "feed_test.h"
+#include "kills.h"
 #include "train/checkpoint.h"
 #include "train/run.h"
 #include "workers.h"
 
 enum { WORKERS = 2, STEPS = TRAIN / (WORKERS * 4), NOBODY = -1, ALL = 2 };
-
-// How a child process ended.
-enum { COMPLETE, FAILED, KILLED };
 
 typedef struct scene {
     data_set *set;
@@ -32,15 +28,15 @@ typedef struct scene {
 
 static atomic_int victims, finished;
 static _Thread_local lac_transport *own_transport;
-
-// Calls that change a folder until this thread is killed; -1: it is not.
-static _Thread_local long calls_left = -1;
 static _Thread_local bool kills_all;
 
-// The worker of this thread ends, and its peer learns that it has. The peer
-// then goes on until it needs the worker.
-static void end_worker(void)
+// All workers end, or that of this thread, and its peer learns that it has. The
+// peer then goes on until it needs the worker.
+static void be_killed(void)
 {
+    if (kills_all) {
+        (void)raise(SIGKILL);
+    }
     victims = 1;
     lac_transport_abort(own_transport, "killed");
     if (finished > 0) {
@@ -49,59 +45,6 @@ static void end_worker(void)
     for (;;) {
         (void)pause();
     }
-}
-
-static void count_call(void)
-{
-    if (calls_left == 0 && kills_all) {
-        (void)raise(SIGKILL);
-    }
-    if (calls_left == 0) {
-        calls_left = -1;
-        end_worker();
-    }
-    calls_left -= calls_left > 0;
-}
-
-int __wrap_fsync(int fd);
-int __real_rename(const char *from, const char *to);
-int __wrap_rename(const char *from, const char *to);
-int __real_mkdir(const char *path, mode_t mode);
-int __wrap_mkdir(const char *path, mode_t mode);
-int __real_unlink(const char *path);
-int __wrap_unlink(const char *path);
-int __real_rmdir(const char *path);
-int __wrap_rmdir(const char *path);
-
-// A killed process does not lose what it gave to the system.
-int __wrap_fsync(int fd)
-{
-    (void)fd;
-    return 0;
-}
-
-int __wrap_rename(const char *from, const char *to)
-{
-    count_call();
-    return __real_rename(from, to);
-}
-
-int __wrap_mkdir(const char *path, mode_t mode)
-{
-    count_call();
-    return __real_mkdir(path, mode);
-}
-
-int __wrap_unlink(const char *path)
-{
-    count_call();
-    return __real_unlink(path);
-}
-
-int __wrap_rmdir(const char *path)
-{
-    count_call();
-    return __real_rmdir(path);
 }
 
 static void open_scene(scene *s, bool resume)
@@ -177,19 +120,6 @@ static int run_scene(scene *s)
     lac_topology_close(s->topology);
     data_set_close(s->set);
     return code;
-}
-
-// Waits for a child process and returns how it ended.
-static int end_of(pid_t child)
-{
-    int how = 0;
-    assert_true(child >= 0);
-    assert_int_equal(waitpid(child, &how, 0), child);
-    if (WIFSIGNALED(how)) {
-        assert_int_equal(WTERMSIG(how), SIGKILL);
-        return KILLED;
-    }
-    return WEXITSTATUS(how);
 }
 
 // A run in a child process, in which a worker is killed at call `calls`.
