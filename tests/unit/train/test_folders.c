@@ -7,13 +7,11 @@
 // changes the names in a folder. test_checkpoint_end.c has kills within a file.
 #include <stdatomic.h>
 
-#include "feed_test.h"
 #include "kills.h"
 #include "train/checkpoint.h"
-#include "train/run.h"
-#include "workers.h"
+#include "training.h"
 
-enum { WORKERS = 2, STEPS = TRAIN / (WORKERS * 4), NOBODY = -1, ALL = 2 };
+enum { WORKERS = 2, STEPS = TRAIN / (WORKERS * BATCH), NOBODY = -1, ALL = 2 };
 
 typedef struct scene {
     data_set *set;
@@ -54,30 +52,14 @@ static void open_scene(scene *s, bool resume)
     assert_ok(lac_topology_open(&s->topology, "ring", WORKERS, 1));
     for (uint32_t k = 0; k < WORKERS; k++) {
         s->rate[k] = (train_setting){"lr", "0.01"};
-        s->runs[k] = (train_run){
-            .plan =
-                {
-                    .model = "logistic",
-                    .set = s->set,
-                    .batch = 4,
-                    .optimiser = {.rule = TRAIN_SGD, .momentum = 0.5},
-                    .schedule = {.course = TRAIN_CONSTANT, .rate = 0.01},
-                    .epochs = 1,
-                    .algorithm = lac_algorithm_options_default(),
-                    .seed = 1,
-                    .folder = folders[k],
-                    .checkpoint_every = 1,
-                    .resume = resume,
-                    .settings = &s->rate[k],
-                    .setting_count = 1,
-                },
-            .world = WORKERS,
-            .process = k + 1,
-            .workers = s->workers[k],
-        };
-        s->runs[k].plan.algorithm.spec = "dpsgd";
-        s->runs[k].plan.algorithm.topology = s->topology;
-        s->runs[k].plan.algorithm.timeout = 30;
+        train_run *const run = &s->runs[k];
+        *run = epoch_of(s->set, s->topology, WORKERS, folders[k]);
+        run->plan.checkpoint_every = 1;
+        run->plan.resume = resume;
+        run->plan.settings = &s->rate[k];
+        run->plan.setting_count = 1;
+        run->process = k + 1;
+        run->workers = s->workers[k];
     }
 }
 
@@ -100,12 +82,8 @@ static lac_status work(test_worker *w)
         (void)snprintf(
             s->messages[w->rank], sizeof(s->messages[w->rank]), "%s",
             lac_error_message());
-        lac_transport_abort(w->transport, lac_error_message());
     }
-    lac_transport_leave(w->transport);
-    w->transport = NULL;
-    train_release(run, w->rank);
-    return status;
+    return leave_run(w, run, status);
 }
 
 // Runs both workers in this process and returns how it ended.

@@ -3,168 +3,116 @@
 // a rate.
 #include <math.h>
 
-#include "feed_test.h"
 #include "train/checkpoint.h"
-#include "train/run.h"
-#include "workers.h"
+#include "training.h"
 
 // Tests have one batch of seven images for the own model and one, shared, for
 // the averaged one, and the objective.
-enum { WORKERS = 2, BATCH = 4, EPOCH_STEPS = TRAIN / (WORKERS * BATCH) };
+enum { WORKERS = 2, EPOCH_STEPS = TRAIN / (WORKERS * BATCH) };
 
-typedef struct scene {
-    train_run run;
-    data_set *set;
-    lac_topology *topology;
-    train_worker *workers[WORKERS];
-    atomic_int stop;
-    uint64_t stop_step;   // stop in the test after this step
-    uint64_t stop_batch;  // at this batch of it
+// Where the run that was opened last stops.
+static struct {
+    uint64_t step;  // in the test after this step
+    uint64_t batch; // at this batch of it
+    uint64_t trial; // 1 + the step of the search; 0: none
+} stop_at;
+
+// What its hooks have seen.
+static struct {
     uint64_t last_batch;  // that was begun
     uint32_t tests;       // that were completed
-    uint64_t stop_trial;  // 1 + the step of the search to stop in; 0: none
     uint32_t trial_steps; // of the search that were reported
     uint32_t records;
     train_facts facts; // that were recorded last
-} scene;
+} seen;
 
 static void watch_progress(void *context, const train_progress *p)
 {
-    scene *const s = context;
+    training *const t = context;
     if (p->trials > 0) {
         assert_true(p->trials_done < p->trials);
         assert_true(p->trial_rate > 0);
-        s->trial_steps++;
-        s->stop = s->stop_trial == 1 + p->trials_done ? 2 : s->stop;
+        seen.trial_steps++;
+        t->stop = stop_at.trial == 1 + p->trials_done ? 2 : t->stop;
         return;
     }
-    s->last_batch = p->tests > 0 ? p->tests_done : s->last_batch;
-    if (p->tests > 0 && p->step == s->stop_step &&
-        p->tests_done >= s->stop_batch) {
-        s->stop = 15;
+    seen.last_batch = p->tests > 0 ? p->tests_done : seen.last_batch;
+    if (p->tests > 0 && p->step == stop_at.step &&
+        p->tests_done >= stop_at.batch) {
+        t->stop = 15;
     }
 }
 
 static void count_test(void *context, const train_metrics *metrics)
 {
-    scene *const s = context;
+    (void)context;
     (void)metrics;
-    s->tests++;
+    seen.tests++;
 }
 
 static lac_status count_record(void *context, const train_facts *facts)
 {
-    scene *const s = context;
-    s->records++;
-    s->facts = *facts;
+    (void)context;
+    seen.records++;
+    seen.facts = *facts;
     return LAC_OK;
 }
 
-static void open_scene(scene *s, const char *out, bool resume)
+static void open_run(training *t, const char *out, bool resume)
 {
-    *s = (scene){.set = open_images()};
-    assert_ok(lac_topology_open(&s->topology, "ring", WORKERS, 1));
-    s->run = (train_run){
-        .plan =
-            {
-                .model = "logistic",
-                .set = s->set,
-                .batch = BATCH,
-                .optimiser = {.rule = TRAIN_SGD, .momentum = 0.5},
-                .schedule = {.course = TRAIN_CONSTANT, .rate = 0.01},
-                .usual_rate = 0.01,
-                .epochs = 2,
-                .tests = {.every = 1, .epochs = true, .objective = true},
-                .algorithm = lac_algorithm_options_default(),
-                .seed = 1,
-                .folder = out,
-                .resume = resume,
-            },
-        .hooks =
-            {
-                .context = s,
-                .record = count_record,
-                .progress = watch_progress,
-                .tested = count_test,
-                .stop = &s->stop,
-            },
-        .world = WORKERS,
-        .workers = s->workers,
-    };
-    s->run.plan.algorithm.spec = "dpsgd";
-    s->run.plan.algorithm.topology = s->topology;
-    s->run.plan.algorithm.timeout = 30;
-}
-
-static void close_scene(scene *s)
-{
-    lac_topology_close(s->topology);
-    data_set_close(s->set);
-}
-
-static lac_status work(test_worker *w)
-{
-    scene *const s = w->context;
-    const lac_status status = train_work(&s->run, w->transport);
-    if (status != LAC_OK) {
-        lac_transport_abort(w->transport, lac_error_message());
-    }
-    lac_transport_leave(w->transport);
-    w->transport = NULL;
-    train_release(&s->run, w->rank);
-    return status;
-}
-
-static void run_all(scene *s)
-{
-    test_worker workers[WORKERS];
-    run_workers(WORKERS, work, s, workers);
-    for (int k = 0; k < WORKERS; k++) {
-        assert_ok(workers[k].status);
-    }
+    training_open(t, WORKERS, out, resume);
+    t->run.plan.usual_rate = 0.01;
+    t->run.plan.epochs = 2;
+    t->run.plan.tests =
+        (train_tests){.every = 1, .epochs = true, .objective = true};
+    t->run.hooks.record = count_record;
+    t->run.hooks.progress = watch_progress;
+    t->run.hooks.tested = count_test;
+    memset(&stop_at, 0, sizeof(stop_at));
+    memset(&seen, 0, sizeof(seen));
 }
 
 // A run without a stop.
 static void run_straight(const char *out)
 {
-    scene s;
+    training t;
     assert_int_equal(mkdir(out, 0777), 0);
-    open_scene(&s, out, false);
-    run_all(&s);
-    assert_false(s.run.result.interrupted);
-    assert_int_equal(s.tests, 2);
-    close_scene(&s);
+    open_run(&t, out, false);
+    training_run(&t);
+    assert_false(t.run.result.interrupted);
+    assert_int_equal(seen.tests, 2);
+    training_close(&t);
 }
 
 // A run that is stopped in the test after `step`.
 static void run_to_test(const char *out, uint64_t step, uint64_t batch)
 {
-    scene s;
+    training t;
     uint64_t latest = 0;
-    open_scene(&s, out, data_is_folder(out));
+    open_run(&t, out, data_is_folder(out));
     if (!data_is_folder(out)) {
         assert_int_equal(mkdir(out, 0777), 0);
     }
-    s.stop_step = step;
-    s.stop_batch = batch;
-    run_all(&s);
-    assert_true(s.run.result.interrupted);
-    assert_int_equal(s.run.result.stop, 15);
-    assert_int_equal(s.last_batch, batch);
-    assert_int_equal(s.tests, step / EPOCH_STEPS - 1);
+    stop_at.step = step;
+    stop_at.batch = batch;
+    training_run(&t);
+    assert_true(t.run.result.interrupted);
+    assert_int_equal(t.run.result.stop, 15);
+    assert_int_equal(seen.last_batch, batch);
+    assert_int_equal(seen.tests, step / EPOCH_STEPS - 1);
     assert_ok(train_checkpoint_latest(out, &latest));
     assert_int_equal(latest, step);
-    close_scene(&s);
+    training_close(&t);
 }
 
 static void resume(const char *out, uint32_t tests)
 {
-    scene s;
-    open_scene(&s, out, true);
-    run_all(&s);
-    assert_false(s.run.result.interrupted);
-    assert_int_equal(s.tests, tests);
-    close_scene(&s);
+    training t;
+    open_run(&t, out, true);
+    training_run(&t);
+    assert_false(t.run.result.interrupted);
+    assert_int_equal(seen.tests, tests);
+    training_close(&t);
 }
 
 // The number of a key in each line of the metrics; returns how many.
@@ -239,14 +187,14 @@ static void a_stop_in_the_last_test_leaves_it_to_the_resume(void **state)
 static void the_line_of_a_test_that_was_made_up_for_stays(void **state)
 {
     (void)state;
-    scene s;
+    training t;
     double steps[4];
     run_to_test("parts", 2 * EPOCH_STEPS, 1);
     resume("parts", 1);
-    open_scene(&s, "parts", true);
-    s.stop = 2;
-    run_all(&s);
-    close_scene(&s);
+    open_run(&t, "parts", true);
+    t.stop = 2;
+    training_run(&t);
+    training_close(&t);
     assert_int_equal(metrics_of("parts", "step", steps), 2);
 }
 
@@ -291,49 +239,49 @@ static void a_line_of_a_test_that_is_made_again_is_replaced(void **state)
 static void a_stop_before_a_test_skips_it(void **state)
 {
     (void)state;
-    scene s;
+    training t;
     run_straight("straight");
-    open_scene(&s, "straight", true);
-    s.stop = 2; // the run is complete, and would be tested again
-    run_all(&s);
-    assert_true(s.run.result.interrupted);
-    assert_int_equal(s.run.result.stop, 2);
-    assert_int_equal(s.tests, 0);
-    close_scene(&s);
+    open_run(&t, "straight", true);
+    t.stop = 2; // the run is complete, and would be tested again
+    training_run(&t);
+    assert_true(t.run.result.interrupted);
+    assert_int_equal(t.run.result.stop, 2);
+    assert_int_equal(seen.tests, 0);
+    training_close(&t);
     resume("straight", 1);
 }
 
-static void open_search(scene *s, const char *out, bool again)
+static void open_search(training *t, const char *out, bool again)
 {
-    open_scene(s, out, again);
-    s->run.plan.schedule.rate = (double)NAN;
-    s->run.plan.searches_rate = true;
+    open_run(t, out, again);
+    t->run.plan.schedule.rate = (double)NAN;
+    t->run.plan.searches_rate = true;
 }
 
 // The run has six steps, and so has every trial.
 static void a_search_is_reported_and_recorded(void **state)
 {
     (void)state;
-    scene s;
+    training t;
     assert_int_equal(mkdir("out", 0777), 0);
-    open_search(&s, "out", false);
-    run_all(&s);
-    const train_search *const found = &s.facts.search;
-    assert_int_equal(s.records, 1);
-    assert_true(s.facts.rate_found);
+    open_search(&t, "out", false);
+    training_run(&t);
+    const train_search *const found = &seen.facts.search;
+    assert_int_equal(seen.records, 1);
+    assert_true(seen.facts.rate_found);
     assert_true(found->count >= 2 && found->count <= 4);
-    assert_true(s.trial_steps <= found->count * 2 * EPOCH_STEPS);
+    assert_true(seen.trial_steps <= found->count * 2 * EPOCH_STEPS);
     assert_true(found->trials[0].rate == 0.01);
     assert_true(found->trials[1].rate == 0.02);
     bool chosen = false;
     for (uint64_t i = 0; i < found->count; i++) {
-        chosen = chosen || found->trials[i].rate == s.facts.rate;
+        chosen = chosen || found->trials[i].rate == seen.facts.rate;
     }
     assert_true(chosen);
-    assert_true(s.run.result.metrics.usage.search_seconds > 0);
+    assert_true(t.run.result.metrics.usage.search_seconds > 0);
     assert_true(
-        s.run.result.seconds >= s.run.result.metrics.usage.search_seconds);
-    close_scene(&s);
+        t.run.result.seconds >= t.run.result.metrics.usage.search_seconds);
+    training_close(&t);
 }
 
 // Trials of a run of 60 steps have 48.
@@ -342,14 +290,14 @@ enum { SEARCH_EPOCHS = 60 / EPOCH_STEPS };
 // Searches from a rate and writes the record.
 static void search_from(double usual, train_facts *out)
 {
-    scene s;
+    training t;
     assert_int_equal(mkdir("out", 0777), 0);
-    open_search(&s, "out", false);
-    s.run.plan.usual_rate = usual;
-    s.run.plan.epochs = SEARCH_EPOCHS;
-    run_all(&s);
-    *out = s.facts;
-    close_scene(&s);
+    open_search(&t, "out", false);
+    t.run.plan.usual_rate = usual;
+    t.run.plan.epochs = SEARCH_EPOCHS;
+    training_run(&t);
+    *out = seen.facts;
+    training_close(&t);
     (void)remove_all("out");
 }
 
@@ -409,40 +357,41 @@ static void a_rate_that_diverges_is_halved(void **state)
 static void a_stop_in_the_search_leaves_only_the_settings(void **state)
 {
     (void)state;
-    scene straight, s;
+    training t;
     uint64_t latest = 0;
     assert_int_equal(mkdir("straight", 0777), 0);
-    open_search(&straight, "straight", false);
-    run_all(&straight);
+    open_search(&t, "straight", false);
+    training_run(&t);
+    const double rate = seen.facts.rate;
+    training_close(&t);
     // In the first trial and in the second.
     for (uint64_t at = 0; at <= 2 * EPOCH_STEPS; at += 2 * EPOCH_STEPS) {
         if (at > 0) {
             (void)remove_all("out");
         }
         assert_int_equal(mkdir("out", 0777), 0);
-        open_search(&s, "out", false);
-        s.stop_trial = 2 + at;
-        run_all(&s);
-        assert_true(s.run.result.interrupted);
-        assert_true(s.run.result.searching);
-        assert_int_equal(s.run.result.stop, 2);
-        assert_int_equal(s.trial_steps, 2 + at);
-        assert_int_equal(s.records, 1);
-        assert_true(isnan(s.facts.rate));
+        open_search(&t, "out", false);
+        stop_at.trial = 2 + at;
+        training_run(&t);
+        assert_true(t.run.result.interrupted);
+        assert_true(t.run.result.searching);
+        assert_int_equal(t.run.result.stop, 2);
+        assert_int_equal(seen.trial_steps, 2 + at);
+        assert_int_equal(seen.records, 1);
+        assert_true(isnan(seen.facts.rate));
         assert_int_equal(
             train_checkpoint_latest("out", &latest), LAC_ERR_NOTFOUND);
         assert_false(data_is_file("out/metrics.jsonl"));
-        close_scene(&s);
+        training_close(&t);
 
-        open_search(&s, "out", true);
-        run_all(&s);
-        assert_false(s.run.result.interrupted);
-        assert_false(s.run.result.searching);
-        assert_true(s.facts.rate == straight.facts.rate);
-        close_scene(&s);
+        open_search(&t, "out", true);
+        training_run(&t);
+        assert_false(t.run.result.interrupted);
+        assert_false(t.run.result.searching);
+        assert_true(seen.facts.rate == rate);
+        training_close(&t);
         assert_same_runs("out", "straight");
     }
-    close_scene(&straight);
 }
 
 int main(void)
