@@ -154,7 +154,7 @@ static void compare_job(job *j)
     j->first = whole ? (ROUNDS_BEFORE + j->period - 1) / j->period * j->period
                      : ROUNDS_BEFORE;
     j->rounds = whole ? j->period : ROUNDS_MAX;
-    clear_records();
+    begin_records();
     run_workers(j->world, run_job, j, workers);
     assert_all_ok(workers, j->world);
     for (uint64_t r = j->first; r < j->first + j->rounds; r++) {

@@ -14,7 +14,7 @@
 #include <laconic/algorithm.h>
 
 #include "base/bytes.h"
-#include "lac_test.h"
+#include "exchanges.h"
 #include "transport/transport.h"
 
 enum {
@@ -43,14 +43,7 @@ static pthread_mutex_t record_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool record_native;           // the transport has an all-reduce
 static bool record_by_call;          // not by the step of a frame
 static _Thread_local bool recording; // this worker
-static _Thread_local uint64_t record_calls;
 
-lac_status __real_lac_transport_exchange(
-    lac_transport *t, const lac_send *sends, size_t send_count,
-    lac_receive *receives, size_t receive_count, double deadline);
-lac_status __wrap_lac_transport_exchange(
-    lac_transport *t, const lac_send *sends, size_t send_count,
-    lac_receive *receives, size_t receive_count, double deadline);
 bool __wrap_laci_transport_has_allreduce(const lac_transport *t);
 lac_status __wrap_laci_transport_allreduce(
     lac_transport *t, float *x, size_t n, double deadline);
@@ -64,25 +57,21 @@ static inline void add_record(record r)
     pthread_mutex_unlock(&record_lock);
 }
 
-lac_status __wrap_lac_transport_exchange(
-    lac_transport *t, const lac_send *sends, size_t send_count,
-    lac_receive *receives, size_t receive_count, double deadline)
+// Called before an exchange.
+static inline void record_exchange(exchange *e)
 {
-    const uint64_t call = record_calls++;
-    for (size_t i = 0; recording && i < send_count; i++) {
-        const uint8_t *const frame = sends[i].data;
+    for (size_t i = 0; recording && i < e->send_count; i++) {
+        const uint8_t *const frame = e->sends[i].data;
         const uint64_t phase = laci_get_u32(frame + RECORD_PHASE_AT);
         const uint64_t step = laci_get_u16(frame + RECORD_STEP_AT);
         add_record((record){
             .round = laci_get_u64(frame + RECORD_ROUND_AT),
-            .order = record_by_call ? call : phase << 16 | step,
-            .from = lac_transport_rank(t),
-            .to = sends[i].peer,
-            .len = sends[i].len,
+            .order = record_by_call ? exchanges : phase << 16 | step,
+            .from = e->rank,
+            .to = e->sends[i].peer,
+            .len = e->sends[i].len,
         });
     }
-    return __real_lac_transport_exchange(
-        t, sends, send_count, receives, receive_count, deadline);
 }
 
 bool __wrap_laci_transport_has_allreduce(const lac_transport *t)
@@ -157,8 +146,9 @@ static inline size_t recorded_exchanges(uint64_t round, lac_exchange *out)
     return count;
 }
 
-static inline void clear_records(void)
+static inline void begin_records(void)
 {
+    before_exchange = record_exchange;
     record_count = 0;
     native_bytes = 0;
 }

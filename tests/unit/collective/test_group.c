@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "collective/frame.h"
+#include "exchanges.h"
 
 enum { ROUNDS = 5, LENGTH = 8 };
 
@@ -259,27 +260,6 @@ static void a_broadcast_reaches_all_from_any_root(void **state)
     for (size_t i = 0; i < WORLD_COUNT; i++) {
         run_all(worlds[i], broadcast_lengths, NULL);
     }
-}
-
-// What the transport allocates when numbers of messages are new to it.
-static _Thread_local size_t transport_allocations;
-
-lac_status __real_lac_transport_exchange(
-    lac_transport *t, const lac_send *sends, size_t send_count,
-    lac_receive *receives, size_t receive_count, double deadline);
-lac_status __wrap_lac_transport_exchange(
-    lac_transport *t, const lac_send *sends, size_t send_count,
-    lac_receive *receives, size_t receive_count, double deadline);
-
-lac_status __wrap_lac_transport_exchange(
-    lac_transport *t, const lac_send *sends, size_t send_count,
-    lac_receive *receives, size_t receive_count, double deadline)
-{
-    const size_t before = test_thread_allocations;
-    const lac_status status = __real_lac_transport_exchange(
-        t, sends, send_count, receives, receive_count, deadline);
-    transport_allocations += test_thread_allocations - before;
-    return status;
 }
 
 static lac_status a_bit_of_everything(test_worker *w)

@@ -75,7 +75,7 @@ static void compare_sum(uint32_t world, size_t n)
     }
     assert_true(l.count <= LIST_MAX);
     record_by_call = run.streams;
-    clear_records();
+    begin_records();
     run_all(world, sum_body, &run);
     assert_recorded(list, l.count, 0, 3);
     for (size_t i = 0; i < l.count; i++) {

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "collective/frame.h"
 #include "collective/wire.h"
+#include "exchanges.h"
 #include "hashed.h"
 #include "pieces.h"
 
@@ -30,8 +31,6 @@ enum { ALL_WORLDS = sizeof(all_worlds) / sizeof(all_worlds[0]) };
 
 static pthread_barrier_t barrier;
 
-// The exchanges of this worker.
-
 // A message that is lent: its bytes, and the header they had.
 typedef struct lent {
     const uint8_t *data;
@@ -48,24 +47,9 @@ typedef struct entry {
 } entry;
 
 static _Thread_local entry entries[EXCHANGES_MAX];
-static _Thread_local size_t entry_count;
 static _Thread_local lent lents[SENDS_MAX];
 static _Thread_local size_t lent_count;
 static _Thread_local bool lent_bytes_changed;
-static _Thread_local size_t transport_allocations;
-
-// Worker 1 aborts in this exchange.
-static size_t abort_at;
-
-// Worker 2 sends one value less in its first gather.
-static bool shorten;
-
-lac_status __real_lac_transport_exchange(
-    lac_transport *t, const lac_send *sends, size_t send_count,
-    lac_receive *receives, size_t receive_count, double deadline);
-lac_status __wrap_lac_transport_exchange(
-    lac_transport *t, const lac_send *sends, size_t send_count,
-    lac_receive *receives, size_t receive_count, double deadline);
 
 static void check_lent(void)
 {
@@ -100,10 +84,22 @@ static void record_receives(entry *e, const lac_receive *receives, size_t count)
     }
 }
 
-// Replaces the messages of step 1 by a shorter one with a right frame.
-static void shorten_gather(lac_send *sends, size_t count)
+static void record_exchange(const exchange *e)
+{
+    entry *const recorded = &entries[(exchanges - 1) % EXCHANGES_MAX];
+    if (e->send_count <= SENDS_MAX) {
+        check_lent();
+        record_sends(recorded, e->sends, e->send_count);
+        record_receives(recorded, e->receives, e->receive_count);
+    }
+}
+
+// Worker 2 sends one value less in its first gather: replaces the messages of
+// step 1 by a shorter one with a right frame.
+static void shorten_gather(exchange *e)
 {
     static _Thread_local uint8_t message[LACI_FRAME_SIZE + 4 * PIECE];
+    static _Thread_local lac_send sends[SENDS_MAX];
     const laci_frame frame = {
         .session = default_options.session,
         .identity = default_options.identity,
@@ -113,40 +109,19 @@ static void shorten_gather(lac_send *sends, size_t count)
         .receiver = LAC_RANK_ANY,
         .step = 1,
     };
-    for (size_t i = 0; i < count; i++) {
-        const uint8_t *const data = sends[i].data;
+    if (e->rank != 2) {
+        return;
+    }
+    for (size_t i = 0; i < e->send_count; i++) {
+        const uint8_t *const data = e->sends[i].data;
+        sends[i] = e->sends[i];
         if (laci_get_u16(data + STEP_AT) == 1) {
             sends[i].len -= sizeof(float);
             laci_frame_write(&frame, message, sends[i].len - LACI_FRAME_SIZE);
             sends[i].data = message;
         }
     }
-}
-
-lac_status __wrap_lac_transport_exchange(
-    lac_transport *t, const lac_send *sends, size_t send_count,
-    lac_receive *receives, size_t receive_count, double deadline)
-{
-    lac_send shortened[SENDS_MAX];
-    if (shorten && lac_transport_rank(t) == 2) {
-        memcpy(shortened, sends, send_count * sizeof(*sends));
-        shorten_gather(shortened, send_count);
-        sends = shortened;
-    }
-    entry *const e = &entries[entry_count++ % EXCHANGES_MAX];
-    if (entry_count == abort_at && lac_transport_rank(t) == 1) {
-        lac_transport_abort(t, "test: no more");
-    }
-    const size_t before = test_thread_allocations;
-    const lac_status status = __real_lac_transport_exchange(
-        t, sends, send_count, receives, receive_count, deadline);
-    transport_allocations += test_thread_allocations - before;
-    if (status == LAC_OK && send_count <= SENDS_MAX) {
-        check_lent();
-        record_sends(e, sends, send_count);
-        record_receives(e, receives, receive_count);
-    }
-    return status;
+    e->sends = sends;
 }
 
 // The values, their sums, and the sums that they are compared with.
@@ -292,9 +267,9 @@ static size_t count_step(const unsigned *steps, size_t count, unsigned step)
 static lac_status expect_ahead(test_worker *w)
 {
     const size_t peers = w->world - 1;
-    entry_count = 0;
+    exchanges = 0;
     LAC_TRY(sum_row(w));
-    EXPECT(entry_count == PIECES_MAX + 4);
+    EXPECT(exchanges == PIECES_MAX + 4);
     EXPECT(entries[0].receive_count == 0);
     for (size_t t = 0; t < PIECES_MAX + 2; t++) {
         const entry *const sent = &entries[t];
@@ -331,9 +306,9 @@ static void sends_are_one_exchange_ahead_of_receives(void **state)
 // One piece has nothing to be ahead of.
 static lac_status expect_two_exchanges(test_worker *w)
 {
-    entry_count = 0;
+    exchanges = 0;
     LAC_TRY(sum_row(w));
-    EXPECT(entry_count == 2);
+    EXPECT(exchanges == 2);
     EXPECT(entries[0].receive_count == w->world - 1);
     EXPECT(entries[1].receive_count == w->world - 1);
     return LAC_OK;
@@ -396,7 +371,7 @@ static lac_status sum_until_it_fails(test_worker *w)
     const size_t n = r->n + (w->rank == 2 ? r->more : 0);
     const lac_status status =
         laci_group_sum(w->group, 4, 1, r->sums[w->rank], n, 0);
-    r->exchanges[w->rank] = entry_count;
+    r->exchanges[w->rank] = exchanges;
     LAC_TRY(status);
     return laci_group_gather(w->group, 5, 0, readers);
 }
@@ -465,11 +440,11 @@ static void a_sum_of_another_length_is_refused(void **state)
     (void)state;
     asked = 4 * PIECE;
     table.more = 0;
-    shorten = true;
+    before_exchange = shorten_gather;
     for (table.n = PIECE; table.n <= 3 * PIECE; table.n += 2 * PIECE) {
         expect_failure("frame from worker 2: body has 65");
     }
-    shorten = false;
+    before_exchange = NULL;
 }
 
 static void a_failure_between_pieces_reaches_all(void **state)
@@ -513,5 +488,6 @@ int main(void)
         cmocka_unit_test(a_failure_between_pieces_reaches_all),
         cmocka_unit_test(reported_memory_is_that_of_the_pieces),
     };
+    after_exchange = record_exchange;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
