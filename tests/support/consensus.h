@@ -33,11 +33,15 @@ static inline size_t consensus_values(const consensus *c)
     return lac_shape_values(c->shape);
 }
 
-static inline lac_status consensus_rounds(
-    consensus *c, uint32_t rank, lac_algorithm *a)
+static inline lac_status consensus_rounds(test_worker *w, lac_algorithm *a)
 {
+    consensus *const c = w->context;
+    const uint32_t rank = w->rank;
     float *const x = c->x + rank * consensus_values(c);
     const lac_slice slice = {0, LAC_F32, x, x};
+    if (c->rate > 0) {
+        LAC_TRY(lac_algorithm_set_rate(a, c->rate));
+    }
     LAC_TRY(lac_algorithm_start(a, &slice, 1));
     if (c->after != NULL) {
         c->after(c, rank, 0, a, x);
@@ -57,35 +61,11 @@ static inline lac_status consensus_rounds(
 
 static inline lac_status consensus_body(test_worker *w)
 {
-    consensus *const c = w->context;
+    const consensus *const c = w->context;
     const lac_tensor tensor = {.name = "x", .shape = c->shape};
-    lac_layout *layout = NULL;
-    lac_topology *topology = NULL;
-    lac_algorithm *a = NULL;
-    lac_algorithm_options o = lac_algorithm_options_default();
-    lac_status status = lac_layout_open(&layout, &tensor, 1);
-    if (status == LAC_OK) {
-        status = lac_topology_open(&topology, c->topology, c->workers, c->seed);
-    }
-    o.spec = c->algorithm;
-    o.compressor = c->compressor;
-    o.layout = layout;
-    o.topology = topology;
-    o.transport = w->transport;
+    lac_algorithm_options o = options_for(c->algorithm, c->compressor);
     o.seed = c->seed;
-    if (status == LAC_OK) {
-        status = lac_algorithm_open(&a, &o);
-    }
-    if (status == LAC_OK && c->rate > 0) {
-        status = lac_algorithm_set_rate(a, c->rate);
-    }
-    if (status == LAC_OK) {
-        status = consensus_rounds(c, w->rank, a);
-    }
-    lac_algorithm_close(a);
-    lac_topology_close(topology);
-    lac_layout_close(layout);
-    return status;
+    return with_algorithm(w, o, c->topology, &tensor, 1, consensus_rounds);
 }
 
 static inline void consensus_run(consensus *c)

@@ -25,18 +25,6 @@ static const lac_tensor both_tensors[2] = {
     {.name = "b", .shape = {BIAS_N, 1}},
 };
 
-static inline lac_status open_powersgd(
-    lac_algorithm **out, const char *spec, const lac_layout *layout,
-    lac_transport *transport, lac_nonfinite nonfinite)
-{
-    lac_algorithm_options o = lac_algorithm_options_default();
-    o.spec = spec;
-    o.layout = layout;
-    o.transport = transport;
-    o.nonfinite = nonfinite;
-    return lac_algorithm_open(out, &o);
-}
-
 // Reduces ALL values: the matrix, then the vector.
 static inline lac_status reduce_both(
     lac_algorithm *a, uint64_t round, const float *g, float *out)
@@ -60,8 +48,10 @@ static inline solo solo_open(const char *spec)
     assert_ok(lac_hub_open(&s.hub, 1));
     assert_ok(lac_transport_join(&s.transport, "local", s.hub, 0, 1));
     assert_ok(lac_layout_open(&s.layout, both_tensors, 2));
-    assert_ok(
-        open_powersgd(&s.a, spec, s.layout, s.transport, LAC_NONFINITE_STOP));
+    lac_algorithm_options o = options_for(spec, NULL);
+    o.layout = s.layout;
+    o.transport = s.transport;
+    assert_ok(lac_algorithm_open(&s.a, &o));
     return s;
 }
 

@@ -113,9 +113,10 @@ static inline lac_status quadratics_mix(
         a, round, &slice, q->with_update ? updates : NULL, 1);
 }
 
-static inline lac_status quadratics_rounds(
-    quadratics *q, uint32_t rank, lac_algorithm *a)
+static inline lac_status quadratics_rounds(test_worker *w, lac_algorithm *a)
 {
+    quadratics *const q = w->context;
+    const uint32_t rank = w->rank;
     const bool model = lac_algorithm_family(a) == LAC_FAMILY_MODEL;
     const lac_slice slice = {0, LAC_F32, q->x[rank], q->x[rank]};
     LAC_TRY(lac_algorithm_set_rate(a, q->rate));
@@ -138,34 +139,11 @@ static inline lac_status quadratics_rounds(
 
 static inline lac_status quadratics_body(test_worker *w)
 {
-    quadratics *const q = w->context;
+    const quadratics *const q = w->context;
     const lac_tensor tensor = {.name = "x", .shape = {q->values, 1}};
-    lac_layout *layout = NULL;
-    lac_topology *topology = NULL;
-    lac_algorithm *a = NULL;
-    lac_status status = lac_layout_open(&layout, &tensor, 1);
-    if (status == LAC_OK && q->topology != NULL) {
-        status = lac_topology_open(&topology, q->topology, w->world, q->seed);
-    }
-    lac_algorithm_options o = lac_algorithm_options_default();
-    o.spec = q->algorithm;
-    o.compressor = q->compressor;
-    o.layout = layout;
-    o.topology = topology;
-    o.transport = w->transport;
+    lac_algorithm_options o = options_for(q->algorithm, q->compressor);
     o.seed = q->seed;
-    if (status == LAC_OK) {
-        status = lac_algorithm_open(&a, &o);
-    }
-    if (status == LAC_OK) {
-        status = quadratics_rounds(q, w->rank, a);
-    }
-    lac_transport_leave(w->transport); // peers read messages until then
-    w->transport = NULL;
-    lac_algorithm_close(a);
-    lac_topology_close(topology);
-    lac_layout_close(layout);
-    return status;
+    return with_algorithm(w, o, q->topology, &tensor, 1, quadratics_rounds);
 }
 
 static inline void quadratics_run(quadratics *q)

@@ -11,6 +11,8 @@
 
 enum { REDUCTION_WORKERS = 4, REDUCTION_VALUES = 60 };
 
+static const lac_tensor reduction_tensor = {.name = "x", .shape = {6, 10}};
+
 typedef struct reduction {
     const char *algorithm;
     const char *compressor; // or NULL
@@ -58,9 +60,10 @@ static inline lac_status reduction_read_field(
     return status;
 }
 
-static inline lac_status reduction_rounds(
-    reduction *r, uint32_t rank, lac_algorithm *a)
+static inline lac_status reduction_rounds(test_worker *w, lac_algorithm *a)
 {
+    reduction *const r = w->context;
+    const uint32_t rank = w->rank;
     float g[REDUCTION_VALUES], result[REDUCTION_VALUES];
     for (uint64_t round = 0; round < r->rounds; round++) {
         for (size_t i = 0; i < REDUCTION_VALUES; i++) {
@@ -87,27 +90,10 @@ static inline lac_status reduction_rounds(
 
 static inline lac_status reduction_body(test_worker *w)
 {
-    static const lac_tensor tensor = {.name = "x", .shape = {6, 10}};
-    reduction *const r = w->context;
-    lac_layout *layout = NULL;
-    lac_algorithm *a = NULL;
-    lac_status status = lac_layout_open(&layout, &tensor, 1);
-    if (status == LAC_OK) {
-        lac_algorithm_options o = lac_algorithm_options_default();
-        o.spec = r->algorithm;
-        o.compressor = r->compressor;
-        o.layout = layout;
-        o.transport = w->transport;
-        status = lac_algorithm_open(&a, &o);
-    }
-    if (status == LAC_OK) {
-        status = reduction_rounds(r, w->rank, a);
-    }
-    lac_transport_leave(w->transport);
-    w->transport = NULL;
-    lac_algorithm_close(a);
-    lac_layout_close(layout);
-    return status;
+    const reduction *const r = w->context;
+    return with_algorithm(
+        w, options_for(r->algorithm, r->compressor), NULL, &reduction_tensor, 1,
+        reduction_rounds);
 }
 
 static inline void reduction_run(reduction *r)

@@ -196,4 +196,45 @@ static inline void assert_all_ok(const test_worker *workers, uint32_t world)
     assert_true(ok);
 }
 
+static inline lac_algorithm_options options_for(
+    const char *spec, const char *compressor)
+{
+    lac_algorithm_options o = lac_algorithm_options_default();
+    o.spec = spec;
+    o.compressor = compressor;
+    return o;
+}
+
+typedef lac_status algorithm_body(test_worker *w, lac_algorithm *a);
+
+// Opens an algorithm for these tensors, on a topology if that is not NULL, runs
+// `body` with it and closes it.
+static inline lac_status with_algorithm(
+    test_worker *w, lac_algorithm_options o, const char *topology,
+    const lac_tensor *tensors, size_t count, algorithm_body *body)
+{
+    lac_layout *layout = NULL;
+    lac_topology *graph = NULL;
+    lac_algorithm *a = NULL;
+    lac_status status = lac_layout_open(&layout, tensors, count);
+    if (status == LAC_OK && topology != NULL) {
+        status = lac_topology_open(&graph, topology, w->world, o.seed);
+    }
+    o.layout = layout;
+    o.topology = graph;
+    o.transport = w->transport;
+    if (status == LAC_OK) {
+        status = lac_algorithm_open(&a, &o);
+    }
+    if (status == LAC_OK) {
+        status = body(w, a);
+    }
+    lac_transport_leave(w->transport); // peers read messages until then
+    w->transport = NULL;
+    lac_algorithm_close(a);
+    lac_topology_close(graph);
+    lac_layout_close(layout);
+    return status;
+}
+
 #endif

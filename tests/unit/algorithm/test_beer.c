@@ -16,6 +16,8 @@ enum {
     GRADIENT = 5
 };
 
+static const lac_tensor tensor = {.name = "x", .shape = {VALUES, 1}};
+
 // Worker i has f_i(x) = sum_j a_ij (x_j - b_ij)^2 / 2 with a_ij uniform from
 // 0.5 to 1 and normal b_ij, so that neither minima nor Hessians agree.
 static double curvature(uint32_t rank, uint32_t j)
@@ -63,8 +65,10 @@ static void write_gradient(uint32_t rank, const float *x, float *g)
     }
 }
 
-static lac_status descend(descent *d, uint32_t rank, lac_algorithm *a)
+static lac_status descend(test_worker *w, lac_algorithm *a)
 {
+    descent *const d = w->context;
+    const uint32_t rank = w->rank;
     float *const x = d->x[rank], *const g = d->gradient[rank], update[VALUES];
     const lac_slice slice = {0, LAC_F32, x, x};
     const float *const updates[] = {update};
@@ -91,25 +95,10 @@ static lac_status descend(descent *d, uint32_t rank, lac_algorithm *a)
 
 static lac_status descent_body(test_worker *w)
 {
-    const lac_tensor tensor = {.name = "x", .shape = {VALUES, 1}};
-    descent *const d = w->context;
-    lac_layout *layout;
-    lac_topology *topology;
-    lac_algorithm *a;
-    LAC_TRY(lac_layout_open(&layout, &tensor, 1));
-    LAC_TRY(lac_topology_open(&topology, "ring", w->world, 1));
-    lac_algorithm_options o = lac_algorithm_options_default();
-    o.spec = d->algorithm;
-    o.compressor = d->compressor;
-    o.layout = layout;
-    o.topology = topology;
-    o.transport = w->transport;
-    LAC_TRY(lac_algorithm_open(&a, &o));
-    const lac_status status = descend(d, w->rank, a);
-    lac_algorithm_close(a);
-    lac_topology_close(topology);
-    lac_layout_close(layout);
-    return status;
+    const descent *const d = w->context;
+    return with_algorithm(
+        w, options_for(d->algorithm, d->compressor), "ring", &tensor, 1,
+        descend);
 }
 
 static void run_descent(descent *d)
@@ -271,24 +260,11 @@ static void the_payloads_of_a_tensor_have_their_own_draws(void **state)
 }
 
 // With a rate of 0 nothing is learned: trackers mix and the gradient stays.
-static lac_status rest(test_worker *w)
+static lac_status mix_at_rest(test_worker *w, lac_algorithm *a)
 {
-    const lac_tensor tensor = {.name = "x", .shape = {VALUES, 1}};
     float x[VALUES] = {0}, update[VALUES] = {0}, gradient[VALUES];
     const lac_slice slice = {0, LAC_F32, x, x};
     const float *const updates[] = {update};
-    lac_layout *layout;
-    lac_topology *topology;
-    lac_algorithm *a;
-    LAC_TRY(lac_layout_open(&layout, &tensor, 1));
-    LAC_TRY(lac_topology_open(&topology, "ring", w->world, 1));
-    lac_algorithm_options o = lac_algorithm_options_default();
-    o.spec = "beer:gamma=0.5";
-    o.compressor = "natural";
-    o.layout = layout;
-    o.topology = topology;
-    o.transport = w->transport;
-    LAC_TRY(lac_algorithm_open(&a, &o));
     LAC_TRY(lac_algorithm_start(a, &slice, 1));
     const laci_field *const fields = laci_fields_of(&a->fields, 0);
     update[0] = (float)w->rank;
@@ -302,10 +278,14 @@ static lac_status rest(test_worker *w)
     LAC_TRY(lac_algorithm_set_rate(a, 0.5));
     LAC_TRY(lac_algorithm_mix(a, 2, &slice, NULL, 1));
     EXPECT(fields[GRADIENT].values[0] == 0);
-    lac_algorithm_close(a);
-    lac_topology_close(topology);
-    lac_layout_close(layout);
     return LAC_OK;
+}
+
+static lac_status rest(test_worker *w)
+{
+    return with_algorithm(
+        w, options_for("beer:gamma=0.5", "natural"), "ring", &tensor, 1,
+        mix_at_rest);
 }
 
 static void a_rate_of_0_hides_the_gradient(void **state)

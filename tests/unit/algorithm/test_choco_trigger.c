@@ -6,6 +6,7 @@
 
 enum { WORKERS = RING_WORKERS, VALUES = 200, ROUNDS = 50 };
 
+static const lac_tensor tensor = {.name = "x", .shape = {VALUES, 1}};
 static float x[WORKERS * VALUES], before[WORKERS * VALUES];
 static double mean[VALUES], after[VALUES];
 
@@ -109,8 +110,10 @@ enum { DESCENT_ROUNDS = 400 };
 
 static const float step = 0.05f;
 
-static lac_status descend(descent *d, uint32_t rank, lac_algorithm *a)
+static lac_status descend(test_worker *w, lac_algorithm *a)
 {
+    descent *const d = w->context;
+    const uint32_t rank = w->rank;
     float values[VALUES] = {0}, update[VALUES];
     const lac_slice slice = {0, LAC_F32, values, values};
     const float *const updates[] = {update};
@@ -133,25 +136,9 @@ static lac_status descend(descent *d, uint32_t rank, lac_algorithm *a)
 
 static lac_status descent_body(test_worker *w)
 {
-    const lac_tensor tensor = {.name = "x", .shape = {VALUES, 1}};
-    descent *const d = w->context;
-    lac_layout *layout;
-    lac_topology *topology;
-    lac_algorithm *a;
-    LAC_TRY(lac_layout_open(&layout, &tensor, 1));
-    LAC_TRY(lac_topology_open(&topology, "ring", w->world, 1));
-    lac_algorithm_options o = lac_algorithm_options_default();
-    o.spec = d->algorithm;
-    o.compressor = "top-k:0.1";
-    o.layout = layout;
-    o.topology = topology;
-    o.transport = w->transport;
-    LAC_TRY(lac_algorithm_open(&a, &o));
-    const lac_status status = descend(d, w->rank, a);
-    lac_algorithm_close(a);
-    lac_topology_close(topology);
-    lac_layout_close(layout);
-    return status;
+    const descent *const d = w->context;
+    return with_algorithm(
+        w, options_for(d->algorithm, "top-k:0.1"), "ring", &tensor, 1, descend);
 }
 
 static double descend_with(const char *algorithm, double *payload_out)
@@ -182,26 +169,23 @@ static void a_trigger_saves_messages_at_the_same_floor(void **state)
     assert_true(some < 0.5 * all);
 }
 
-static lac_status set_rates(test_worker *w)
+static lac_status try_rates(test_worker *w, lac_algorithm *a)
 {
-    const lac_tensor tensor = {.name = "x", .shape = {VALUES, 1}};
+    (void)w;
     static const double wrong[] = {-1, (double)NAN, (double)INFINITY};
-    lac_layout *layout;
-    lac_algorithm *a;
-    LAC_TRY(lac_layout_open(&layout, &tensor, 1));
-    lac_algorithm_options o = lac_algorithm_options_default();
-    o.layout = layout;
-    o.transport = w->transport;
-    LAC_TRY(lac_algorithm_open(&a, &o));
     LAC_TRY(lac_algorithm_set_rate(a, 0));
     LAC_TRY(lac_algorithm_set_rate(a, 0.1));
     for (size_t i = 0; i < 3; i++) {
         EXPECT(lac_algorithm_set_rate(a, wrong[i]) == LAC_ERR_INVALID);
         EXPECT(strstr(lac_error_message(), "expected 0 or more") != NULL);
     }
-    lac_algorithm_close(a);
-    lac_layout_close(layout);
     return LAC_OK;
+}
+
+static lac_status set_rates(test_worker *w)
+{
+    return with_algorithm(
+        w, lac_algorithm_options_default(), NULL, &tensor, 1, try_rates);
 }
 
 static void a_rate_is_finite_and_not_negative(void **state)

@@ -270,24 +270,13 @@ static void honest_workers_agree(void **state)
     assert_true(consensus_error(&c, mean) < 0.01 * initial);
 }
 
+enum { FEW = 4 };
+
 // Worker 1 sends a payload with a NaN by hand; worker 0 has others to mix with.
-static lac_status mix_with_nan(test_worker *w)
+static lac_status mix_or_send_nan(test_worker *w, lac_algorithm *a)
 {
-    enum { FEW = 4 };
-    const lac_tensor tensor = {.name = "x", .shape = {FEW, 1}};
     float values[FEW] = {(float)w->rank, 1, 2, 3};
     const lac_slice slice = {0, LAC_F32, values, values};
-    lac_layout *layout;
-    lac_topology *topology;
-    lac_algorithm *a;
-    LAC_TRY(lac_layout_open(&layout, &tensor, 1));
-    LAC_TRY(lac_topology_open(&topology, "complete", w->world, 1));
-    lac_algorithm_options o = lac_algorithm_options_default();
-    o.spec = "dpsgd:clip=1";
-    o.layout = layout;
-    o.topology = topology;
-    o.transport = w->transport;
-    LAC_TRY(lac_algorithm_open(&a, &o));
     LAC_TRY(lac_algorithm_start(a, &slice, 1));
     if (w->rank == 1) {
         laci_writer *const message = laci_group_message(a->round.group, 0);
@@ -301,12 +290,15 @@ static lac_status mix_with_nan(test_worker *w)
         LAC_TRY(lac_algorithm_mix(a, 0, &slice, NULL, 1));
         EXPECT(isfinite(values[0]) && values[1] == 1);
     }
-    lac_transport_leave(w->transport);
-    w->transport = NULL;
-    lac_algorithm_close(a);
-    lac_topology_close(topology);
-    lac_layout_close(layout);
     return LAC_OK;
+}
+
+static lac_status mix_with_nan(test_worker *w)
+{
+    const lac_tensor tensor = {.name = "x", .shape = {FEW, 1}};
+    return with_algorithm(
+        w, options_for("dpsgd:clip=1", NULL), "complete", &tensor, 1,
+        mix_or_send_nan);
 }
 
 static void values_that_are_not_finite_do_not_stop_the_round(void **state)
@@ -317,20 +309,8 @@ static void values_that_are_not_finite_do_not_stop_the_round(void **state)
     assert_all_ok(workers, WORKERS);
 }
 
-static lac_status open_on_ring(test_worker *w)
+static lac_status expect_warning(test_worker *w, lac_algorithm *a)
 {
-    const lac_tensor tensor = {.name = "x", .shape = {VALUES, 1}};
-    lac_layout *layout;
-    lac_topology *topology;
-    lac_algorithm *a;
-    LAC_TRY(lac_layout_open(&layout, &tensor, 1));
-    LAC_TRY(lac_topology_open(&topology, w->context, w->world, 1));
-    lac_algorithm_options o = lac_algorithm_options_default();
-    o.spec = "dpsgd:clip=1";
-    o.layout = layout;
-    o.topology = topology;
-    o.transport = w->transport;
-    LAC_TRY(lac_algorithm_open(&a, &o));
     const char *const warning = lac_algorithm_warning(a);
     const bool ring = strcmp(w->context, "ring") == 0;
     EXPECT(ring == (warning != NULL));
@@ -339,10 +319,15 @@ static lac_status open_on_ring(test_worker *w)
         strcmp(
             warning, "dpsgd: worker 0 has 2 neighbours and does not mix, "
                      "clip=1 needs more than 2") == 0);
-    lac_algorithm_close(a);
-    lac_topology_close(topology);
-    lac_layout_close(layout);
     return LAC_OK;
+}
+
+static lac_status open_on_ring(test_worker *w)
+{
+    const lac_tensor tensor = {.name = "x", .shape = {VALUES, 1}};
+    return with_algorithm(
+        w, options_for("dpsgd:clip=1", NULL), w->context, &tensor, 1,
+        expect_warning);
 }
 
 static void too_few_neighbours_are_warned_about(void **state)

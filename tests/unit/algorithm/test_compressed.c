@@ -86,30 +86,22 @@ static void exact_servers_and_workers_give_the_mean(void **state)
     }
 }
 
+static lac_status expect_warning(test_worker *w, lac_algorithm *a)
+{
+    const char *const *const specs = w->context;
+    const char *const warning = lac_algorithm_warning(a);
+    EXPECT(
+        specs[2] == NULL ||
+        (warning != NULL && strstr(warning, specs[2]) != NULL));
+    return LAC_OK;
+}
+
 static lac_status open_biased(test_worker *w)
 {
-    static const lac_tensor tensor = {.name = "x", .shape = {6, 10}};
     const char *const *const specs = w->context;
-    lac_layout *layout;
-    lac_algorithm *a = NULL;
-    lac_status status = lac_layout_open(&layout, &tensor, 1);
-    lac_algorithm_options o = lac_algorithm_options_default();
-    o.spec = specs[0];
-    o.compressor = specs[1];
-    o.layout = layout;
-    o.transport = w->transport;
-    if (status == LAC_OK) {
-        status = lac_algorithm_open(&a, &o);
-    }
-    if (status == LAC_OK && specs[2] != NULL) {
-        const char *const warning = lac_algorithm_warning(a);
-        status = warning != NULL && strstr(warning, specs[2]) != NULL
-                     ? LAC_OK
-                     : LAC_ERR_SPACE;
-    }
-    lac_algorithm_close(a);
-    lac_layout_close(layout);
-    return status;
+    return with_algorithm(
+        w, options_for(specs[0], specs[1]), NULL, &reduction_tensor, 1,
+        expect_warning);
 }
 
 static void biased_compressors_get_a_warning(void **state)

@@ -49,8 +49,13 @@ static lac_status reduce_slices(
     return LAC_OK;
 }
 
-static lac_status reduce_rounds(run *r, uint32_t rank, lac_algorithm *a)
+static lac_status reduce_rounds(test_worker *w, lac_algorithm *a)
 {
+    run *const r = w->context;
+    const uint32_t rank = w->rank;
+    if (r->kernels != NULL) {
+        LAC_TRY(lac_algorithm_use_kernels(a, r->kernels));
+    }
     for (uint64_t round = 0; round < ROUNDS; round++) {
         float *const x = r->results[rank][round];
         double wide[VALUES];
@@ -75,28 +80,10 @@ static lac_status reduce_rounds(run *r, uint32_t rank, lac_algorithm *a)
 
 static lac_status run_body(test_worker *w)
 {
-    run *const r = w->context;
-    lac_layout *layout = NULL;
-    lac_algorithm *a = NULL;
-    lac_algorithm_options o = lac_algorithm_options_default();
-    LAC_TRY(lac_layout_open(&layout, tensors, TENSORS));
-    o.spec = r->algorithm;
-    o.compressor = r->compressor;
-    o.layout = layout;
-    o.transport = w->transport;
+    const run *const r = w->context;
+    lac_algorithm_options o = options_for(r->algorithm, r->compressor);
     o.nonfinite = r->nonfinite;
-    lac_status status = lac_algorithm_open(&a, &o);
-    if (status == LAC_OK && r->kernels != NULL) {
-        status = lac_algorithm_use_kernels(a, r->kernels);
-    }
-    if (status == LAC_OK) {
-        status = reduce_rounds(r, w->rank, a);
-    }
-    lac_transport_leave(w->transport);
-    w->transport = NULL;
-    lac_algorithm_close(a);
-    lac_layout_close(layout);
-    return status;
+    return with_algorithm(w, o, NULL, tensors, TENSORS, reduce_rounds);
 }
 
 // Runs all workers, which must have the same results.

@@ -39,50 +39,36 @@ static double noise_energy(void)
 // A worker alone whose local step undoes what mixing with its own estimate
 // does: x stands still, so what is compressed is x in every round and the
 // noise is independent and of constant energy.
-static lac_status stand_still(test_worker *w)
+static lac_status mix_still(test_worker *w, lac_algorithm *a)
 {
-    const lac_tensor tensor = {.name = "x", .shape = {LAW_VALUES, 1}};
     double *const errors = w->context;
-    lac_layout *layout = NULL;
-    lac_topology *topology = NULL;
-    lac_algorithm *a = NULL;
     static float update[LAW_VALUES];
     const float *const updates[] = {update};
     static float now[LAW_VALUES];
     const lac_slice slice = {0, LAC_F32, now, now};
-    lac_algorithm_options o = lac_algorithm_options_default();
     memcpy(now, still, sizeof(now));
-    lac_status status = lac_layout_open(&layout, &tensor, 1);
-    if (status == LAC_OK) {
-        status = lac_topology_open(&topology, "complete", 1, 1);
-    }
-    o.spec = "ecd";
-    o.compressor = "dithering:levels=7,norm=inf";
-    o.layout = layout;
-    o.topology = topology;
-    o.transport = w->transport;
-    if (status == LAC_OK) {
-        status = lac_algorithm_open(&a, &o);
-    }
-    if (status == LAC_OK) {
-        status = lac_algorithm_start(a, &slice, 1);
-    }
-    for (uint64_t round = 0; status == LAC_OK && round < LAST; round++) {
+    LAC_TRY(lac_algorithm_start(a, &slice, 1));
+    for (uint64_t round = 0; round < LAST; round++) {
         const float *const own = laci_fields_of(&a->fields, 0)[0].values;
         for (size_t i = 0; i < LAW_VALUES; i++) {
             update[i] = still[i] - own[i];
         }
-        status = lac_algorithm_mix(a, round, &slice, updates, 1);
+        LAC_TRY(lac_algorithm_mix(a, round, &slice, updates, 1));
         errors[round + 1] = 0;
         for (size_t i = 0; i < LAW_VALUES; i++) {
             const double error = (double)own[i] - (double)now[i];
             errors[round + 1] += error * error;
         }
     }
-    lac_algorithm_close(a);
-    lac_topology_close(topology);
-    lac_layout_close(layout);
-    return status;
+    return LAC_OK;
+}
+
+static lac_status stand_still(test_worker *w)
+{
+    const lac_tensor tensor = {.name = "x", .shape = {LAW_VALUES, 1}};
+    return with_algorithm(
+        w, options_for("ecd", "dithering:levels=7,norm=inf"), "complete",
+        &tensor, 1, mix_still);
 }
 
 // E|y_t - x_t|^2 = 2 (2t - 1) / (3 t (t - 1)) v, and 4 v at t = 1. The sum is

@@ -143,21 +143,11 @@ typedef struct reload {
     float first[REDUCTION_VALUES]; // result of worker 0 after the load
 } reload;
 
-static lac_status reload_body(test_worker *w)
+static lac_status reduce_and_reload(test_worker *w, lac_algorithm *a)
 {
-    static const lac_tensor tensor = {.name = "x", .shape = {6, 10}};
     reload *const r = w->context;
     float g[REDUCTION_VALUES], result[REDUCTION_VALUES];
     const lac_slice slice = {0, LAC_F32, g, result};
-    lac_layout *layout;
-    lac_algorithm *a;
-    LAC_TRY(lac_layout_open(&layout, &tensor, 1));
-    lac_algorithm_options o = lac_algorithm_options_default();
-    o.spec = "ef21:momentum=0.5";
-    o.compressor = "top-k:0.1";
-    o.layout = layout;
-    o.transport = w->transport;
-    LAC_TRY(lac_algorithm_open(&a, &o));
     for (uint64_t round = 0; round < 4; round++) {
         for (size_t i = 0; i < REDUCTION_VALUES; i++) {
             g[i] = changing_gradient(w->rank, round, i);
@@ -176,11 +166,14 @@ static lac_status reload_body(test_worker *w)
     if (w->rank == 0) {
         memcpy(r->first, result, sizeof(result));
     }
-    lac_transport_leave(w->transport);
-    w->transport = NULL;
-    lac_algorithm_close(a);
-    lac_layout_close(layout);
     return LAC_OK;
+}
+
+static lac_status reload_body(test_worker *w)
+{
+    return with_algorithm(
+        w, options_for("ef21:momentum=0.5", "top-k:0.1"), NULL,
+        &reduction_tensor, 1, reduce_and_reload);
 }
 
 static void lost_estimates_start_again(void **state)
@@ -234,8 +227,10 @@ static float curvature(size_t j)
     return 0.1f + 0.9f * (float)j / (REDUCTION_VALUES - 1);
 }
 
-static lac_status descend(quadratic *q, uint32_t rank, lac_algorithm *a)
+static lac_status descend(test_worker *w, lac_algorithm *a)
 {
+    quadratic *const q = w->context;
+    const uint32_t rank = w->rank;
     float x[REDUCTION_VALUES] = {0}, g[REDUCTION_VALUES];
     const lac_slice slice = {0, LAC_F32, g, g};
     double square = 0;
@@ -261,23 +256,10 @@ static lac_status descend(quadratic *q, uint32_t rank, lac_algorithm *a)
 
 static lac_status quadratic_body(test_worker *w)
 {
-    static const lac_tensor tensor = {.name = "x", .shape = {6, 10}};
-    quadratic *const q = w->context;
-    lac_layout *layout;
-    lac_algorithm *a;
-    LAC_TRY(lac_layout_open(&layout, &tensor, 1));
-    lac_algorithm_options o = lac_algorithm_options_default();
-    o.spec = q->algorithm;
-    o.compressor = "top-k:0.05";
-    o.layout = layout;
-    o.transport = w->transport;
-    LAC_TRY(lac_algorithm_open(&a, &o));
-    const lac_status status = descend(q, w->rank, a);
-    lac_transport_leave(w->transport);
-    w->transport = NULL;
-    lac_algorithm_close(a);
-    lac_layout_close(layout);
-    return status;
+    const quadratic *const q = w->context;
+    return with_algorithm(
+        w, options_for(q->algorithm, "top-k:0.05"), NULL, &reduction_tensor, 1,
+        descend);
 }
 
 static double distance_after(const char *algorithm, float eta)

@@ -78,10 +78,10 @@ static lac_status fold_round(
     return LAC_OK;
 }
 
-static lac_status fold_rounds(
-    const folding *f, lac_algorithm *a, test_worker *w)
+static lac_status fold_rounds(test_worker *w, lac_algorithm *a)
 {
-    float *const x = ((folding *)w->context)->x[w->rank];
+    folding *const f = w->context;
+    float *const x = f->x[w->rank];
     const lac_slice slice = {0, LAC_F32, x, x};
     fill_round(w->rank, 1000, x);
     LAC_TRY(lac_algorithm_start(a, &slice, 1));
@@ -92,7 +92,7 @@ static lac_status fold_rounds(
         }
     }
     if (w->rank == 0) {
-        ((folding *)w->context)->traffic = lac_algorithm_traffic(a);
+        f->traffic = lac_algorithm_traffic(a);
     }
     return LAC_OK;
 }
@@ -101,29 +101,9 @@ static lac_status fold_body(test_worker *w)
 {
     const folding *const f = w->context;
     const lac_tensor tensor = {.name = "x", .shape = f->shape};
-    lac_layout *layout = NULL;
-    lac_topology *topology = NULL;
-    lac_algorithm *a = NULL;
-    lac_status status = lac_layout_open(&layout, &tensor, 1);
-    if (status == LAC_OK) {
-        status = lac_topology_open(&topology, "complete", WORKERS, 1);
-    }
-    lac_algorithm_options o = lac_algorithm_options_default();
-    o.spec = f->spec;
-    o.compressor = f->compressor;
-    o.layout = layout;
-    o.topology = topology;
-    o.transport = w->transport;
-    if (status == LAC_OK) {
-        status = lac_algorithm_open(&a, &o);
-    }
-    if (status == LAC_OK) {
-        status = fold_rounds(f, a, w);
-    }
-    lac_algorithm_close(a);
-    lac_topology_close(topology);
-    lac_layout_close(layout);
-    return status;
+    return with_algorithm(
+        w, options_for(f->spec, f->compressor), "complete", &tensor, 1,
+        fold_rounds);
 }
 
 static void fold_run(folding *f)

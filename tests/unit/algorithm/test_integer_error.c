@@ -28,34 +28,26 @@ static float gradient(const subject *s, uint32_t rank, uint32_t j)
     return lac_key_normal(&key, j);
 }
 
-static lac_status reduce_once(test_worker *w)
+static lac_status reduce_once(test_worker *w, lac_algorithm *a)
 {
-    const lac_tensor tensor = {.name = "x", .shape = {VALUES, 1}};
-    const subject *const s = w->context;
     float g[VALUES];
     const lac_slice slice = {0, LAC_F32, g, g};
-    lac_layout *layout = NULL;
-    lac_algorithm *a = NULL;
     for (uint32_t j = 0; j < VALUES; j++) {
-        g[j] = gradient(s, w->rank, j);
+        g[j] = gradient(w->context, w->rank, j);
     }
-    lac_algorithm_options o = lac_algorithm_options_default();
-    LAC_TRY(lac_layout_open(&layout, &tensor, 1));
-    o.spec = s->algorithm;
-    o.layout = layout;
-    o.transport = w->transport;
-    lac_status status = lac_algorithm_open(&a, &o);
-    if (status == LAC_OK) {
-        status = lac_algorithm_reduce(a, 0, &slice, 1);
-    }
+    LAC_TRY(lac_algorithm_reduce(a, 0, &slice, 1));
     if (w->rank == 0) {
         memcpy(result, g, sizeof(result));
     }
-    lac_transport_leave(w->transport);
-    w->transport = NULL;
-    lac_algorithm_close(a);
-    lac_layout_close(layout);
-    return status;
+    return LAC_OK;
+}
+
+static lac_status reduce_body(test_worker *w)
+{
+    const lac_tensor tensor = {.name = "x", .shape = {VALUES, 1}};
+    const subject *const s = w->context;
+    return with_algorithm(
+        w, options_for(s->algorithm, NULL), NULL, &tensor, 1, reduce_once);
 }
 
 static double largest_of(const subject *s)
@@ -101,7 +93,7 @@ static double relative_error(subject *s)
 {
     test_worker workers[WORKERS_MAX] = {0};
     error e = {0};
-    run_workers(s->workers, reduce_once, s, workers);
+    run_workers(s->workers, reduce_body, s, workers);
     assert_all_ok(workers, s->workers);
     const double max = largest_of(s);
     const int32_t levels = s->most / (int32_t)s->workers;

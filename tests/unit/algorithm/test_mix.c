@@ -29,13 +29,17 @@ typedef struct run {
     const char *algorithm;
     const char *compressor;
     manner how;
-    lac_status (*body)(test_worker *w, lac_algorithm *a, float *x);
+    algorithm_body *body;
     float x[WORLD][VALUES];
 } run;
 
-static float value_of(uint32_t rank, size_t i)
+static float *fill_values(const test_worker *w)
 {
-    return (float)sin(3.0 * rank + 0.7 * (double)i);
+    float *const x = ((run *)w->context)->x[w->rank];
+    for (size_t i = 0; i < VALUES; i++) {
+        x[i] = (float)sin(3.0 * w->rank + 0.7 * (double)i);
+    }
+    return x;
 }
 
 // Only the second tensor has no update.
@@ -73,8 +77,9 @@ static lac_status start(lac_algorithm *a, float *x)
     return lac_algorithm_start(a, slices, TENSORS);
 }
 
-static lac_status mix_rounds(test_worker *w, lac_algorithm *a, float *x)
+static lac_status mix_rounds(test_worker *w, lac_algorithm *a)
 {
+    float *const x = fill_values(w);
     LAC_TRY(start(a, x));
     for (uint64_t round = 0; round < ROUNDS; round++) {
         LAC_TRY(mix_once(w->context, a, round, x));
@@ -85,30 +90,10 @@ static lac_status mix_rounds(test_worker *w, lac_algorithm *a, float *x)
 // Opens the algorithm and runs the body of the run.
 static lac_status run_as_worker(test_worker *w)
 {
-    run *const r = w->context;
-    lac_layout *layout = NULL;
-    lac_topology *topology = NULL;
-    lac_algorithm *a = NULL;
-    float *const x = r->x[w->rank];
-    LAC_TRY(lac_layout_open(&layout, tensors, TENSORS));
-    LAC_TRY(lac_topology_open(&topology, "ring", WORLD, 1));
-    lac_algorithm_options o = lac_algorithm_options_default();
-    o.spec = r->algorithm;
-    o.compressor = r->compressor;
-    o.layout = layout;
-    o.topology = topology;
-    o.transport = w->transport;
-    for (size_t i = 0; i < VALUES; i++) {
-        x[i] = value_of(w->rank, i);
-    }
-    lac_status status = lac_algorithm_open(&a, &o);
-    if (status == LAC_OK) {
-        status = r->body(w, a, x);
-    }
-    lac_algorithm_close(a);
-    lac_topology_close(topology);
-    lac_layout_close(layout);
-    return status;
+    const run *const r = w->context;
+    return with_algorithm(
+        w, options_for(r->algorithm, r->compressor), "ring", tensors, TENSORS,
+        r->body);
 }
 
 static void compare_manners(const char *algorithm, const char *compressor)
@@ -164,8 +149,9 @@ static void all_manners_have_the_same_bits(void **state)
 // With rate=2 on a ring of four a worker weighs its own values by -1/3 and
 // those of its two neighbours by 2/3: huge values of the opposite sign
 // overflow. The signs alternate in the last tensor, where the others are small.
-static lac_status overflow(test_worker *w, lac_algorithm *a, float *x)
+static lac_status overflow(test_worker *w, lac_algorithm *a)
 {
+    float *const x = fill_values(w);
     float before[VALUES];
     x[VALUES - 1] = w->rank % 2 == 0 ? 3e38f : -3e38f;
     memcpy(before, x, sizeof(before));

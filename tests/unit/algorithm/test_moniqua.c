@@ -240,33 +240,21 @@ static lac_status send_by_hand(lac_algorithm *a, size_t len)
         round->readers);
 }
 
-static lac_status mix_with_bad_peer(test_worker *w)
+static lac_status mix_or_send(test_worker *w, lac_algorithm *a)
 {
     const size_t *const len = w->context;
-    const lac_tensor tensor = {.name = "w", .shape = {5, 1}};
     float values[5] = {0};
     const lac_slice slice = {0, LAC_F32, values, values};
-    lac_layout *layout = NULL;
-    lac_topology *topology = NULL;
-    lac_algorithm *a = NULL;
-    lac_algorithm_options o = lac_algorithm_options_default();
-    LAC_TRY(lac_layout_open(&layout, &tensor, 1));
-    LAC_TRY(lac_topology_open(&topology, "complete", PAIR, 1));
-    o.spec = "moniqua";
-    o.layout = layout;
-    o.topology = topology;
-    o.transport = w->transport;
-    LAC_TRY(lac_algorithm_open(&a, &o));
     LAC_TRY(lac_algorithm_start(a, &slice, 1));
-    const lac_status status = w->rank == 1
-                                  ? send_by_hand(a, *len)
-                                  : lac_algorithm_mix(a, 0, &slice, NULL, 1);
-    char message[256];
-    (void)snprintf(message, sizeof(message), "%s", lac_error_message());
-    lac_algorithm_close(a);
-    lac_topology_close(topology);
-    lac_layout_close(layout);
-    return status == LAC_OK ? LAC_OK : lac_fail(status, "%s", message);
+    return w->rank == 1 ? send_by_hand(a, *len)
+                        : lac_algorithm_mix(a, 0, &slice, NULL, 1);
+}
+
+static lac_status mix_with_bad_peer(test_worker *w)
+{
+    const lac_tensor tensor = {.name = "w", .shape = {5, 1}};
+    return with_algorithm(
+        w, options_for("moniqua", NULL), "complete", &tensor, 1, mix_or_send);
 }
 
 static void malformed_payloads_are_refused(void **state)

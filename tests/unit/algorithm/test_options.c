@@ -8,10 +8,11 @@
 
 enum { WORKERS = 2, VALUES = 10, FIRST_SIZE = 80 };
 
+static const lac_tensor tensor = {.name = "x", .shape = {VALUES, 1}};
+
 static lac_layout *open_layout(void)
 {
     lac_layout *layout = NULL;
-    const lac_tensor tensor = {.name = "x", .shape = {VALUES, 1}};
     assert_ok(lac_layout_open(&layout, &tensor, 1));
     return layout;
 }
@@ -123,9 +124,9 @@ static void a_missing_compressor_is_recommended_that_fits(void **state)
 }
 
 // in and out are one array or two; an update is never out.
-static lac_status overlap(test_worker *w)
+static lac_status mix_overlapping(test_worker *w, lac_algorithm *a)
 {
-    const lac_tensor tensor = {.name = "x", .shape = {VALUES, 1}};
+    (void)w;
     float x[2 * VALUES] = {0};
     const lac_slice good = {0, LAC_F32, x, x + VALUES};
     const lac_slice bad[] = {
@@ -133,17 +134,6 @@ static lac_status overlap(test_worker *w)
         {0, LAC_F32, x + VALUES, x + 1},
     };
     const float *const updates[] = {x + VALUES + 1};
-    lac_layout *layout = NULL;
-    lac_topology *topology = NULL;
-    lac_algorithm *a = NULL;
-    LAC_TRY(lac_layout_open(&layout, &tensor, 1));
-    LAC_TRY(lac_topology_open(&topology, "complete", w->world, 1));
-    lac_algorithm_options o = lac_algorithm_options_default();
-    o.spec = "dpsgd";
-    o.layout = layout;
-    o.topology = topology;
-    o.transport = w->transport;
-    LAC_TRY(lac_algorithm_open(&a, &o));
     LAC_TRY(lac_algorithm_start(a, &good, 1));
     for (size_t i = 0; i < 2; i++) {
         EXPECT(lac_algorithm_mix(a, 0, &bad[i], NULL, 1) == LAC_ERR_INVALID);
@@ -151,11 +141,13 @@ static lac_status overlap(test_worker *w)
     }
     EXPECT(lac_algorithm_mix(a, 0, &good, updates, 1) == LAC_ERR_INVALID);
     EXPECT(strstr(lac_error_message(), "the update of x overlaps its out"));
-    LAC_TRY(lac_algorithm_mix(a, 0, &good, NULL, 1));
-    lac_algorithm_close(a);
-    lac_topology_close(topology);
-    lac_layout_close(layout);
-    return LAC_OK;
+    return lac_algorithm_mix(a, 0, &good, NULL, 1);
+}
+
+static lac_status overlap(test_worker *w)
+{
+    return with_algorithm(
+        w, options_for("dpsgd", NULL), "complete", &tensor, 1, mix_overlapping);
 }
 
 static void arrays_that_overlap_in_part_are_refused(void **state)
@@ -166,32 +158,22 @@ static void arrays_that_overlap_in_part_are_refused(void **state)
     assert_all_ok(workers, 1);
 }
 
-static lac_status reduce(test_worker *w)
+static lac_status reduce_once(test_worker *w, lac_algorithm *a)
 {
     double *const waited = w->context;
-    const bool timing = waited[WORKERS] > 0;
-    const lac_tensor tensor = {.name = "x", .shape = {VALUES, 1}};
     float x[VALUES] = {0};
     const lac_slice slice = {0, LAC_F32, x, x};
-    lac_layout *layout = NULL;
-    lac_algorithm *a = NULL;
+    LAC_TRY(lac_algorithm_reduce(a, 0, &slice, 1));
+    waited[w->rank] = lac_algorithm_waited(a);
+    return LAC_OK;
+}
+
+static lac_status reduce(test_worker *w)
+{
+    const double *const waited = w->context;
     lac_algorithm_options o = lac_algorithm_options_default();
-    lac_status status = lac_layout_open(&layout, &tensor, 1);
-    o.layout = layout;
-    o.transport = w->transport;
-    o.timing = timing;
-    if (status == LAC_OK) {
-        status = lac_algorithm_open(&a, &o);
-    }
-    if (status == LAC_OK) {
-        status = lac_algorithm_reduce(a, 0, &slice, 1);
-    }
-    if (status == LAC_OK) {
-        waited[w->rank] = lac_algorithm_waited(a);
-    }
-    lac_algorithm_close(a);
-    lac_layout_close(layout);
-    return status;
+    o.timing = waited[WORKERS] > 0;
+    return with_algorithm(w, o, NULL, &tensor, 1, reduce_once);
 }
 
 static void waiting_is_measured_where_that_was_asked_for(void **state)

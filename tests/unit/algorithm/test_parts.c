@@ -30,15 +30,16 @@ static size_t values_of(const run *r)
     return r->small ? SMALL : VALUES;
 }
 
-static lac_status reduce_rounds(
-    const run *r, lac_algorithm *a, uint32_t rank, float (*x)[VALUES])
+static lac_status reduce_rounds(test_worker *w, lac_algorithm *a)
 {
+    run *const r = w->context;
+    float(*const x)[VALUES] = r->x[w->rank];
     const size_t n = values_of(r);
     for (uint64_t round = 0; round < ROUNDS; round++) {
         lac_slice slices[PIECES];
         for (size_t i = 0; i < VALUES; i++) {
             x[round][i] =
-                (float)sin(2.0 * rank + 0.7 * (double)i + (double)round);
+                (float)sin(2.0 * w->rank + 0.7 * (double)i + (double)round);
         }
         for (size_t t = 0; t < pieces_of(r); t++) {
             float *const values = x[round] + t * n;
@@ -51,28 +52,16 @@ static lac_status reduce_rounds(
 
 static lac_status reduce_as_worker(test_worker *w)
 {
-    run *const r = w->context;
+    const run *const r = w->context;
     static const char *const names[PIECES] = {"a", "b", "c", "d",
                                               "e", "f", "g"};
     lac_tensor tensors[PIECES] = {0};
     for (size_t t = 0; t < pieces_of(r); t++) {
         tensors[t] = (lac_tensor){.name = names[t], .shape = {values_of(r), 1}};
     }
-    lac_layout *layout = NULL;
-    lac_algorithm *a = NULL;
-    LAC_TRY(lac_layout_open(&layout, tensors, pieces_of(r)));
-    lac_algorithm_options o = lac_algorithm_options_default();
-    o.spec = r->algorithm;
-    o.compressor = r->compressor;
-    o.layout = layout;
-    o.transport = w->transport;
-    lac_status status = lac_algorithm_open(&a, &o);
-    if (status == LAC_OK) {
-        status = reduce_rounds(r, a, w->rank, r->x[w->rank]);
-    }
-    lac_algorithm_close(a);
-    lac_layout_close(layout);
-    return status;
+    return with_algorithm(
+        w, options_for(r->algorithm, r->compressor), NULL, tensors,
+        pieces_of(r), reduce_rounds);
 }
 
 static void a_large_tensor_has_the_bits_of_small_ones(void **state)

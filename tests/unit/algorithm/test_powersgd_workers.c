@@ -35,8 +35,10 @@ static void fill_mean(uint64_t round, float *g)
     }
 }
 
-static lac_status reduce_all_rounds(job *c, uint32_t rank, lac_algorithm *a)
+static lac_status reduce_all_rounds(test_worker *w, lac_algorithm *a)
 {
+    job *const c = w->context;
+    const uint32_t rank = w->rank;
     for (uint64_t round = 0; round < ROUNDS; round++) {
         float g[ALL];
         if (c->mean) {
@@ -59,22 +61,10 @@ static lac_status reduce_all_rounds(job *c, uint32_t rank, lac_algorithm *a)
 
 static lac_status job_body(test_worker *w)
 {
-    job *const c = w->context;
-    lac_layout *layout = NULL;
-    lac_algorithm *a = NULL;
-    lac_status status = lac_layout_open(&layout, both_tensors, 2);
-    if (status == LAC_OK) {
-        status = open_powersgd(
-            &a, c->spec, layout, w->transport, LAC_NONFINITE_STOP);
-    }
-    if (status == LAC_OK) {
-        status = reduce_all_rounds(c, w->rank, a);
-    }
-    lac_transport_leave(w->transport);
-    w->transport = NULL;
-    lac_algorithm_close(a);
-    lac_layout_close(layout);
-    return status;
+    const job *const c = w->context;
+    return with_algorithm(
+        w, options_for(c->spec, NULL), NULL, both_tensors, 2,
+        reduce_all_rounds);
 }
 
 static void job_run(job *c)

@@ -57,41 +57,25 @@ static lac_status do_round(
     return lac_algorithm_mix(a, round, slices, updates, TENSORS);
 }
 
-static lac_status do_rounds(test_worker *w, const lac_algorithm_options *o)
+static lac_status do_rounds(test_worker *w, lac_algorithm *a)
 {
     const run *const r = w->context;
-    lac_algorithm *a = NULL;
     float *const x = r->x[w->rank];
     for (size_t i = 0; i < VALUES; i++) {
         x[i] = (float)sin(0.7 * (double)i + 2.0 * w->rank);
     }
-    LAC_TRY(lac_algorithm_open(&a, o));
-    lac_status status = LAC_OK;
-    for (uint64_t round = 0; round < ROUNDS && status == LAC_OK; round++) {
-        status = do_round(r, a, w->rank, round, x);
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        LAC_TRY(do_round(r, a, w->rank, round, x));
     }
-    lac_algorithm_close(a);
-    return status;
+    return LAC_OK;
 }
 
 static lac_status run_as_worker(test_worker *w)
 {
     const run *const r = w->context;
-    lac_layout *layout = NULL;
-    lac_topology *topology = NULL;
-    LAC_TRY(lac_layout_open(&layout, tensors, TENSORS));
-    LAC_TRY(lac_topology_open(&topology, "complete", WORLD, 1));
-    lac_algorithm_options o = lac_algorithm_options_default();
-    o.spec = r->algorithm;
-    o.compressor = r->compressor;
-    o.layout = layout;
-    o.topology = topology;
-    o.transport = w->transport;
+    lac_algorithm_options o = options_for(r->algorithm, r->compressor);
     o.threads = r->threads;
-    const lac_status status = do_rounds(w, &o);
-    lac_topology_close(topology);
-    lac_layout_close(layout);
-    return status;
+    return with_algorithm(w, o, "complete", tensors, TENSORS, do_rounds);
 }
 
 static const char *const cases[][2] = {
