@@ -205,35 +205,56 @@ static inline lac_algorithm_options options_for(
     return o;
 }
 
+// The handles of a worker.
+typedef struct handles {
+    lac_layout *layout;
+    lac_topology *topology; // or NULL
+    lac_algorithm *a;
+    lac_algorithm *retired; // peers may still read its messages
+} handles;
+
+// Opens a layout, and a topology unless that is NULL, for these options.
+static inline lac_status open_parts(
+    handles *h, lac_algorithm_options *o, const char *topology, uint32_t world,
+    const lac_tensor *tensors, size_t count)
+{
+    LAC_TRY(lac_layout_open(&h->layout, tensors, count));
+    o->layout = h->layout;
+    if (topology != NULL) {
+        LAC_TRY(lac_topology_open(&h->topology, topology, world, o->seed));
+        o->topology = h->topology;
+    }
+    return LAC_OK;
+}
+
+static inline void close_handles(handles *h)
+{
+    lac_algorithm_close(h->a);
+    lac_algorithm_close(h->retired);
+    lac_topology_close(h->topology);
+    lac_layout_close(h->layout);
+}
+
 typedef lac_status algorithm_body(test_worker *w, lac_algorithm *a);
 
-// Opens an algorithm for these tensors, on a topology if that is not NULL, runs
+// Opens an algorithm for these tensors, on a topology unless that is NULL, runs
 // `body` with it and closes it.
 static inline lac_status with_algorithm(
     test_worker *w, lac_algorithm_options o, const char *topology,
     const lac_tensor *tensors, size_t count, algorithm_body *body)
 {
-    lac_layout *layout = NULL;
-    lac_topology *graph = NULL;
-    lac_algorithm *a = NULL;
-    lac_status status = lac_layout_open(&layout, tensors, count);
-    if (status == LAC_OK && topology != NULL) {
-        status = lac_topology_open(&graph, topology, w->world, o.seed);
-    }
-    o.layout = layout;
-    o.topology = graph;
+    handles h = {0};
+    lac_status status = open_parts(&h, &o, topology, w->world, tensors, count);
     o.transport = w->transport;
     if (status == LAC_OK) {
-        status = lac_algorithm_open(&a, &o);
+        status = lac_algorithm_open(&h.a, &o);
     }
     if (status == LAC_OK) {
-        status = body(w, a);
+        status = body(w, h.a);
     }
     lac_transport_leave(w->transport); // peers read messages until then
     w->transport = NULL;
-    lac_algorithm_close(a);
-    lac_topology_close(graph);
-    lac_layout_close(layout);
+    close_handles(&h);
     return status;
 }
 

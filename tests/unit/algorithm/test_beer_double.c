@@ -7,6 +7,8 @@
 
 enum { WORKERS = 8, VALUES = 100, ROUNDS = 3000, LOW_FIELDS = 2 };
 
+static const lac_tensor tensor = {.name = "x", .shape = {VALUES, 1}};
+
 // A saved state, and the values that belong to it.
 typedef struct checkpoint {
     double x[VALUES];
@@ -94,65 +96,49 @@ static lac_status save(const lac_algorithm *a, const double *x, checkpoint *out)
     return lac_algorithm_save(a, out->state, sizeof(out->state));
 }
 
-// The layout, topology and handle of a worker.
-typedef struct descender {
-    lac_layout *layout;
-    lac_topology *topology;
-    lac_algorithm *a;
-    lac_algorithm *retired; // peers may still read it
-} descender;
-
-static lac_status open_handle(
-    const test_worker *w, const descent *d, descender *self)
+static lac_status open_handle(handles *h, const lac_algorithm_options *o)
 {
-    lac_algorithm_options o = lac_algorithm_options_default();
-    o.spec = d->algorithm;
-    o.compressor = d->compressor;
-    o.layout = self->layout;
-    o.topology = self->topology;
-    o.transport = w->transport;
-    LAC_TRY(lac_algorithm_open(&self->a, &o));
-    return lac_algorithm_set_rate(self->a, rate);
+    LAC_TRY(lac_algorithm_open(&h->a, o));
+    return lac_algorithm_set_rate(h->a, rate);
 }
 
 // Continues with a new handle from the saved state of the old one.
-static lac_status restart(const test_worker *w, descent *d, descender *self)
+static lac_status restart(
+    handles *h, const lac_algorithm_options *o, const double *x, checkpoint *c)
 {
-    checkpoint *const c = &d->saved[w->rank];
-    LAC_TRY(save(self->a, d->x[w->rank], c));
-    self->retired = self->a;
-    LAC_TRY(open_handle(w, d, self));
-    return lac_algorithm_load(self->a, c->state, c->len);
+    LAC_TRY(save(h->a, x, c));
+    h->retired = h->a;
+    LAC_TRY(open_handle(h, o));
+    return lac_algorithm_load(h->a, c->state, c->len);
 }
 
-static lac_status descend(const test_worker *w, descent *d, descender *self)
+static lac_status descend(test_worker *w, handles *h)
 {
-    const lac_tensor tensor = {.name = "x", .shape = {VALUES, 1}};
+    descent *const d = w->context;
     double *const x = d->x[w->rank];
+    checkpoint *const c = &d->saved[w->rank];
     const lac_slice slice = slice_of(x);
-    LAC_TRY(lac_layout_open(&self->layout, &tensor, 1));
-    LAC_TRY(lac_topology_open(&self->topology, "ring", w->world, 1));
-    LAC_TRY(open_handle(w, d, self));
-    LAC_TRY(lac_algorithm_start(self->a, &slice, 1));
+    lac_algorithm_options o = options_for(d->algorithm, d->compressor);
+    LAC_TRY(open_parts(h, &o, "ring", w->world, &tensor, 1));
+    o.transport = w->transport;
+    LAC_TRY(open_handle(h, &o));
+    LAC_TRY(lac_algorithm_start(h->a, &slice, 1));
     for (uint32_t round = 0; round < d->rounds; round++) {
         if (round > 0 && round == d->restart) {
-            LAC_TRY(restart(w, d, self));
+            LAC_TRY(restart(h, &o, x, c));
         }
-        LAC_TRY((d->apart ? mix_apart : mix_once)(self->a, w->rank, round, x));
+        LAC_TRY((d->apart ? mix_apart : mix_once)(h->a, w->rank, round, x));
     }
-    return save(self->a, x, &d->saved[w->rank]);
+    return save(h->a, x, c);
 }
 
 static lac_status descent_body(test_worker *w)
 {
-    descender self = {0};
-    const lac_status status = descend(w, w->context, &self);
+    handles h = {0};
+    const lac_status status = descend(w, &h);
     lac_transport_leave(w->transport); // peers read messages until then
     w->transport = NULL;
-    lac_algorithm_close(self.a);
-    lac_algorithm_close(self.retired);
-    lac_topology_close(self.topology);
-    lac_layout_close(self.layout);
+    close_handles(&h);
     return status;
 }
 
@@ -294,22 +280,19 @@ static lac_status expect_low_fields(loner *l)
     return LAC_OK;
 }
 
+static lac_status expect_own_low_fields(test_worker *w, lac_algorithm *a)
+{
+    (void)w;
+    loner l = {.a = a, .low = &a->fields.fields[a->fields.count - LOW_FIELDS]};
+    LAC_TRY(lac_algorithm_set_rate(a, rate));
+    return expect_low_fields(&l);
+}
+
 static lac_status own_low_fields(test_worker *w)
 {
-    const lac_tensor tensor = {.name = "x", .shape = {VALUES, 1}};
-    const descent d = {.algorithm = "beer:gamma=0.1", .compressor = "identity"};
-    descender self = {0};
-    loner l = {0};
-    LAC_TRY(lac_layout_open(&self.layout, &tensor, 1));
-    LAC_TRY(lac_topology_open(&self.topology, "complete", 1, 1));
-    LAC_TRY(open_handle(w, &d, &self));
-    l.a = self.a;
-    l.low = &self.a->fields.fields[self.a->fields.count - LOW_FIELDS];
-    const lac_status status = expect_low_fields(&l);
-    lac_algorithm_close(self.a);
-    lac_topology_close(self.topology);
-    lac_layout_close(self.layout);
-    return status;
+    return with_algorithm(
+        w, options_for("beer:gamma=0.1", "identity"), "complete", &tensor, 1,
+        expect_own_low_fields);
 }
 
 static void low_fields_come_with_doubles(void **state)

@@ -29,37 +29,8 @@ static const subject subjects[] = {
 
 enum { SUBJECTS = sizeof(subjects) / sizeof(subjects[0]) };
 
-typedef struct handles {
-    lac_layout *layout;
-    lac_topology *topology;
-    lac_algorithm *a;
-} handles;
-
-static lac_status open_parts(handles *h)
-{
-    const lac_tensor tensors[] = {
-        {.name = "w", .shape = {ROWS, COLS}},
-        {.name = "b", .shape = {ROWS, 1}}};
-    LAC_TRY(lac_layout_open(&h->layout, tensors, 2));
-    return lac_topology_open(&h->topology, "ring", WORLD, 1);
-}
-
-static void close_parts(handles *h)
-{
-    lac_algorithm_close(h->a);
-    lac_topology_close(h->topology);
-    lac_layout_close(h->layout);
-}
-
-static lac_algorithm_options options_of(const handles *h, const subject *s)
-{
-    lac_algorithm_options o = lac_algorithm_options_default();
-    o.spec = s->spec;
-    o.compressor = s->compressor;
-    o.layout = h->layout;
-    o.topology = h->topology;
-    return o;
-}
+static const lac_tensor tensors[] = {
+    {.name = "w", .shape = {ROWS, COLS}}, {.name = "b", .shape = {ROWS, 1}}};
 
 static void move(float *x, uint32_t rank, uint64_t round)
 {
@@ -116,10 +87,11 @@ static lac_status resume(
 
 static lac_status resume_subject(test_worker *w)
 {
+    const subject *const s = w->context;
     handles h = {0};
     float x[VALUES + ROWS];
-    lac_status status = open_parts(&h);
-    lac_algorithm_options o = options_of(&h, w->context);
+    lac_algorithm_options o = options_for(s->spec, s->compressor);
+    lac_status status = open_parts(&h, &o, "ring", WORLD, tensors, 2);
     o.transport = w->transport;
     for (size_t i = 0; i < VALUES + ROWS; i++) {
         x[i] = (float)cos((double)i);
@@ -140,7 +112,7 @@ static lac_status resume_subject(test_worker *w)
                      : resume(w, &h, &o, x, state, len);
         free(state);
     }
-    close_parts(&h);
+    close_handles(&h);
     return status;
 }
 
@@ -159,10 +131,10 @@ static void every_inner_algorithm_resumes_bit_for_bit(void **state)
 static lac_status cost_status(const subject *s, lac_cost *out)
 {
     handles h = {0};
-    assert_ok(open_parts(&h));
-    const lac_algorithm_options o = options_of(&h, s);
+    lac_algorithm_options o = options_for(s->spec, s->compressor);
+    assert_ok(open_parts(&h, &o, "ring", WORLD, tensors, 2));
     const lac_status status = lac_algorithm_cost(&o, out);
-    close_parts(&h);
+    close_handles(&h);
     return status;
 }
 
@@ -238,30 +210,27 @@ static void inner_algorithms_that_do_not_fit_are_refused(void **state)
     assert_status(cost_status(&unknown, &cost), LAC_ERR_NOTFOUND);
 }
 
+static lac_status expect_gamma(test_worker *w, lac_algorithm *a)
+{
+    (void)w;
+    EXPECT(lac_algorithm_gamma(a) == 0.25);
+    EXPECT(lac_algorithm_takes_update(a));
+    EXPECT(lac_algorithm_family(a) == LAC_FAMILY_MODEL);
+    return LAC_OK;
+}
+
 static lac_status query_gamma(test_worker *w)
 {
-    handles h = {0};
-    lac_status status = open_parts(&h);
-    lac_algorithm_options o = options_of(&h, w->context);
-    o.transport = w->transport;
-    if (status == LAC_OK) {
-        status = lac_algorithm_open(&h.a, &o);
-    }
-    if (status == LAC_OK &&
-        (lac_algorithm_gamma(h.a) != 0.25 || !lac_algorithm_takes_update(h.a) ||
-         lac_algorithm_family(h.a) != LAC_FAMILY_MODEL)) {
-        status = lac_fail(LAC_ERR_SPACE, "gamma of the inner algorithm");
-    }
-    close_parts(&h);
-    return status;
+    return with_algorithm(
+        w, options_for("outer:inner=(choco:gamma=0.25)", "sign"), "ring",
+        tensors, 2, expect_gamma);
 }
 
 static void gamma_is_that_of_the_inner_algorithm(void **state)
 {
     (void)state;
     test_worker workers[WORLD];
-    subject s = {"outer:inner=(choco:gamma=0.25)", "sign"};
-    run_workers(WORLD, query_gamma, &s, workers);
+    run_workers(WORLD, query_gamma, NULL, workers);
     assert_all_ok(workers, WORLD);
 }
 

@@ -42,39 +42,14 @@ static void descend(float *x, uint32_t rank, uint32_t steps)
     }
 }
 
-typedef struct handles {
-    lac_layout *layout;
-    lac_topology *topology;
-    lac_algorithm *a;
-    lac_algorithm *retired; // peers may still read its messages
-    lac_slice slices[2];
-} handles;
+static const lac_tensor tensors[] = {
+    {.name = "w", .shape = {ROWS, COLS}}, {.name = "b", .shape = {BIAS, 1}}};
 
-static lac_status open_layout(handles *h)
+static void make_slices(float *x, lac_slice slices_out[2])
 {
-    const lac_tensor tensors[] = {
-        {.name = "w", .shape = {ROWS, COLS}},
-        {.name = "b", .shape = {BIAS, 1}}};
-    LAC_TRY(lac_layout_open(&h->layout, tensors, 2));
-    return lac_topology_open(&h->topology, "ring", WORLD, 1);
-}
-
-static void close_handles(handles *h)
-{
-    lac_algorithm_close(h->a);
-    lac_algorithm_close(h->retired);
-    lac_topology_close(h->topology);
-    lac_layout_close(h->layout);
-}
-
-static lac_algorithm_options options_of(const handles *h, const stream *s)
-{
-    lac_algorithm_options o = lac_algorithm_options_default();
-    o.spec = s->spec;
-    o.compressor = s->compressor;
-    o.layout = h->layout;
-    o.topology = h->topology;
-    return o;
+    float *const b = x + (size_t)ROWS * COLS;
+    slices_out[0] = (lac_slice){0, LAC_F32, x, x};
+    slices_out[1] = (lac_slice){1, LAC_F32, b, b};
 }
 
 // Replaces the handle by a new one that loads the state of the first.
@@ -107,19 +82,21 @@ static lac_status stream_rounds(
     handles *h, const lac_algorithm_options *o, stream *s, uint32_t rank)
 {
     float *const x = s->x[rank];
-    LAC_TRY(lac_algorithm_start(h->a, h->slices, 2));
+    lac_slice slices[2];
+    make_slices(x, slices);
+    LAC_TRY(lac_algorithm_start(h->a, slices, 2));
     for (uint32_t round = 0; round < s->rounds; round++) {
         descend(x, rank, s->before);
         if (!s->apart) {
-            LAC_TRY(lac_algorithm_mix(h->a, round, h->slices, NULL, 2));
+            LAC_TRY(lac_algorithm_mix(h->a, round, slices, NULL, 2));
             continue;
         }
-        LAC_TRY(lac_algorithm_begin(h->a, round, h->slices, 2));
+        LAC_TRY(lac_algorithm_begin(h->a, round, slices, 2));
         descend(x, rank, s->after);
         if (s->resume) {
             LAC_TRY(continue_elsewhere(h, o, round));
         }
-        LAC_TRY(lac_algorithm_end(h->a, round, h->slices, NULL, 2));
+        LAC_TRY(lac_algorithm_end(h->a, round, slices, NULL, 2));
         EXPECT(!lac_algorithm_begun(h->a, 0));
     }
     return LAC_OK;
@@ -129,13 +106,9 @@ static lac_status stream_body(test_worker *w)
 {
     stream *const s = w->context;
     handles h = {0};
-    lac_status status = open_layout(&h);
-    lac_algorithm_options o = options_of(&h, s);
-    float *const x = s->x[w->rank];
+    lac_algorithm_options o = options_for(s->spec, s->compressor);
+    lac_status status = open_parts(&h, &o, "ring", WORLD, tensors, 2);
     o.transport = w->transport;
-    h.slices[0] = (lac_slice){0, LAC_F32, x, x};
-    h.slices[1] =
-        (lac_slice){1, LAC_F32, x + ROWS * COLS, x + (size_t)ROWS * COLS};
     if (status == LAC_OK) {
         status = lac_algorithm_open(&h.a, &o);
     }
@@ -319,6 +292,7 @@ static void a_round_is_resumed_in_the_middle_of_a_delay(void **state)
 // One worker in one handle with a held round, for tests of states and of end.
 typedef struct held {
     handles h;
+    lac_slice slices[2];
     float x[VALUES];
     uint8_t *state;
     size_t len;
@@ -326,19 +300,14 @@ typedef struct held {
 
 static lac_status hold_round(held *t, lac_transport *transport)
 {
-    const stream s = {.spec = "outer:delay=2,alpha=0.25"};
-    LAC_TRY(open_layout(&t->h));
-    lac_topology_close(t->h.topology);
-    LAC_TRY(lac_topology_open(&t->h.topology, "complete", 1, 1));
-    lac_algorithm_options o = options_of(&t->h, &s);
+    lac_algorithm_options o = options_for("outer:delay=2,alpha=0.25", NULL);
+    LAC_TRY(open_parts(&t->h, &o, "complete", 1, tensors, 2));
     o.transport = transport;
-    float *const b = t->x + (size_t)ROWS * COLS;
-    t->h.slices[0] = (lac_slice){0, LAC_F32, t->x, t->x};
-    t->h.slices[1] = (lac_slice){1, LAC_F32, b, b};
+    make_slices(t->x, t->slices);
     LAC_TRY(lac_algorithm_open(&t->h.a, &o));
-    LAC_TRY(lac_algorithm_start(t->h.a, t->h.slices, 2));
+    LAC_TRY(lac_algorithm_start(t->h.a, t->slices, 2));
     descend(t->x, 0, 3);
-    LAC_TRY(lac_algorithm_begin(t->h.a, 0, t->h.slices, 2));
+    LAC_TRY(lac_algorithm_begin(t->h.a, 0, t->slices, 2));
     t->len = lac_algorithm_state_size(t->h.a);
     t->state = malloc(t->len);
     EXPECT(t->state != NULL);
@@ -372,7 +341,7 @@ static lac_status end_with_update(held *t)
     descend(t->x, 0, 2);
     float y[VALUES];
     memcpy(y, t->x, sizeof(y));
-    LAC_TRY(lac_algorithm_end(t->h.a, 0, t->h.slices, updates, 2));
+    LAC_TRY(lac_algorithm_end(t->h.a, 0, t->slices, updates, 2));
     for (size_t i = 0; i < VALUES; i++) {
         const double d = (double)start[i] - (double)sent[i];
         const double phi = (double)start[i] - 0.7 * 1.9 * d;
@@ -451,7 +420,7 @@ static lac_status alter_states(held *t)
     memcpy(t->state + arrived, &value, sizeof(value));
     laci_put_u64(t->state + t->len - 8, XXH3_64bits(t->state, t->len - 8));
     LAC_TRY(lac_algorithm_load(t->h.a, t->state, t->len));
-    return lac_algorithm_end(t->h.a, 0, t->h.slices, NULL, 2);
+    return lac_algorithm_end(t->h.a, 0, t->slices, NULL, 2);
 }
 
 static lac_status alter_held(test_worker *w)
@@ -491,11 +460,11 @@ static void settings_out_of_range_are_refused(void **state)
                                 "number from 0 to 1000000"},
     };
     handles h = {0};
-    assert_ok(open_layout(&h));
+    lac_algorithm_options o = lac_algorithm_options_default();
+    assert_ok(open_parts(&h, &o, "ring", WORLD, tensors, 2));
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        const stream s = {.spec = cases[k].spec};
-        const lac_algorithm_options o = options_of(&h, &s);
         lac_cost cost;
+        o.spec = cases[k].spec;
         assert_fails(
             lac_algorithm_cost(&o, &cost), LAC_ERR_INVALID, cases[k].message);
     }
@@ -507,12 +476,10 @@ static void costs_have_fragments_and_delay(void **state)
     (void)state;
     handles h = {0};
     lac_cost plain, late;
-    assert_ok(open_layout(&h));
-    const stream one = {.spec = "outer"};
-    const stream two = {.spec = "outer:fragments=2,delay=3"};
-    lac_algorithm_options o = options_of(&h, &one);
+    lac_algorithm_options o = options_for("outer", NULL);
+    assert_ok(open_parts(&h, &o, "ring", WORLD, tensors, 2));
     assert_ok(lac_algorithm_cost(&o, &plain));
-    o = options_of(&h, &two);
+    o.spec = "outer:fragments=2,delay=3";
     assert_ok(lac_algorithm_cost(&o, &late));
     assert_int_equal(plain.fragments, 1);
     assert_int_equal(plain.delay, 0);
