@@ -73,30 +73,20 @@ static lac_status run_round(
 static lac_status use_handle(test_worker *w, const kind *k, float *x)
 {
     const lac_tensor tensor = {.name = "x", .shape = {k->n, 1}};
-    lac_layout *layout = NULL;
-    lac_topology *topology = NULL;
-    lac_algorithm *a = NULL;
-    lac_algorithm_options options = lac_algorithm_options_default();
-    lac_status status = lac_layout_open(&layout, &tensor, 1);
+    const char *const spec = k->algorithm == NULL ? "allreduce" : k->algorithm;
+    handles h = {0};
+    lac_algorithm_options o = options_for(
+        spec, strcmp(spec, "error-feedback") == 0 ? "identity" : NULL);
+    lac_status status = open_parts(&h, &o, "ring", WORLD, &tensor, 1);
+    o.transport = w->transport;
+    o.timeout = 600;
     if (status == LAC_OK) {
-        status = lac_topology_open(&topology, "ring", WORLD, 1);
-    }
-    options.spec = k->algorithm == NULL ? "allreduce" : k->algorithm;
-    options.compressor =
-        strcmp(options.spec, "error-feedback") == 0 ? "identity" : NULL;
-    options.layout = layout;
-    options.topology = topology;
-    options.transport = w->transport;
-    options.timeout = 600;
-    if (status == LAC_OK) {
-        status = lac_algorithm_open(&a, &options);
+        status = lac_algorithm_open(&h.a, &o);
     }
     if (status == LAC_OK && k->algorithm != NULL) {
-        status = run_round(a, w, x, k->n);
+        status = run_round(h.a, w, x, k->n);
     }
-    lac_algorithm_close(a);
-    lac_topology_close(topology);
-    lac_layout_close(layout);
+    close_handles(&h);
     return status;
 }
 

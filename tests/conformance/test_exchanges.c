@@ -35,92 +35,57 @@ typedef struct job {
     uint32_t rounds;
 } job;
 
-typedef struct job_worker {
-    lac_layout *layout;
-    lac_topology *topology;
-    lac_algorithm *a;
-    float *x;
-    lac_slice slices[SHAPES];
-} job_worker;
-
-static lac_algorithm_options job_options(const job *j, const job_worker *w)
+static lac_algorithm_options job_options(const job *j)
 {
-    lac_algorithm_options o = lac_algorithm_options_default();
-    o.spec = j->subject->spec;
-    o.compressor = j->subject->compressor;
-    o.layout = w->layout;
-    o.topology = w->topology;
+    lac_algorithm_options o =
+        options_for(j->subject->spec, j->subject->compressor);
+    o.seed = 3;
     o.timeout = 600;
     return o;
 }
 
-static lac_status open_job(const job *j, job_worker *w)
+static lac_status run_rounds(test_worker *w, lac_algorithm *a)
 {
-    LAC_TRY(lac_layout_open(&w->layout, shapes, SHAPES));
-    return j->topology == NULL
-               ? LAC_OK
-               : lac_topology_open(&w->topology, j->topology, j->world, 3);
-}
-
-static void close_job(job_worker *w)
-{
-    lac_algorithm_close(w->a);
-    lac_topology_close(w->topology);
-    lac_layout_close(w->layout);
-    free(w->x);
-}
-
-static lac_status run_rounds(const job *j, const test_worker *t, job_worker *w)
-{
+    const job *const j = w->context;
+    float x[FLOATS];
+    lac_slice slices[SHAPES];
     const lac_key key =
-        lac_key_make(11, LAC_PURPOSE_DATA, 0, lac_scope_worker(t->rank), 0);
-    w->x = malloc(FLOATS * sizeof(*w->x));
-    EXPECT(w->x != NULL);
+        lac_key_make(11, LAC_PURPOSE_DATA, 0, lac_scope_worker(w->rank), 0);
     for (uint32_t i = 0; i < FLOATS; i++) {
-        w->x[i] = lac_key_normal(&key, i);
+        x[i] = lac_key_normal(&key, i);
     }
     for (size_t i = 0, at = 0; i < SHAPES; i++) {
-        w->slices[i] = (lac_slice){i, LAC_F32, w->x + at, w->x + at};
+        slices[i] = (lac_slice){i, LAC_F32, x + at, x + at};
         at += lac_shape_values(shapes[i].shape);
     }
     if (j->topology != NULL) {
-        LAC_TRY(lac_algorithm_start(w->a, w->slices, SHAPES));
+        LAC_TRY(lac_algorithm_start(a, slices, SHAPES));
     }
     for (uint64_t round = 0; round < j->first + j->rounds; round++) {
         recording = round >= j->first;
         LAC_TRY(
             j->topology == NULL
-                ? lac_algorithm_reduce(w->a, round, w->slices, SHAPES)
-                : lac_algorithm_mix(w->a, round, w->slices, NULL, SHAPES));
+                ? lac_algorithm_reduce(a, round, slices, SHAPES)
+                : lac_algorithm_mix(a, round, slices, NULL, SHAPES));
     }
     return LAC_OK;
 }
 
-static lac_status run_job(test_worker *t)
+static lac_status run_job(test_worker *w)
 {
-    const job *const j = t->context;
-    job_worker w = {0};
+    const job *const j = w->context;
     recording = false;
-    lac_status status = open_job(j, &w);
-    lac_algorithm_options o = job_options(j, &w);
-    o.transport = t->transport;
-    if (status == LAC_OK) {
-        status = lac_algorithm_open(&w.a, &o);
-    }
-    if (status == LAC_OK) {
-        status = run_rounds(j, t, &w);
-    }
-    close_job(&w);
-    return status;
+    return with_algorithm(
+        w, job_options(j), j->topology, shapes, SHAPES, run_rounds);
 }
 
 // Lists the exchanges. Returns whether the algorithm takes the topology.
 static bool list_job(job *j)
 {
-    job_worker w = {0};
+    handles h = {0};
+    lac_algorithm_options o = job_options(j);
     bool listed = false;
-    if (open_job(j, &w) == LAC_OK) {
-        lac_algorithm_options o = job_options(j, &w);
+    if (open_parts(&h, &o, j->topology, j->world, shapes, SHAPES) == LAC_OK) {
         o.workers = j->world;
         o.transport_name = record_native ? "mpi" : "local";
         listed =
@@ -130,7 +95,7 @@ static bool list_job(job *j)
         assert_true(!listed || j->count <= EXCHANGES_MAX || j->period > 64);
         j->count = j->count < EXCHANGES_MAX ? j->count : EXCHANGES_MAX;
     }
-    close_job(&w);
+    close_handles(&h);
     return listed;
 }
 

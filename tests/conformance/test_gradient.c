@@ -238,37 +238,28 @@ typedef struct large_sum {
 enum { LARGE = 9001 };
 
 // Every worker has a NaN of its own in the same place, and one in another.
-static lac_status sum_nans(test_worker *w)
+static lac_status sum_nans(test_worker *w, lac_algorithm *a)
 {
-    static const lac_tensor tensor = {.name = "large", .shape = {LARGE, 1}};
     large_sum *const sum = w->context;
-    lac_algorithm_options o = lac_algorithm_options_default();
-    lac_layout *layout = NULL;
-    lac_algorithm *a = NULL;
     float x[LARGE];
+    const lac_slice slice = {0, LAC_F32, x, x};
     for (uint32_t i = 0; i < LARGE; i++) {
         x[i] = 0.1f * (float)(i % 100) + (float)w->rank;
     }
     const uint32_t bits = 0x7fc00001 + w->rank;
     memcpy(&x[7], &bits, sizeof(bits));
     memcpy(&x[5000 + w->rank], &bits, sizeof(bits));
-    lac_status status = lac_layout_open(&layout, &tensor, 1);
-    o.layout = layout;
-    o.transport = w->transport;
+    LAC_TRY(lac_algorithm_reduce(a, 0, &slice, 1));
+    sum->hashes[w->rank] = XXH3_64bits(x, sizeof(x));
+    return LAC_OK;
+}
+
+static lac_status sum_body(test_worker *w)
+{
+    static const lac_tensor tensor = {.name = "large", .shape = {LARGE, 1}};
+    lac_algorithm_options o = lac_algorithm_options_default();
     o.nonfinite = LAC_NONFINITE_RAW;
-    if (status == LAC_OK) {
-        status = lac_algorithm_open(&a, &o);
-    }
-    if (status == LAC_OK) {
-        const lac_slice slice = {0, LAC_F32, x, x};
-        status = lac_algorithm_reduce(a, 0, &slice, 1);
-        sum->hashes[w->rank] = XXH3_64bits(x, sizeof(x));
-    }
-    lac_transport_leave(w->transport);
-    w->transport = NULL;
-    lac_algorithm_close(a);
-    lac_layout_close(layout);
-    return status;
+    return with_algorithm(w, o, NULL, &tensor, 1, sum_nans);
 }
 
 static void large_sums_of_nans_have_the_same_bits(void **state)
@@ -277,7 +268,7 @@ static void large_sums_of_nans_have_the_same_bits(void **state)
     for (uint32_t world = 1; world <= largest_world(); world++) {
         test_worker workers[WORLD_MAX] = {{0}};
         large_sum sum = {0};
-        run_workers(world, sum_nans, &sum, workers);
+        run_workers(world, sum_body, &sum, workers);
         share_rows(sum.hashes, sizeof(*sum.hashes), world);
         assert_all_ok(workers, world);
         for (uint32_t rank = 1; rank < world; rank++) {

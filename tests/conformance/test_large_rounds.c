@@ -20,8 +20,9 @@ typedef struct large_run {
     float (*x)[LARGE]; // the values of every worker
 } large_run;
 
-static lac_status do_rounds(lac_algorithm *a, float *x)
+static lac_status do_rounds(test_worker *w, lac_algorithm *a)
 {
+    float *const x = ((const large_run *)w->context)->x[w->rank];
     static const float no_step[LARGE];
     const float *const steps[] = {no_step, no_step + 300 * 1000};
     const lac_slice slices[] = {
@@ -40,38 +41,15 @@ static lac_status do_rounds(lac_algorithm *a, float *x)
     return LAC_OK;
 }
 
-static lac_status run_on(test_worker *w, lac_algorithm_options *o)
-{
-    const large_run *const run = w->context;
-    lac_algorithm *a = NULL;
-    o->spec = run->subject->spec;
-    o->compressor = run->subject->compressor;
-    o->transport = w->transport;
-    o->timeout = 600;
-    o->threads = run->threads;
-    LAC_TRY(lac_algorithm_open(&a, o));
-    const lac_status status = do_rounds(a, run->x[w->rank]);
-    lac_algorithm_close(a);
-    return status;
-}
-
 static lac_status run_as_worker(test_worker *w)
 {
-    lac_layout *layout = NULL;
-    lac_topology *topology = NULL;
-    lac_algorithm_options o = lac_algorithm_options_default();
-    lac_status status = lac_layout_open(&layout, large_tensors, LARGE_TENSORS);
-    if (status == LAC_OK) {
-        status = lac_topology_open(&topology, "complete", LARGE_WORLD, 1);
-    }
-    if (status == LAC_OK) {
-        o.layout = layout;
-        o.topology = topology;
-        status = run_on(w, &o);
-    }
-    lac_topology_close(topology);
-    lac_layout_close(layout);
-    return status;
+    const large_run *const run = w->context;
+    lac_algorithm_options o =
+        options_for(run->subject->spec, run->subject->compressor);
+    o.timeout = 600;
+    o.threads = run->threads;
+    return with_algorithm(
+        w, o, "complete", large_tensors, LARGE_TENSORS, do_rounds);
 }
 
 static void run_with(
