@@ -40,6 +40,13 @@ static inline lac_status save_state(
     return LAC_OK;
 }
 
+// Loads the state that the worker of this rank saved.
+static inline lac_status load_state(
+    const saves *s, uint32_t rank, lac_algorithm *a)
+{
+    return lac_algorithm_load(a, s->states[rank], s->lens[rank]);
+}
+
 static inline void free_saves(saves *s)
 {
     for (uint32_t rank = 0; rank < WORLD_MAX; rank++) {

@@ -4,7 +4,7 @@
 #ifndef LACONIC_TESTS_DTYPES_H
 #define LACONIC_TESTS_DTYPES_H
 
-#include "algorithms.h"
+#include "cases.h"
 
 #include <stdalign.h>
 
@@ -23,6 +23,12 @@ typedef struct typed_values {
 static inline lac_dtype dtype_of(size_t rotation, size_t tensor)
 {
     return (lac_dtype)((tensor + rotation) % DTYPES);
+}
+
+// Cases with settings have the first rotation only.
+static inline size_t rotations(const algorithm_case *c)
+{
+    return c->plain ? DTYPES : 1;
 }
 
 static inline void *typed_tensor(typed_values *v, size_t tensor)

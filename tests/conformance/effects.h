@@ -47,6 +47,17 @@ static inline bool may_show_effect(const algorithm_case *c, size_t param)
            strcmp(base.values[param], c->values[param]) != 0;
 }
 
+// The case with one setting at its base value.
+static inline algorithm_case without_setting(
+    const algorithm_case *c, size_t param)
+{
+    algorithm_case base = {.plugin = c->plugin}, other = *c;
+    set_base(&base);
+    memcpy(other.values[param], base.values[param], SETTING_SIZE);
+    write_spec(&other);
+    return other;
+}
+
 // Begins a case and returns whether it can show an effect. The first case of an
 // algorithm ends the one before.
 static inline bool begin_effects(const algorithm_case *c)

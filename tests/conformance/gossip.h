@@ -145,8 +145,7 @@ static inline lac_status worker_save(gossip_worker *w)
 // Loads the state that this worker saved in a run.
 static inline lac_status worker_load(gossip_worker *w, const gossip_run *from)
 {
-    return lac_algorithm_load(
-        w->a, from->saved.states[w->rank], from->saved.lens[w->rank]);
+    return load_state(&from->saved, w->rank, w->a);
 }
 
 // A body: starts, mixes run->rounds rounds and saves.

@@ -115,9 +115,7 @@ static inline lac_status worker_save(gradient_worker *w)
 
 static inline lac_status worker_load(gradient_worker *w)
 {
-    const saves *const saved = &w->run->saved;
-    return lac_algorithm_load(
-        w->a, saved->states[w->rank], saved->lens[w->rank]);
+    return load_state(&w->run->saved, w->rank, w->a);
 }
 
 static inline lac_status gradient_body_of(test_worker *t)

@@ -59,11 +59,6 @@ static lac_status mix_all(gossip_worker *w)
     return worker_save(w);
 }
 
-static size_t rotations(const gossip_run *run)
-{
-    return run->subject->plain ? DTYPES : 1;
-}
-
 static void assert_results(
     const gossip_run *floats, const gossip_run *run, bool kept)
 {
@@ -80,7 +75,7 @@ static void assert_results(
 
 static void results_are_those_of_floats(gossip_run *run)
 {
-    for (rotation = 0; rotation < rotations(run); rotation++) {
+    for (rotation = 0; rotation < rotations(run->subject); rotation++) {
         gossip_run floats = *run;
         typed = false;
         floats.saved = (saves){0};
@@ -126,7 +121,7 @@ static lac_status fail_in_round_1(gossip_worker *w)
 
 static void failures_leave_values(gossip_run *run)
 {
-    for (rotation = 0; rotation < rotations(run); rotation++) {
+    for (rotation = 0; rotation < rotations(run->subject); rotation++) {
         fill_values(run);
         run_gossip_ok(run, fail_in_round_1);
     }

@@ -68,8 +68,7 @@ static void forgeries_are_refused(gossip_run *run)
 static lac_status load_state_of_worker_0(gossip_worker *w)
 {
     LAC_TRY(worker_open(w));
-    const gossip_run *const from = w->run->from;
-    return lac_algorithm_load(w->a, from->saved.states[0], from->saved.lens[0]);
+    return load_state(&w->run->from->saved, 0, w->a);
 }
 
 static void assert_all_refuse(

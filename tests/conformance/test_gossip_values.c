@@ -280,11 +280,8 @@ static void a_varying_graph_is_refused_or_converges(gossip_run *run)
 // differs.
 static bool setting_matters(const gossip_run *run, size_t param)
 {
-    algorithm_case base = {.plugin = run->subject->plugin}, c = *run->subject;
+    const algorithm_case c = without_setting(run->subject, param);
     gossip_run other = *run;
-    set_base(&base);
-    memcpy(c.values[param], base.values[param], SETTING_SIZE);
-    write_spec(&c);
     other.algorithm = c.spec;
     other.saved = (saves){0};
     fill_values(&other);

@@ -97,15 +97,10 @@ static void compare_with_floats(gradient_run *run)
     free_saves(&floats.saved);
 }
 
-static size_t rotations(const gradient_run *run)
-{
-    return run->subject->plain ? DTYPES : 1;
-}
-
 static void results_are_those_of_floats(gradient_run *run)
 {
     faulty = false;
-    for (rotation = 0; rotation < rotations(run); rotation++) {
+    for (rotation = 0; rotation < rotations(run->subject); rotation++) {
         compare_with_floats(run);
     }
 }
@@ -117,7 +112,7 @@ static void policies_are_those_of_floats(gradient_run *run)
     faulty = true;
     for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
         run->nonfinite = policies[i];
-        for (rotation = 0; rotation < rotations(run); rotation++) {
+        for (rotation = 0; rotation < rotations(run->subject); rotation++) {
             compare_with_floats(run);
         }
     }
@@ -140,7 +135,7 @@ static void stop_leaves_values(gradient_run *run)
 {
     faulty = true;
     typed = true;
-    for (rotation = 0; rotation < rotations(run); rotation++) {
+    for (rotation = 0; rotation < rotations(run->subject); rotation++) {
         expect_stop(run);
     }
     faulty = false;
@@ -199,7 +194,7 @@ static lac_status fail_in_round_2(gradient_worker *w)
 
 static void failures_leave_values(gradient_run *run)
 {
-    for (rotation = 0; rotation < rotations(run); rotation++) {
+    for (rotation = 0; rotation < rotations(run->subject); rotation++) {
         run_gradient_ok(run, fail_in_round_2);
     }
 }

@@ -92,8 +92,7 @@ static lac_status load_elsewhere(gradient_worker *w, const char *text)
     o.layout = layout;
     lac_status status = lac_algorithm_open(&other, &o);
     if (status == LAC_OK) {
-        status = lac_algorithm_load(
-            other, w->run->saved.states[w->rank], w->run->saved.lens[w->rank]);
+        status = load_state(&w->run->saved, w->rank, other);
     }
     lac_algorithm_close(other);
     lac_layout_close(layout);
@@ -121,10 +120,7 @@ static void other_layouts_are_refused(gradient_run *run)
 static lac_status load_state_of_worker_0(gradient_worker *w)
 {
     LAC_TRY(worker_open(w));
-    EXPECT(
-        lac_algorithm_load(
-            w->a, w->run->saved.states[0], w->run->saved.lens[0]) ==
-        LAC_ERR_INVALID);
+    EXPECT(load_state(&w->run->saved, 0, w->a) == LAC_ERR_INVALID);
     char message[128];
     (void)snprintf(
         message, sizeof(message),
@@ -156,8 +152,7 @@ static lac_status resume_in_another_order(gradient_worker *w)
     LAC_TRY(lac_layout_parse(
         &w->layout, reordered_layout, strlen(reordered_layout)));
     LAC_TRY(worker_open(w));
-    LAC_TRY(lac_algorithm_load(
-        w->a, w->run->saved.states[w->rank], w->run->saved.lens[w->rank]));
+    LAC_TRY(worker_load(w));
     for (uint64_t round = SAVED_ROUNDS; round < ROUNDS; round++) {
         lac_slice slices[TENSORS], there[TENSORS];
         fill_gradient(w->rank, round, w->gradient);

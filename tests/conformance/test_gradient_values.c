@@ -155,11 +155,8 @@ static void an_error_memory_empties(gradient_run *run)
 // differs.
 static bool setting_matters(const gradient_run *run, size_t param)
 {
-    algorithm_case base = {.plugin = run->subject->plugin}, c = *run->subject;
+    const algorithm_case c = without_setting(run->subject, param);
     gradient_run other = *run;
-    set_base(&base);
-    memcpy(c.values[param], base.values[param], SETTING_SIZE);
-    write_spec(&c);
     other.algorithm = c.spec;
     other.saved = (saves){0};
     run_gradient_ok(&other, reduce_rounds);
