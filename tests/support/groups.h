@@ -6,6 +6,9 @@
 
 #include "workers.h"
 
+#include <math.h>
+
+#include "base/bytes.h"
 #include "collective/group.h"
 
 enum { WORKERS_MAX = 8 };
@@ -74,6 +77,16 @@ static inline uint32_t ring_peers(const test_worker *w, lac_edge peers[2])
     peers[0].peer = left;
     peers[1].peer = right;
     return w->world == 1 ? 0 : w->world == 2 ? 1 : 2;
+}
+
+// Values of many magnitudes, and NaN with other bits on every worker.
+static inline float rough_with_nan(uint32_t rank, size_t i)
+{
+    const uint32_t mix = (uint32_t)(i * 2654435761u) ^ (rank * 40503u);
+    if (i % 97 == 96) {
+        return laci_float_of(0x7fc00001u + rank);
+    }
+    return ldexpf((float)(mix % 10007) - 5000, (int)(mix >> 13) % 20);
 }
 
 static const uint32_t worlds[] = {1, 2, 3, 5, 8};

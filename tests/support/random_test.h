@@ -3,7 +3,7 @@
 #ifndef LACONIC_TESTS_RANDOM_TEST_H
 #define LACONIC_TESTS_RANDOM_TEST_H
 
-#include "lac_test.h"
+#include "compressed.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -30,15 +30,6 @@ static inline int fill_numbers(void **state)
 static inline lac_key key_of(uint64_t seed, lac_scope scope)
 {
     return lac_key_make(seed, LAC_PURPOSE_COMPRESS, 7, scope, 0);
-}
-
-static inline lac_compressor *open_for(
-    const char *spec, lac_form form, lac_shape shape)
-{
-    lac_compressor *c = NULL;
-    assert_ok(lac_compressor_open(&c, spec, form));
-    assert_ok(lac_compressor_reserve(c, shape));
-    return c;
 }
 
 static inline size_t encode(

@@ -4,8 +4,6 @@
 // file.
 #include "groups.h"
 
-#include <math.h>
-
 #include <xxhash.h>
 
 #include "base/bytes.h"
@@ -135,20 +133,10 @@ typedef struct rows {
 
 static rows table;
 
-// Values of many magnitudes, and NaN with other bits on every worker.
-static float rough(uint32_t rank, size_t i)
-{
-    const uint32_t mix = (uint32_t)(i * 2654435761u) ^ (rank * 40503u);
-    if (i % 97 == 96) {
-        return laci_float_of(0x7fc00001u + rank);
-    }
-    return ldexpf((float)(mix % 10007) - 5000, (int)(mix >> 13) % 20);
-}
-
 static void fill(float *x, uint32_t rank, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        x[i] = rough(rank, i);
+        x[i] = rough_with_nan(rank, i);
     }
 }
 

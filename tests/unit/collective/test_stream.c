@@ -4,9 +4,6 @@
 // measures sums.
 #include "groups.h"
 
-#include <math.h>
-
-#include "base/bytes.h"
 #include "collective/frame.h"
 #include "collective/wire.h"
 #include "exchanges.h"
@@ -81,16 +78,6 @@ typedef struct tables {
 
 static tables table;
 
-// Values of many magnitudes, and NaN with other bits on every worker.
-static float rough(uint32_t rank, size_t i)
-{
-    const uint32_t mix = (uint32_t)(i * 2654435761u) ^ (rank * 40503u);
-    if (i % 97 == 96) {
-        return laci_float_of(0x7fc00001u + rank);
-    }
-    return ldexpf((float)(mix % 10007) - 5000, (int)(mix >> 13) % 20);
-}
-
 static bool all_are(const uint8_t *counts, size_t n, uint8_t expected)
 {
     size_t i = 0;
@@ -111,7 +98,7 @@ static record begin_row(const test_worker *w)
         .stores = table.stores[w->rank],
     };
     for (size_t i = 0; i < n; i++) {
-        r.x[i] = rough(w->rank, i);
+        r.x[i] = rough_with_nan(w->rank, i);
         table.out[w->rank][i] = -1;
     }
     memset(r.loads, 0, n);
