@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import signal
 import struct
 import subprocess
 import sys
@@ -17,6 +18,12 @@ GOOD, FAILED, USAGE = 0, 1, 2
 # Seconds after which a program hangs: fewer than CTest gives to a test, so
 # that the one that hangs is named.
 HANG = 300
+
+# Below nohup, or in the background of a script, programs ignore signals that
+# tests send to the command.
+for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(ignored) == signal.SIG_IGN:
+        signal.signal(ignored, signal.SIG_DFL)
 
 
 def npy(shape, values, descr="<f4", order="False", version=1):

@@ -156,5 +156,6 @@ int main(void)
         cmocka_unit_test(a_handler_that_resets_itself_stays_reset),
         cmocka_unit_test(a_handler_that_is_set_during_the_write_stays),
     };
+    (void)signal(SIGHUP, SIG_DFL); // ignored below nohup
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }
