@@ -23,6 +23,8 @@ preset = cmake --preset $(1) $(quiet) && cmake --build --preset $(1)
 configure = test -f build/build.ninja || \
             cmake --preset release -DBUILD_TESTING=OFF $(quiet)
 product = cmake --build build --target product
+step = tools/step.sh
+checks = sets format clang lint asan tsan portable arm64 smpi deb debian fuzz
 sources = $(shell find src include tests fuzz examples bench \
             -name '*.[ch]' -o -name '*.def' -o -name '*.[ch]pp')
 
@@ -44,25 +46,18 @@ train: build ## train LeNet with eight workers on a ring, compressed
 
 test: ## build, and test every feature once
 	$(need) build train test
-	$(call preset,release)
-	ctest --preset test $(CTEST_FLAGS)
+	@$(step) build sh -euc '$(call preset,release)'
+	@$(step) test ctest --preset test $(CTEST_FLAGS)
 	@echo "make test: all tests passed"
 
 check: ## test, then all other tests, format, lint, sanitizers and fuzzing
 	$(need) build train test check deb
 	$(if $(TESTED),,$(MAKE) --no-print-directory test)
-	$(MAKE) --no-print-directory check-sets
-	$(MAKE) --no-print-directory check-format
-	$(MAKE) --no-print-directory check-clang
-	$(MAKE) --no-print-directory check-lint
-	$(MAKE) --no-print-directory check-asan
-	$(MAKE) --no-print-directory check-tsan
-	$(MAKE) --no-print-directory check-portable
-	$(MAKE) --no-print-directory check-arm64
-	$(MAKE) --no-print-directory check-smpi
-	$(MAKE) --no-print-directory check-deb
-	$(MAKE) --no-print-directory check-debian
-	$(MAKE) --no-print-directory check-fuzz
+	@for name in $(checks); do \
+	    $(step) check-$$name $(MAKE) --no-print-directory check-$$name || \
+	        exit; \
+	done
+	@tools/record_steps.py
 	@echo "make check: everything passed"
 
 check-sets: # the tests that `make test` leaves out
