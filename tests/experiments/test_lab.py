@@ -37,7 +37,9 @@ words = sys.argv[1:]
 if "endless" in words:
     signal.signal(signal.SIGINT, lambda *_: sys.exit(130))
     pathlib.Path(sys.argv[0]).with_name("begun").write_text("")
-    time.sleep(%d)
+    # A signal just before a long sleep would be noticed after it.
+    for _ in range(%d * 100):
+        time.sleep(0.01)
 print(json.dumps({"test_accuracy": 0.5, "words": words}))
 """ % (sys.executable, HANG)
 RATES = ({"lr": 0.01}, {"lr": 0.1}, {"lr": 0.9})
