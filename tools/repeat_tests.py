@@ -5,12 +5,13 @@
 usage: repeat_tests.py [--build DIR] [--times N] [--busy N] [--minutes M]
                        [--record FILE] [--summary] [REGEX]
 
-Runs every test that starts processes until each has run N times, the one with
-the fewest runs first, and stops after M minutes. --busy N runs beside N
-processes that compute. Every run is one line of the record, so a later call
-continues where this one stopped; the tests of another build need another
-record. The output of a run that fails is saved beside the record. REGEX selects
-other tests, by name. Exits with 1 if a run that the record has failed.
+Runs every test that an interpreter runs, or that is over tcp or MPI, until each
+has run N times, the one with the fewest runs first, and stops after M minutes.
+--busy N runs beside N processes that compute. Every run is one line of the
+record, so a later call continues where this one stopped; another build needs
+another record. The output of a run that fails is saved beside the record. REGEX
+selects other tests, by name. Exits with 1 if the record contains a failed run of
+these tests.
 """
 import argparse
 import collections
@@ -22,32 +23,54 @@ import subprocess
 import sys
 import time
 
-BUSY = [sys.executable, "-c", "while True: pass"]
+# It ends with its parent, however that ends.
+BUSY = [sys.executable, "-c", """
+import os
+parent = os.getppid()
+while os.getppid() == parent:
+    sum(range(100000))
+"""]
 
 
 def tests_of(build, regex):
     """The names of the tests, by default of those that start processes: an
     interpreter runs them, or they have a label of such tests."""
+    names = []
     listing = json.loads(subprocess.run(
         ["ctest", "--test-dir", build, "--show-only=json-v1"], check=True,
         stdout=subprocess.PIPE).stdout)
     for test in listing["tests"]:
         properties = {entry["name"]: entry["value"]
                       for entry in test.get("properties", [])}
-        if properties.get("DISABLED") or "command" not in test:
-            continue
+        if "command" not in test:
+            sys.exit(f"repeat_tests: {test['name']} is not built")
         starts = (re.search(r"/python[0-9.]*$|\.sh$", test["command"][0])
                   or {"mpi", "tcp"} & set(properties.get("LABELS", [])))
-        if re.search(regex, test["name"]) if regex else starts:
-            yield test["name"]
+        if (re.search(regex, test["name"]) if regex else starts) \
+                and not properties.get("DISABLED"):
+            names.append(test["name"])
+    return names
 
 
-def runs_of(record, busy):
-    """The runs in the record that had as many busy processes."""
-    if not record.exists():
-        return []
-    runs = [json.loads(line) for line in record.read_text().splitlines()]
-    return [run for run in runs if run["busy"] == busy]
+def runs_of(options, names):
+    """The runs of these tests that had as many busy processes. A line that was
+    cut off by a kill does not count."""
+    runs = []
+    if options.record.exists():
+        for line in options.record.read_text().splitlines():
+            with contextlib.suppress(json.JSONDecodeError):
+                runs.append(json.loads(line))
+    return [run for run in runs
+            if run["busy"] == options.busy and run["test"] in names]
+
+
+def counts_of(options, runs):
+    """How often each test has run. One that is skipped needs no second run."""
+    counts = collections.Counter()
+    for run in runs:
+        counts[run["test"]] += (
+            options.times if run["result"] == "skipped" else 1)
+    return counts
 
 
 @contextlib.contextmanager
@@ -66,8 +89,9 @@ def run_test(build, name):
     begun = time.monotonic()
     done = subprocess.run(
         ["ctest", "--test-dir", build, "-R", f"^{re.escape(name)}$",
-         "--output-on-failure"], stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, errors="replace")
+         "--output-on-failure", "--no-tests=error"],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        errors="replace")
     result = "passed" if done.returncode == 0 else "failed"
     if result == "passed" and "***Skipped" in done.stdout:
         result = "skipped"
@@ -77,41 +101,40 @@ def run_test(build, name):
 def repeat(options, names):
     """Runs tests until all have run often enough, or the time is over."""
     ends = time.monotonic() + 60 * options.minutes
-    counts = collections.Counter(
-        run["test"] for run in runs_of(options.record, options.busy))
+    runs = runs_of(options, names)
     while time.monotonic() < ends:
+        counts = counts_of(options, runs)
         name = min(names, key=lambda name: counts[name])
         if counts[name] >= options.times:
             return
         result, seconds, output = run_test(options.build, name)
         if result == "failed":
             saved = options.record.with_name(
-                f"{options.record.name}.{name}.{counts[name]}.log")
+                f"{options.record.name}.{name}.{options.busy}."
+                f"{counts[name]}.log")
             saved.write_text(output)
             print(f"{name}: failed, see {saved}", flush=True)
+        runs.append({"test": name, "busy": options.busy, "result": result,
+                     "seconds": round(seconds, 2)})
         with options.record.open("a") as file:
-            file.write(json.dumps(
-                {"test": name, "busy": options.busy, "result": result,
-                 "seconds": round(seconds, 2)}) + "\n")
-        # A test that is skipped here needs no second look.
-        counts[name] += options.times if result == "skipped" else 1
+            file.write(json.dumps(runs[-1]) + "\n")
 
 
 def summarise(options, names):
     """Prints the totals of the record, and returns whether a run failed."""
-    runs = runs_of(options.record, options.busy)
-    counts = collections.Counter(run["test"] for run in runs)
+    runs = runs_of(options, names)
+    counts = counts_of(options, runs)
     complete = sum(counts[name] >= options.times for name in names)
-    skipped = {run["test"] for run in runs if run["result"] == "skipped"}
+    results = collections.Counter(run["result"] for run in runs)
     failed = collections.Counter(
         run["test"] for run in runs if run["result"] == "failed")
     print(f"{len(names)} tests, {len(runs)} runs beside {options.busy} busy "
           f"processes, {sum(run['seconds'] for run in runs) / 60:.0f} minutes; "
-          f"{complete} tests ran {options.times} times, {len(skipped)} were "
-          f"skipped")
+          f"{complete} tests have run {options.times} times or are skipped")
     for name, count in failed.most_common():
         print(f"{name}: {count} of {counts[name]} runs failed")
-    print(f"{len(runs) - failed.total()} passed, {failed.total()} failed")
+    print(f"{results['passed']} passed, {results['failed']} failed, "
+          f"{results['skipped']} skipped")
     return bool(failed)
 
 
@@ -133,7 +156,7 @@ def main():
     options = parser.parse_args()
     options.record = (options.record
                       or pathlib.Path(options.build) / "repeated.jsonl")
-    names = list(tests_of(options.build, options.regex))
+    names = tests_of(options.build, options.regex)
     if not names:
         sys.exit(f"repeat_tests: no tests in {options.build}")
     if not options.summary:
