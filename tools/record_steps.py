@@ -35,7 +35,8 @@ def rows(times):
     yield "| step | minutes | |"
     yield "| --- | ---: | --- |"
     for name, seconds in times.items():
-        yield f"| {name} | {seconds / 60:.1f} | {about[name]} |"
+        what = about.get(name, "")
+        yield f"| {name} | {seconds / 60:.1f} | {what} |"
     yield f"| all | {sum(times.values()) / 60:.1f} | |"
 
 

@@ -7,6 +7,11 @@ set -eu
 
 name=$1
 shift
+# A dry run of make: its flag is among the letters that MAKEFLAGS begins with.
+case ${MAKEFLAGS-} in
+-* | ' '*) ;;
+*) case ${MAKEFLAGS%% *} in *n*) exec "$@" ;; esac ;;
+esac
 begun=$(date +%s)
 "$@"
 mkdir -p build
