@@ -19,7 +19,7 @@ typedef struct fault {
 // tensors of one worker. The message names the first fault of a set. A short
 // test has three workers and uses the first set alone.
 static const fault fault_sets[][FAULTS] = {
-    {{0, WEIGHT, 17, NAN}, {1, BIAS, 1, NAN}, {2, WEIGHT, 34, INFINITY}},
+    {{1, WEIGHT, 17, NAN}, {2, BIAS, 1, NAN}, {2, WEIGHT, 34, INFINITY}},
     {{3, BIAS, 5, NAN}, {4, BIAS, 0, INFINITY}, {4, ROW, 2, -INFINITY}},
     {{4, WEIGHT, 0, -INFINITY}, {4, WEIGHT, 12, NAN}, {4, WEIGHT, 13, 1}},
     {{0, WEIGHT, 6, INFINITY}, {0, BIAS, 12, NAN}, {0, ONE, 0, INFINITY}},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Counts the exchanges of every worker and what the transport allocates in
-// them, shows them to the test, and lets one fail. Tests that include this are
-// linked with --wrap=lac_transport_exchange.
+// them, shows them to the test, and can make one fail. Tests that include this
+// are linked with --wrap=lac_transport_exchange.
 #ifndef LACONIC_TESTS_EXCHANGES_H
 #define LACONIC_TESTS_EXCHANGES_H
 

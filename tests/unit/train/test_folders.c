@@ -28,8 +28,8 @@ static atomic_int victims, finished;
 static _Thread_local lac_transport *own_transport;
 static _Thread_local bool kills_all;
 
-// All workers end, or that of this thread, and its peer learns that it has. The
-// peer then goes on until it needs the worker.
+// Kills the process, or ends the worker of this thread and notifies its peer,
+// which then goes on until it needs the worker.
 static void be_killed(void)
 {
     if (kills_all) {
