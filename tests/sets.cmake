@@ -1,18 +1,17 @@
 # The sets of tests. Every test has the label of one set: `make test` runs those
-# with the label `test`, `make check` the others. CONTRIBUTING.md describes them.
-#
-# The first set with a pattern that matches the name of a test has it, `test`
-# has the rest.
+# with the label `test`, `make check` the others. CONTRIBUTING.md describes
+# them. A test belongs to the first set with a pattern that matches its name,
+# otherwise to `test`, as short passes do.
 set(lac_sets kernels transports install python long)
 
 # Portable C, and each set of fast kernels by name; `test` has the best ones.
 set(lac_set_kernels "[.](portable|avx2|avx512|neon)(_prefetch_(on|off))?$")
 
-# All worlds and cases over tcp and both MPIs, and peers that fail; `test` has a
-# short pass over tcp and Open MPI.
+# All worlds and cases over tcp and both MPIs, and peers that fail slowly. `test`
+# has the transport suite and short passes.
 set(lac_set_transports
-    "^conformance[.][a-z_]+[.](tcp|openmpi|mpich)$"
-    "^conformance[.]transports[.](tcp_clear|tcp_long)$"
+    "^conformance[.](gossip|gradient|closed)[a-z_]*[.](tcp|openmpi|mpich)$"
+    "^conformance[.]transports[.]tcp_clear$"
     "^conformance[.]transports[.]openmpi[.](steady[146]|eager4|end_|report_)"
     "^transport[.]openmpi[.](pending|threads_|worker_kill_beside)"
     "^transport[.]tcp[.](half_a_hello|a_wrong_hello|takes_|falls_|endless_)"
@@ -28,19 +27,19 @@ set(lac_set_install "^(install|packages)([.]|$)" "^python[.]wheel$")
 # The types of the Python package, and PyTorch beyond a short pass.
 set(lac_set_python "^python[.](types|torch_)")
 
-# Experiments, benchmarks and searches.
+# Experiments, benchmarks, searches, a message of 5 GiB and a browser.
 set(lac_set_long "^(experiments|bench)[.]"
-    "^algorithm[.](gamma_best|memory_bytes)$" "^command[.]report_browser$")
+    "^algorithm[.](gamma_best|memory_bytes)$"
+    "^conformance[.]transports[.]tcp_long$" "^command[.]report_browser$")
 
-# lac_assign_sets(): adds the labels to the tests of this folder, which must all
-# exist.
+# lac_assign_sets() adds the labels. Call it after all tests of a folder.
 function(lac_assign_sets)
     get_property(tests DIRECTORY PROPERTY TESTS)
     foreach(name ${tests})
         set(label test)
         foreach(set ${lac_sets})
             string(JOIN "|" pattern ${lac_set_${set}})
-            if(name MATCHES "${pattern}")
+            if(name MATCHES "${pattern}" AND NOT name MATCHES "[.]short$")
                 set(label ${set})
                 break()
             endif()
