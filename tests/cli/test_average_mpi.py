@@ -79,8 +79,8 @@ class Processes(unittest.TestCase):
     def test_bytes_and_numbers_are_those_of_threads(self):
         for words in averaging.settings(LACONIC):
             with self.subTest(words[0]):
-                threads = self.average([], [*words, "--workers", "8"])
-                processes = self.average(mpirun(8), words)
+                threads = self.average([], [*words, "--workers", "5"])
+                processes = self.average(mpirun(5), words)
                 self.assertEqual(threads, processes)
 
     def test_divergence_is_the_same_result(self):
