@@ -1,10 +1,11 @@
 # Functions that make tests.
 
-# All sets of kernels that this architecture may have.
+# All sets of fast kernels that this architecture may have. `make check-portable`
+# runs the tests that depend on kernels with portable C.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
-    set(all_kernels portable neon)
+    set(all_kernels neon)
 else()
-    set(all_kernels portable avx2 avx512)
+    set(all_kernels avx2 avx512)
 endif()
 
 add_library(test_kernels_best OBJECT

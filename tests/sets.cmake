@@ -4,8 +4,8 @@
 # otherwise to `test`, as short passes do.
 set(lac_sets kernels transports install python long)
 
-# Portable C, and each set of fast kernels by name; `test` has the best ones.
-set(lac_set_kernels "[.](portable|avx2|avx512|neon)(_prefetch_(on|off))?$")
+# Each set of fast kernels by name; `test` has the best ones.
+set(lac_set_kernels "[.](avx2|avx512|neon)(_prefetch_(on|off))?$")
 
 # All worlds and cases over tcp and both MPIs, and peers that fail slowly. `test`
 # has the transport suite and short passes.
