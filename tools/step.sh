@@ -8,9 +8,10 @@ set -eu
 name=$1
 shift
 # A dry run of make: its flag is among the letters that MAKEFLAGS begins with.
-case ${MAKEFLAGS-} in
--* | ' '*) ;;
-*) case ${MAKEFLAGS%% *} in *n*) exec "$@" ;; esac ;;
+flags=${MAKEFLAGS-}
+case ${flags%% *} in
+-*) ;;
+*n*) exec "$@" ;;
 esac
 begun=$(date +%s)
 "$@"
