@@ -22,6 +22,7 @@ import sys
 import typing
 
 import networks_report as report
+from lab.cells import git
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -88,10 +89,7 @@ def output(words):
 
 def source_commit():
     """The last commit that changed what is measured."""
-    done = subprocess.run(
-        ["git", "log", "-1", "--format=%h", "--", "src", "include"],
-        cwd=ROOT, text=True, stdout=subprocess.PIPE, check=False)
-    return done.stdout.strip() or None
+    return git("log", "-1", "--format=%h", "--", "src", "include") or None
 
 
 def machine():

@@ -16,6 +16,7 @@ import os
 import pathlib
 import platform
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -114,13 +115,18 @@ def machine():
     return {"processor": name, "processors": os.cpu_count()}
 
 
+def git(*words):
+    """What git prints about this tree; nothing without git or a repository."""
+    if shutil.which("git") is None:
+        return ""
+    done = subprocess.run(["git", "-C", str(ROOT), *words], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          check=False)
+    return done.stdout.strip()
+
+
 def commit():
     """The commit of the sources, with a + if they were changed since."""
-    def git(*words):
-        done = subprocess.run(["git", "-C", str(ROOT), *words], text=True,
-                              stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, check=False)
-        return done.stdout.strip()
     changed = git("status", "--porcelain", "--", "src", "include")
     return (git("rev-parse", "--short", "HEAD") or "unknown") + (
         "+" if changed else "")
