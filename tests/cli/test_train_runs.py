@@ -270,9 +270,22 @@ class Descriptions(Runs):
                            ("seed", str(2**64 - 1))):
             self.assertEqual(settings[key], value)
 
+    def assert_close(self, ours, theirs):
+        """Checkpoints of versions of oneDNN that round in other places: their
+        values agree to some units of the last place. The bytes of an algorithm
+        contain such values."""
+        self.assertEqual(ours.keys(), theirs.keys())
+        for name, (dtype, shape, data) in ours.items():
+            self.assertEqual((dtype, shape), theirs[name][:2], name)
+            if dtype == "F32":
+                pairs = zip(*(memoryview(found).cast("f")
+                              for found in (data, theirs[name][2])))
+                for a, b in pairs:
+                    self.assertAlmostEqual(a, b, delta=1e-6, msg=name)
+
     def test_a_run_of_version_0_1_resumes_bit_for_bit(self):
         """The folder was written when all settings were strings and
-        checkpoints had no seconds of tests."""
+        checkpoints had no seconds of tests, with oneDNN 2.6.3."""
         golden = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                               "..", "golden", "run-0.1")
         shutil.copytree(golden, self.path("old"))
@@ -287,15 +300,21 @@ class Descriptions(Runs):
         done = self.run_laconic(*words)
         self.assertEqual(done.returncode, GOOD, done.stderr)
         self.assertIn("resuming after step 4", done.stderr)
-        self.assertEqual(
-            training.checkpoint(self.path("old", "run"), 6, 2),
-            [training.tensors(self.path("old", f"worker-{rank}.safetensors"))
-             for rank in range(2)])
+        version = json.loads(self.run_laconic("version", "--json").stdout)
+        same = version["onednn"]["version"] == "2.6.3"
+        for rank, ours in enumerate(
+                training.checkpoint(self.path("old", "run"), 6, 2)):
+            theirs = training.tensors(
+                self.path("old", f"worker-{rank}.safetensors"))
+            (self.assertEqual if same else self.assert_close)(ours, theirs)
         ours, = training.metrics(self.path("old", "run"))
         theirs, = training.metrics(self.path("old"))
-        for key in ("epoch", "step", "train_loss", "payload_bytes",
-                    "wire_bytes", "messages", "consensus"):
+        for key in ("epoch", "step", "payload_bytes", "wire_bytes",
+                    "messages"):
             self.assertEqual(ours[key], theirs[key], key)
+        for key in ("train_loss", "consensus"):
+            self.assertAlmostEqual(ours[key], theirs[key],
+                                   delta=0 if same else 1e-6, msg=key)
 
 
 class Settings(Runs):
