@@ -99,7 +99,7 @@ check-arm64: # kernels, payloads and results on arm64, in an emulator
 	$(call preset,arm64)
 	ctest --preset arm64 $(CTEST_FLAGS)
 
-check-smpi: # the command on simulated clusters, if SimGrid can be installed
+check-smpi: build # the command on simulated clusters, if SimGrid can be installed
 	-$(need) simulator
 	@if command -v smpirun >/dev/null; then \
 	    $(call preset,smpi) && ctest --preset smpi $(CTEST_FLAGS); \
