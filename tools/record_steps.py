@@ -16,7 +16,7 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "CONTRIBUTING.md"
 # What a step does is in the Makefile, as the comment of its target.
-ABOUT = re.compile(r"^([a-z-]+):.*?#+ (.*)$", re.M)
+ABOUT = re.compile(r"^([a-z0-9-]+):.*?#+ (.*)$", re.M)
 BUILD = {"build": "build everything for `make test`"}
 
 
