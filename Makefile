@@ -78,7 +78,7 @@ check-lint: # clang-tidy, with the commands of the clang build
 	$(call preset,clang)
 	@tools/lint.sh build-clang $(JOBS)
 
-check-asan: # all tests under the address and undefined-behaviour sanitizers
+check-asan: # tests under the address and undefined-behaviour sanitizers
 	$(call preset,asan)
 	ctest --preset asan $(CTEST_FLAGS)
 
