@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Repeat tests to find those that fail now and then.
 
-usage: repeat_tests.py [--build DIR] [--times N] [--busy N] [--minutes M]
-                       [--record FILE] [--summary] [REGEX]
+usage: repeat_tests.py [--build DIR] [--times N] [--busy N] [--jobs N]
+                       [--minutes M] [--record FILE] [--summary] [REGEX]
 
 Runs every test that an interpreter runs, or that is over tcp or MPI, until each
-has run N times, the one with the fewest runs first, and stops after M minutes.
---busy N runs beside N processes that compute. Every run is one line of the
+has run N times, those with the fewest runs first, and stops after M minutes.
+--busy N runs beside N processes that compute, --jobs N runs N tests at a time. Every run is one line of the
 record, so a later call continues where this one stopped; another build needs
 another record. The output of a run that fails is saved beside the record. REGEX
 selects other tests, by name. Exits with 1 if the record contains a failed run of
@@ -21,7 +21,11 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import time
+import xml.etree.ElementTree
+
+BATCH = 6  # of tests for each job that one call of ctest runs
 
 # It ends with its parent, however that ends.
 BUSY = [sys.executable, "-c", """
@@ -84,18 +88,21 @@ def busy_processes(count):
             process.wait()
 
 
-def run_test(build, name):
-    """How the test ended, its seconds, and what ctest printed."""
-    begun = time.monotonic()
-    done = subprocess.run(
-        ["ctest", "--test-dir", build, "-R", f"^{re.escape(name)}$",
-         "--output-on-failure", "--no-tests=error"],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        errors="replace")
-    result = "passed" if done.returncode == 0 else "failed"
-    if result == "passed" and "***Skipped" in done.stdout:
-        result = "skipped"
-    return result, time.monotonic() - begun, done.stdout
+def run_tests(options, names):
+    """How each of these tests ended, its seconds, and what it printed."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder, "report.xml")
+        regex = "|".join(re.escape(name) for name in names)
+        subprocess.run(
+            ["ctest", "--test-dir", options.build, "-R", f"^({regex})$",
+             "-j", str(options.jobs), "--no-tests=error", "--output-junit",
+             report], stdout=subprocess.DEVNULL)
+        cases = xml.etree.ElementTree.parse(report).getroot()
+    for case in cases.findall("testcase"):
+        result = {"run": "passed", "notrun": "skipped"}.get(
+            case.get("status"), "failed")
+        yield (case.get("name"), result, float(case.get("time")),
+               case.findtext("system-out"))
 
 
 def repeat(options, names):
@@ -104,20 +111,24 @@ def repeat(options, names):
     runs = runs_of(options, names)
     while time.monotonic() < ends:
         counts = counts_of(options, runs)
-        name = min(names, key=lambda name: counts[name])
-        if counts[name] >= options.times:
+        fewest = min(counts[name] for name in names)
+        if fewest >= options.times:
             return
-        result, seconds, output = run_test(options.build, name)
-        if result == "failed":
-            saved = options.record.with_name(
-                f"{options.record.name}.{name}.{options.busy}."
-                f"{counts[name]}.log")
-            saved.write_text(output)
-            print(f"{name}: failed, see {saved}", flush=True)
-        runs.append({"test": name, "busy": options.busy, "result": result,
-                     "seconds": round(seconds, 2)})
-        with options.record.open("a") as file:
-            file.write(json.dumps(runs[-1]) + "\n")
+        batch = [name for name in names if counts[name] == fewest]
+        for name, result, seconds, output in run_tests(
+                options, batch[:BATCH * options.jobs]):
+            if name not in names:
+                continue  # it prepares others
+            if result == "failed":
+                saved = options.record.with_name(
+                    f"{options.record.name}.{name}.{options.busy}."
+                    f"{counts[name]}.log")
+                saved.write_text(output)
+                print(f"{name}: failed, see {saved}", flush=True)
+            runs.append({"test": name, "busy": options.busy, "result": result,
+                         "seconds": round(seconds, 2)})
+            with options.record.open("a") as file:
+                file.write(json.dumps(runs[-1]) + "\n")
 
 
 def summarise(options, names):
@@ -146,6 +157,8 @@ def main():
                         help="runs of each test (10)")
     parser.add_argument("--busy", type=int, default=0, metavar="N",
                         help="processes that compute beside the tests (0)")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N",
+                        help="tests that run at the same time (1)")
     parser.add_argument("--minutes", type=float, default=30, metavar="M",
                         help="time after which no further test starts (30)")
     parser.add_argument("--record", type=pathlib.Path, metavar="FILE",
