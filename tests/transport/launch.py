@@ -86,6 +86,9 @@ def environment(**more):
             # All jobs run on one machine. Open MPI 5.0 does not find a way
             # between two processes over every other interface.
             "OMPI_MCA_btl_tcp_if_include": "lo",
+            # With more processes than processors every call of Open MPI
+            # yields. Beside others that compute, each yield takes 10 ms.
+            "OMPI_MCA_mpi_yield_when_idle": "0",
             "TMPDIR": session_folder().name, **more}
 
 

@@ -12,9 +12,18 @@
 #include "base/fail.h"
 #include "transport/mpi/session.h"
 
-enum { EAGER_POLLS = 64, POLLS_PER_CHECK = 8, SLEEP_NANOSECONDS = 100000 };
+enum {
+    EAGER_POLLS = 64,
+    CROWDED_POLLS = 16, // EAGER_POLLS of a crowded machine
+    POLLS_PER_CHECK = 8,
+    SLEEP_NANOSECONDS = 100000,
+    CROWDED_NANOSECONDS = 1000, // in fact those of the timer, 50 us
+};
 
-// After this long without progress, polling sleeps instead of yielding.
+// After this long without progress, polling sleeps instead of yielding. A
+// process that yields on a crowded machine gets the processor back when all
+// others had their turn, 10 ms later if they compute; one that sleeps gets it
+// as soon as it wakes up.
 #define SLEEP_AFTER_SECONDS 2e-3
 
 void laci_mpi_backoff(laci_mpi_session *s, double now)
@@ -23,15 +32,17 @@ void laci_mpi_backoff(laci_mpi_session *s, double now)
         s->idle_since = now;
         s->idle_polls = 0;
     }
-    if (++s->idle_polls < EAGER_POLLS) {
+    if (++s->idle_polls < (s->crowded ? CROWDED_POLLS : EAGER_POLLS)) {
         return;
     }
-    if (now - s->idle_since < SLEEP_AFTER_SECONDS) {
+    const bool early = now - s->idle_since < SLEEP_AFTER_SECONDS;
+    if (early && !s->crowded) {
         (void)sched_yield();
-    } else {
-        const struct timespec pause = {.tv_nsec = SLEEP_NANOSECONDS};
-        (void)nanosleep(&pause, NULL);
+        return;
     }
+    const struct timespec pause = {
+        .tv_nsec = early ? CROWDED_NANOSECONDS : SLEEP_NANOSECONDS};
+    (void)nanosleep(&pause, NULL);
 }
 
 static lac_status reserve_claims(laci_mpi_session *s, size_t count)

@@ -94,6 +94,16 @@ static void drop_unknown(laci_mpi_session *s)
     }
 }
 
+static bool is_crowded(const laci_mpi_session *s)
+{
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    long workers = 0;
+    for (uint32_t rank = 0; rank < s->world; rank++) {
+        workers += s->processes[rank].machine[0] != '\0';
+    }
+    return workers > processors;
+}
+
 lac_status laci_mpi_share_processes(laci_mpi_session *s)
 {
     enum { SIZE = sizeof(laci_mpi_process) };
@@ -111,6 +121,7 @@ lac_status laci_mpi_share_processes(laci_mpi_session *s)
     LAC_TRY(laci_mpi_await(s, &request));
     s->processes = all;
     drop_unknown(s);
+    s->crowded = is_crowded(s);
     return LAC_OK;
 }
 

@@ -87,6 +87,9 @@ typedef struct laci_mpi_session {
     uint32_t rank;
     uint32_t world;
 
+    // More workers on this machine than it has processors.
+    bool crowded;
+
     // MPI grants less than MPI_THREAD_SERIALIZED: only `owner` may call it.
     bool thread_bound;
     pthread_mutex_t lock; // protects the next four
@@ -189,7 +192,7 @@ void laci_mpi_on_abort(laci_mpi_session *s, const laci_mpi_message *message);
 void laci_mpi_on_leave(laci_mpi_session *s, const laci_mpi_message *message);
 
 // laci_mpi_backoff yields the processor, and sleeps after a while without
-// progress.
+// progress; on a crowded machine it sleeps at once.
 void laci_mpi_backoff(laci_mpi_session *s, double now);
 
 // laci_mpi_await tests `request` until it is done. Fails with LAC_ERR_PEER
