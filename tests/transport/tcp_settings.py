@@ -40,6 +40,17 @@ def nobody_is_there(make_group):
                        "come$")
 
 
+def dials_that_were_refused_are_closed(make_group):
+    """A worker dials eleven times in three seconds, with room for fewer."""
+    with make_group(2) as group:
+        worker = tcp_group.Worker(
+            ["sh", "-c", 'ulimit -n 10 && exec "$@"', "sh", group.program,
+             group.spec(1, join=3), 60, 1, 1000])
+        group.workers.append(worker)
+        expect_no_join(worker, r"tcp: worker 1 cannot connect with worker 0 "
+                       r"\(w0\) at 127.0.0.1:\d+: Connection refused$")
+
+
 def no_line_for_this_worker(make_group):
     with make_group(2) as group:
         group.make_key(group.folder / "other")
