@@ -176,5 +176,27 @@ def a_stranger_at_the_address_of_a_worker(make_group):
         listener.close()
 
 
+def another_worker_at_the_address_of_a_worker(make_group):
+    """Its key is listed, but for itself: what its HELLO says does not make it
+    the one that was dialled."""
+    with make_group(3) as group:
+        listener = socket.create_server(("127.0.0.1", group.ports[0]))
+        worker = group.start(1, join=10)
+        accepted, _ = listener.accept()
+        try:
+            connection = tls.Connection(
+                0, tcp_group.certificate_of(group.keys[2]), group.keys[2],
+                accepted=accepted)
+            connection.read(96)
+            connection.write(tcp_group.hello(
+                3, 0, 1, group.session(), connection.binding()))
+        except tls.Closed:
+            pass
+        worker.expect(r"worker 0 \(w0\) at .*: its key is not the one that is "
+                      "listed for it$")
+        worker.expect_exit(tcp_group.NOT_JOINED)
+        listener.close()
+
+
 if __name__ == "__main__":
     tcp_group.main(sys.modules[__name__])
