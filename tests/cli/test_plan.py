@@ -81,6 +81,15 @@ class Predictions(Plan):
                                one["allreduce"]["network_seconds"], 9)
         self.assertNotIn("outer", one)
 
+    def test_local_steps_share_the_compression(self):
+        """All times of a plan are in the same ratio to a memcpy."""
+        def ratio(*more):
+            found = self.planned(*more)
+            return (self.candidate(found, "choco sign")["compress_seconds"]
+                    / self.candidate(found, "error-feedback sign")[
+                        "compress_seconds"])
+        self.assertAlmostEqual(10 * ratio("--local-steps", "10") / ratio(), 1)
+
     def test_methods_of_local_steps_are_compared(self):
         found = self.planned("--local-steps", "16")["candidates"]
         self.assertLessEqual(
