@@ -52,6 +52,20 @@ def check_buckets_are_rebuilt():
     hook.close()
 
 
+def check_join_divides_by_workers_with_inputs():
+    """The ranks have 2 and 4 batches. Factors of 1 and 2 keep all bits."""
+    def join(whole):
+        return {"data": lambda: batches(2 + 2 * dist.get_rank()),
+                "around": lambda ddp: ddp.join(
+                    divide_by_initial_world_size=whole)}
+
+    plain = trained(**join(False))
+    assert plain != trained(**join(True))
+    for calls in ("bucket", "step"):
+        assert trained(algorithm="allreduce", calls=calls,
+                       **join(False)) == plain, calls
+
+
 class Skipping(nn.Module):
     """Layer 1 is skipped by one rank, layer 2 by all, in some steps."""
 
