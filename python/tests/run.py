@@ -4,8 +4,8 @@
 usage: run.py numpy|types|wheel|torch|torch_... BUILD
 
 BUILD is the folder of the build. The group torch is a short pass, torch_hook
-the rest of that folder. The exit status is 77 if a Python package that the
-tests need is missing.
+and torch_gossip are the rest of those folders. The exit status is 77 if a
+Python package that the tests need is missing.
 """
 import importlib.util
 import os
@@ -19,8 +19,9 @@ SKIPPED = 77
 PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 ROOT = PACKAGE.parent
 TESTS = PACKAGE / "tests"
-# Models of all kinds, and states: what a user of PyTorch meets first.
-SHORT_PASS = "checks_models or checks_state"
+# Models of all kinds, states, and two workers that gossip: what a user of
+# PyTorch meets first.
+SHORT_PASS = "checks_models or checks_state or test_two_workers"
 NEEDS = {
     "numpy": ["numpy", "pytest"],
     "types": ["numpy", "mypy", "pyflakes"],
@@ -123,9 +124,9 @@ def main(group, build):
         return run_wheel(build)
     if group == "torch":
         return pytest(sys.executable, TESTS / "torch_hook" / "test_hook.py",
-                      "-k", SHORT_PASS)
-    rest = ["-k", f"not ({SHORT_PASS})"] if group == "torch_hook" else []
-    return pytest(sys.executable, TESTS / group, *rest)
+                      TESTS / "torch_gossip" / "test_gossip.py", "-k",
+                      SHORT_PASS)
+    return pytest(sys.executable, TESTS / group, "-k", f"not ({SHORT_PASS})")
 
 
 if __name__ == "__main__":

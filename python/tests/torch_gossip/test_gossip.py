@@ -34,9 +34,9 @@ CHECKS = [
     "a_round_ends_after_its_error",
     "averages_do_not_grow_the_memory",
 ]
-# With one worker alone.
-ALONE = ["algorithms_give_the_bits_of_the_library", "runs_resume_bit_for_bit",
-         "the_mean_of_models_has_parameters_and_buffers"]
+# With one worker alone, and with two in a short pass.
+SOME = ["algorithms_give_the_bits_of_the_library", "runs_resume_bit_for_bit",
+        "the_mean_of_models_has_parameters_and_buffers"]
 
 Results = List[Dict[str, Optional[str]]]
 
@@ -65,8 +65,13 @@ def three() -> Iterator[Results]:
 
 
 @pytest.fixture(scope="module")
+def two() -> Iterator[Results]:
+    yield run(2, *SOME)
+
+
+@pytest.fixture(scope="module")
 def alone() -> Iterator[Results]:
-    yield run(1, *ALONE)
+    yield run(1, *SOME)
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -74,7 +79,12 @@ def test_three_workers(three: Results, check: str) -> None:
     expect(three, check)
 
 
-@pytest.mark.parametrize("check", ALONE)
+@pytest.mark.parametrize("check", SOME)
+def test_two_workers(two: Results, check: str) -> None:
+    expect(two, check)
+
+
+@pytest.mark.parametrize("check", SOME)
 def test_one_worker(alone: Results, check: str) -> None:
     expect(alone, check)
 
