@@ -303,15 +303,15 @@ static void print_test(void *context, const train_metrics *m)
 {
     job *const j = context;
     char quality[WHAT_SIZE], bytes[CLI_BYTES_SIZE];
-    if (isnan(m->test_accuracy)) {
+    if (isnan(m->test.accuracy)) {
         (void)snprintf(quality, sizeof(quality), "no test set");
     } else if (m->text) {
         (void)snprintf(
-            quality, sizeof(quality), "perplexity %.2f", exp(m->test_loss));
+            quality, sizeof(quality), "perplexity %.2f", exp(m->test.loss));
     } else {
         (void)snprintf(
             quality, sizeof(quality), "accuracy %.2f %%",
-            100 * m->test_accuracy);
+            100 * m->test.accuracy);
     }
     cli_progress_end(&j->testing);
     cli_progress_end(&j->progress);
@@ -577,11 +577,10 @@ const cli_command cmd_train = {
         "--hostile 3: worker 3 does not train and sends huge finite values,\n"
         "a test of what an algorithm tolerates; metrics and averaged model\n"
         "are those of the other workers.\n" CLI_THREADS_HELP
-        "--test-limit auto: 1,000 examples (of a text, times --bptt words) "
-        "for\n"
-        "the model of a worker, all for the averaged one, but for neither "
-        "more\n"
-        "than --limit.\n"
+        "A test evaluates the workers' own models and the averaged one on a\n"
+        "sample of the test set, the test after the last step also on all of\n"
+        "it. --test-limit auto: a sample of 1,000 examples (of a text, times\n"
+        "--bptt words); with --limit N no test has more than N.\n"
         "Processes may share DIR or have a folder each, on different disks.",
     .example = "Train LeNet with eight workers on a ring, compressed, and "
                "continue the run\n"

@@ -114,6 +114,14 @@ void train_feed_test(
     }
 }
 
+bool train_feed_equal(
+    const train_feed *feed, train_feed_part a, train_feed_part b)
+{
+    return feed->info->kind == DATA_TEXT
+               ? train_text_tests(feed, a) == train_text_tests(feed, b)
+               : train_examples_count(feed, a) == train_examples_count(feed, b);
+}
+
 size_t train_share_start(
     const train_feed *feed, train_feed_part part, size_t n, uint32_t rank)
 {

@@ -72,4 +72,9 @@ uint64_t train_feed_tests(const train_feed *feed, train_feed_part part);
 void train_feed_test(
     train_feed *feed, train_feed_part part, uint64_t index, nn_batch *out);
 
+// train_feed_equal returns whether two parts have the same examples, whatever
+// their limits; apart from these they must be alike.
+bool train_feed_equal(
+    const train_feed *feed, train_feed_part a, train_feed_part b);
+
 #endif

@@ -98,7 +98,7 @@ static data_part source_of(const train_feed *feed, train_feed_part part)
     return part.training ? DATA_TRAIN : feed->test_part;
 }
 
-static size_t limited(const train_feed *feed, train_feed_part part)
+size_t train_examples_count(const train_feed *feed, train_feed_part part)
 {
     const size_t tests = feed->info->count[source_of(feed, part)];
     return part.limit != 0 && part.limit < tests ? part.limit : tests;
@@ -108,7 +108,7 @@ uint64_t train_examples_tests(const train_feed *feed, train_feed_part part)
 {
     const size_t batch = feed->options.test_batch;
     const size_t largest =
-        train_share_start(feed, part, limited(feed, part), 1);
+        train_share_start(feed, part, train_examples_count(feed, part), 1);
     return largest / batch + (largest % batch != 0);
 }
 
@@ -119,7 +119,7 @@ void train_examples_test(
     const data_part source = source_of(feed, part);
     const uint32_t *const labels = data_set_labels(o->set, source);
     const uint32_t rank = part.shared ? o->rank : 0;
-    const size_t n = limited(feed, part);
+    const size_t n = train_examples_count(feed, part);
     const size_t end = train_share_start(feed, part, n, rank + 1);
     const size_t start =
         train_share_start(feed, part, n, rank) + (size_t)index * o->test_batch;

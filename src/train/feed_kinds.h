@@ -46,6 +46,7 @@ const char *train_feed_advice(
 lac_status train_examples_open(train_feed *feed);
 void train_examples_batch(
     train_feed *feed, uint64_t epoch, uint64_t step, nn_batch *out);
+size_t train_examples_count(const train_feed *feed, train_feed_part part);
 uint64_t train_examples_tests(const train_feed *feed, train_feed_part part);
 void train_examples_test(
     train_feed *feed, train_feed_part part, uint64_t index, nn_batch *out);

@@ -132,20 +132,24 @@ static bool loss_fell(const train_metrics *m, double deviations)
 // noise of its own, so the difference must be twice as large.
 static bool tests_better(const train_metrics *m, const train_chance *chance)
 {
-    return m->test_loss < fmin(m->first_loss, chance->loss) - 2 * m->loss_luck;
+    return train_metrics_quality(m)->loss <
+           fmin(m->first_loss, chance->loss) - 2 * m->loss_luck;
 }
 
 // The accuracy that guessing may reach; 1 or more if no accuracy is above it.
 static double lucky_accuracy(const train_metrics *m, double p)
 {
-    return p + DEVIATIONS * sqrt(p * (1 - p) / (double)m->test_examples);
+    return p +
+           DEVIATIONS *
+               sqrt(p * (1 - p) / (double)train_metrics_quality(m)->examples);
 }
 
 train_verdict train_judge(const train_metrics *m, const train_chance *chance)
 {
     const double lucky = lucky_accuracy(m, chance->accuracy);
-    const bool known = lucky < 1 && !isnan(m->test_accuracy);
-    const bool above = known && m->test_accuracy > lucky;
+    const train_quality *const q = train_metrics_quality(m);
+    const bool known = lucky < 1 && !isnan(q->accuracy);
+    const bool above = known && q->accuracy > lucky;
     const bool low_loss = m->train_loss < chance->loss;
     // Without the first steps nothing shows that the loss has fallen.
     const bool unknown_start = isnan(m->first_loss);
@@ -153,7 +157,7 @@ train_verdict train_judge(const train_metrics *m, const train_chance *chance)
         above && (unknown_start ? low_loss
                                 : loss_fell(m, DEVIATIONS_WITH_PROOF) ||
                                       tests_better(m, chance));
-    const bool high_loss = !low_loss || m->test_loss >= chance->loss;
+    const bool high_loss = !low_loss || q->loss >= chance->loss;
     const bool flat_loss = !loss_fell(m, DEVIATIONS);
     return (train_verdict){
         .learned = proven || !(high_loss || flat_loss ||

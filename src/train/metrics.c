@@ -38,27 +38,68 @@ static void add_identity(cJSON *o, const train_identity *i)
     }
 }
 
+const train_quality *train_metrics_quality(const train_metrics *m)
+{
+    return m->final.examples > 0 ? &m->final : &m->test;
+}
+
+// A number of the object. cJSON writes one that is not finite as null.
+typedef struct metric {
+    const char *key;
+    double value;
+    bool present;
+} metric;
+
+static void add_metrics(cJSON *o, const metric *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (numbers[i].present) {
+            cJSON_AddNumberToObject(o, numbers[i].key, numbers[i].value);
+        }
+    }
+}
+
+static void add_test(cJSON *o, const train_quality *q, bool text)
+{
+    const metric numbers[] = {
+        {"test_loss", q->loss, true},
+        {"test_accuracy", q->accuracy, true},
+        {"worst_accuracy", q->worst_accuracy, true},
+        {"test_examples", (double)q->examples, true},
+        {"averaged_loss", q->averaged_loss, true},
+        {"averaged_accuracy", q->averaged_accuracy, true},
+        {"test_perplexity", exp(q->loss), text},
+        {"averaged_perplexity", exp(q->averaged_loss), text},
+    };
+    add_metrics(o, numbers, sizeof(numbers) / sizeof(numbers[0]));
+}
+
+static void add_final(cJSON *o, const train_quality *q, bool text)
+{
+    const bool known = q->examples > 0;
+    const metric numbers[] = {
+        {"final_loss", q->loss, known},
+        {"final_accuracy", q->accuracy, known},
+        {"final_worst_accuracy", q->worst_accuracy, known},
+        {"final_examples", (double)q->examples, known},
+        {"final_averaged_loss", q->averaged_loss, known},
+        {"final_averaged_accuracy", q->averaged_accuracy, known},
+        {"final_perplexity", exp(q->loss), known && text},
+        {"final_averaged_perplexity", exp(q->averaged_loss), known && text},
+    };
+    add_metrics(o, numbers, sizeof(numbers) / sizeof(numbers[0]));
+}
+
 cJSON *train_metrics_json(const train_metrics *m)
 {
     cJSON *const o = cJSON_CreateObject();
-    add_identity(o, &m->identity);
-    const struct {
-        const char *key;
-        double value;
-        bool present;
-    } numbers[] = {
+    const metric before[] = {
         {"epoch", m->epoch, true},
         {"step", (double)m->step, true},
         {"train_loss", m->train_loss, true},
-        {"test_loss", m->test_loss, true},
-        {"test_accuracy", m->test_accuracy, true},
-        {"worst_accuracy", m->worst_accuracy, true},
-        {"test_examples", (double)m->test_examples, true},
-        {"averaged_loss", m->averaged_loss, true},
-        {"averaged_accuracy", m->averaged_accuracy, true},
+    };
+    const metric after[] = {
         {"train_objective", m->train_objective, m->has_objective},
-        {"test_perplexity", exp(m->test_loss), m->text},
-        {"averaged_perplexity", exp(m->averaged_loss), m->text},
         {"payload_bytes", (double)m->usage.traffic.payload_bytes, true},
         {"wire_bytes", (double)m->usage.traffic.wire_bytes, true},
         {"messages", (double)m->usage.traffic.messages, true},
@@ -68,12 +109,11 @@ cJSON *train_metrics_json(const train_metrics *m)
         {"wait_seconds", m->usage.wait_seconds, true},
         {"test_seconds", m->usage.test_seconds, true},
     };
-    // cJSON writes a non-finite number as null.
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        if (numbers[i].present) {
-            cJSON_AddNumberToObject(o, numbers[i].key, numbers[i].value);
-        }
-    }
+    add_identity(o, &m->identity);
+    add_metrics(o, before, sizeof(before) / sizeof(before[0]));
+    add_test(o, &m->test, m->text);
+    add_final(o, &m->final, m->text);
+    add_metrics(o, after, sizeof(after) / sizeof(after[0]));
     return o;
 }
 

@@ -28,29 +28,41 @@ typedef struct train_identity {
     uint64_t seed;
 } train_identity;
 
+// What a test shows of the workers' own models and of the averaged model. All
+// zero: there was no such test.
+typedef struct train_quality {
+    double loss;              // mean of the workers' own models
+    double accuracy;          // likewise
+    double worst_accuracy;    // of the worst of them
+    uint64_t examples;        // that each of them was evaluated on
+    double averaged_loss;     // of the averaged model
+    double averaged_accuracy; // likewise
+} train_quality;
+
 // The metrics of one test. A missing number is NaN.
 typedef struct train_metrics {
     train_identity identity;
     double epoch; // epochs done
     uint64_t step;
-    double rate;              // of the last step
-    bool text;                // the model has a perplexity
-    double train_loss;        // mean over all workers, since the epoch or the
-                              // last test, whichever is later
-    double first_loss;        // likewise, of the first steps (learned.h)
-    double loss_luck;         // by which it may fall without learning
-    double test_loss;         // mean of the workers' own models
-    double test_accuracy;     // likewise
-    double worst_accuracy;    // of the worst of them
-    uint64_t test_examples;   // that each of them was evaluated on
-    double averaged_loss;     // of the averaged model
-    double averaged_accuracy; // likewise
-    bool has_objective;       // the next number was computed
-    double train_objective;   // of the averaged model: mean loss on the whole
-                              // training set, plus the penalty of weight decay
+    double rate;            // of the last step
+    bool text;              // the model has a perplexity
+    double train_loss;      // mean over all workers, since the epoch or the
+                            // last test, whichever is later
+    double first_loss;      // likewise, of the first steps (learned.h)
+    double loss_luck;       // by which it may fall without learning
+    train_quality test;     // on a sample of the test set, which is the same
+                            // in all tests of a run
+    train_quality final;    // after the last step: on the whole test set
+    bool has_objective;     // the next number was computed
+    double train_objective; // of the averaged model: mean loss on the whole
+                            // training set, plus the penalty of weight decay
     double consensus;
     train_usage usage; // traffic of all workers, mean seconds of a worker
 } train_metrics;
+
+// train_metrics_quality returns that on the whole test set if it is known, else
+// that on the sample.
+const train_quality *train_metrics_quality(const train_metrics *m);
 
 // train_metrics_json returns the object, or NULL if there is no memory.
 cJSON *train_metrics_json(const train_metrics *m);

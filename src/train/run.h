@@ -41,12 +41,12 @@ typedef struct train_setting {
 
 // When the models are tested, and on how many examples.
 typedef struct train_tests {
-    uint64_t every;  // steps, or epochs; 0: only after the last step
-    bool epochs;     // `every` counts epochs
-    size_t own;      // examples for the workers' own models; 0: all
-    size_t averaged; // examples for the averaged model; 0: all
-    bool objective;  // compute the training objective of the averaged model
-    bool spectra;    // record singular values (train/differences.c)
+    uint64_t every; // steps, or epochs; 0: only after the last step
+    bool epochs;    // `every` counts epochs
+    size_t sample;  // examples of a test; 0: all
+    size_t final;   // examples of the test after the last step; 0: all
+    bool objective; // compute the training objective of the averaged model
+    bool spectra;   // record singular values (train/differences.c)
 } train_tests;
 
 // The settings of a run. Strings and pointers must outlive the run.

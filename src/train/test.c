@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Evaluates the workers' models and the averaged model on the test set.
 //
-// Every worker evaluates its own model on the first examples of the set. The
-// averaged model is evaluated by all workers together, each on its share of the
-// examples, or of the rows of a text. Where all models have the same bits, as
+// Every run is tested on the same sample, the first examples of the set, so
+// that the curves of runs can be compared; after the last step also on the
+// whole set. Every worker evaluates its own model. The averaged model is
+// evaluated by all workers together, each on its share of the examples, or of
+// the rows of a text. Where all models have the same bits, as
 // with gradient algorithms, and no worker has its own statistics, the result
 // for the averaged model holds for all. The workers synchronise after
 // every batch, so that a slow one does not exceed the timeout of the others,
@@ -63,15 +65,49 @@ static void add_usage(train_usage *sum, const train_usage *u, double share)
     sum->search_seconds += u->search_seconds * share;
 }
 
-// Worker 0 combines the scores of all workers. A hostile one counts only for
-// the models that it has evaluated a share of.
-static void combine_scores(
-    train_worker *w, const train_report *reports, train_metrics *out)
+// Combines what all workers found. A hostile one counts only for the models
+// that it has evaluated a share of.
+static train_quality combine_quality(
+    const train_worker *w, const train_report *reports, bool final)
 {
     const uint32_t hostile = w->run->plan.hostile;
     const double honest = w->world - (hostile == 0 ? 0 : 1);
-    nn_score averaged = {0}, training = {0};
-    double loss = 0, train_loss = 0, accuracy = 0, worst = 1;
+    nn_score averaged = {0};
+    uint64_t examples = 0;
+    double loss = 0, accuracy = 0, worst = 1;
+    for (uint32_t k = 0; k < w->world; k++) {
+        const train_scores *const s =
+            final ? &reports[k].final : &reports[k].test;
+        add_score(&averaged, &s->averaged);
+        if (hostile == k + 1) {
+            continue;
+        }
+        examples = s->own.count;
+        loss += s->own.loss / (double)s->own.count;
+        const double one = (double)s->own.correct / (double)s->own.count;
+        accuracy += one;
+        worst = fmin(worst, one);
+    }
+    const double averaged_loss = averaged.loss / (double)averaged.count;
+    const double averaged_accuracy =
+        (double)averaged.correct / (double)averaged.count;
+    const bool own = examples > 0;
+    return (train_quality){
+        .loss = own ? loss / honest : averaged_loss,
+        .accuracy = own ? accuracy / honest : averaged_accuracy,
+        .worst_accuracy = own ? worst : averaged_accuracy,
+        .examples = own ? examples : averaged.count,
+        .averaged_loss = averaged_loss,
+        .averaged_accuracy = averaged_accuracy,
+    };
+}
+
+// Worker 0 makes the metrics of the reports of all workers.
+static void combine_reports(
+    train_worker *w, const train_report *reports, train_metrics *out)
+{
+    nn_score training = {0};
+    double train_loss = 0;
     uint64_t labels = 0;
     train_trace trace = {0};
     for (uint32_t k = 0; k < w->world; k++) {
@@ -79,54 +115,74 @@ static void combine_scores(
         train_loss += r->loss;
         labels += r->labels;
         train_trace_merge(&trace, &r->trace);
-        add_score(&averaged, &r->averaged);
         add_score(&training, &r->training);
         add_usage(&out->usage, &r->usage, 1.0 / w->world);
-        if (hostile == k + 1) {
-            continue;
-        }
-        loss += r->own.loss / (double)r->own.count;
-        const double one = (double)r->own.correct / (double)r->own.count;
-        accuracy += one;
-        worst = fmin(worst, one);
     }
-    const bool own = reports[0].own.count > 0;
     train_trace_judge(&trace, labels, out);
     out->train_loss = train_loss / (double)labels;
-    out->averaged_loss = averaged.loss / (double)averaged.count;
-    out->averaged_accuracy = (double)averaged.correct / (double)averaged.count;
     out->has_objective = training.count > 0;
     out->train_objective = training.loss / (double)training.count +
                            train_optimiser_penalty(w->optimiser, w->gradient);
-    out->test_loss = own ? loss / honest : out->averaged_loss;
-    out->test_accuracy = own ? accuracy / honest : out->averaged_accuracy;
-    out->worst_accuracy = own ? worst : out->averaged_accuracy;
-    out->test_examples = own ? reports[0].own.count : averaged.count;
+    out->test = combine_quality(w, reports, false);
+    if (reports[0].final.averaged.count > 0) {
+        out->final = combine_quality(w, reports, true);
+    }
     w->decision.diverged =
-        averaged.count > 0 &&
-        !(isfinite(out->test_loss) && isfinite(out->averaged_loss));
+        out->test.examples > 0 &&
+        !(isfinite(out->test.loss) && isfinite(out->test.averaged_loss));
+}
+
+static lac_status test_averaged(
+    train_worker *w, train_feed_part part, test_progress *progress,
+    nn_score *out)
+{
+    const nn_state averaged = {w->gradient, w->mean_running, w->test_carry};
+    part.shared = true;
+    return test_model(w, &averaged, part, progress, out);
+}
+
+// Evaluates the models on the first examples of the test set.
+static lac_status test_part(
+    train_worker *w, bool same, train_feed_part part, test_progress *progress,
+    train_scores *out)
+{
+    const nn_state own = {w->x, w->running, w->test_carry};
+    if (!same) {
+        LAC_TRY(test_model(w, &own, part, progress, &out->own));
+    }
+    return test_averaged(w, part, progress, &out->averaged);
+}
+
+// The batches that a worker evaluates its own and the averaged model on.
+static uint64_t count_batches(
+    const train_worker *w, bool same, train_feed_part part)
+{
+    const uint64_t own = same ? 0 : train_feed_tests(w->feed, part);
+    part.shared = true;
+    return own + train_feed_tests(w->feed, part);
 }
 
 // Evaluates the models and fills the scores of the report.
 static lac_status test_all(train_worker *w, bool same, train_report *report)
 {
     const train_tests *const tests = &w->run->plan.tests;
-    const train_feed_part part = {.limit = tests->own};
-    const train_feed_part share = {.limit = tests->averaged, .shared = true};
-    const nn_state own = {w->x, w->running, w->test_carry};
-    const nn_state averaged = {w->gradient, w->mean_running, w->test_carry};
+    const train_feed_part sample = {.limit = tests->sample};
+    const train_feed_part whole = {.limit = tests->final};
     const train_feed_part training = {.training = true, .shared = true};
-    test_progress progress = {.total = train_feed_tests(w->feed, share)};
-    progress.total += same ? 0 : train_feed_tests(w->feed, part);
+    const bool last = w->step == w->total_steps;
+    const bool sampled = !train_feed_equal(w->feed, sample, whole);
+    test_progress progress = {.total = count_batches(w, same, sample)};
+    progress.total += last && sampled ? count_batches(w, same, whole) : 0;
     if (tests->objective) {
         progress.total += train_feed_tests(w->feed, training);
-        LAC_TRY(
-            test_model(w, &averaged, training, &progress, &report->training));
+        LAC_TRY(test_averaged(w, training, &progress, &report->training));
     }
-    if (!same) {
-        LAC_TRY(test_model(w, &own, part, &progress, &report->own));
+    LAC_TRY(test_part(w, same, sample, &progress, &report->test));
+    if (last && sampled) {
+        return test_part(w, same, whole, &progress, &report->final);
     }
-    return test_model(w, &averaged, share, &progress, &report->averaged);
+    report->final = last ? report->test : report->final;
+    return LAC_OK;
 }
 
 lac_status train_worker_test(train_worker *w, train_metrics *out)
@@ -153,7 +209,7 @@ lac_status train_worker_test(train_worker *w, train_metrics *out)
     }
     LAC_TRY(train_worker_gather(w, &report, &reports));
     if (reports != NULL) {
-        combine_scores(w, reports, out);
+        combine_reports(w, reports, out);
     }
     return train_worker_broadcast(w);
 }

@@ -12,14 +12,21 @@
 #include "train/stream.h"
 #include "train/sync.h"
 
+// What a worker finds in a test. Without own statistics equal models share the
+// score of the averaged one; `own` is then empty.
+typedef struct train_scores {
+    nn_score own;      // of its own model on all examples of the test
+    nn_score averaged; // of the averaged model on its share of them
+} train_scores;
+
 // What a worker sends to worker 0 when they synchronise.
 typedef struct train_report {
     uint64_t step; // steps done
     double loss;   // sum since the epoch began or the last test
     uint64_t labels;
-    nn_score own;      // of its own model on the test set
-    nn_score averaged; // of the averaged model on its share of the test set
-    nn_score training; // likewise on its share of the training set
+    train_scores test;  // on the sample
+    train_scores final; // on the whole test set
+    nn_score training;  // of the averaged model on a share of the training set
     train_trace trace;
     train_usage usage;
     uint32_t stop;   // the signal that asked it to end, or 0

@@ -181,19 +181,80 @@ class Tests(Runs):
                                       "--algorithm", "allreduce").stdout)
         self.assertEqual(found["test_examples"], 30)
 
-    def test_by_default_a_model_sees_a_thousand_and_the_average_all(self):
+    def assert_examples(self, examples, *accuracies):
+        """These are fractions of so many examples."""
+        for accuracy in accuracies:
+            correct = examples * accuracy
+            self.assertAlmostEqual(correct, round(correct), 6)
+
+    def test_every_algorithm_is_tested_on_the_same_examples(self):
+        """A sample of 1,000 and, after the last step, all."""
         training.images(self.path("many"), train=240, test=1100)
+        for algorithm in "dpsgd", "allreduce":
+            found = json.loads(self.train(
+                algorithm, "--json", "--epochs", "2", "--algorithm", algorithm,
+                model="logistic", folder="many").stdout)
+            self.assertEqual((found["test_examples"], found["final_examples"]),
+                             (1000, 1100))
+            self.assert_examples(1000, found["averaged_accuracy"],
+                                 found["worst_accuracy"])
+            self.assert_examples(1100, found["final_averaged_accuracy"],
+                                 found["final_worst_accuracy"])
+            self.assertLessEqual(found["final_worst_accuracy"],
+                                 found["final_accuracy"])
+            self.assertNotEqual(found["final_loss"], found["test_loss"])
+            first, last = training.metrics(self.path(algorithm))
+            self.assertNotIn("final_accuracy", first)
+            self.assertEqual(first["test_examples"], 1000)
+            for key in ("final_loss", "final_accuracy", "final_averaged_loss",
+                        "final_averaged_accuracy", "final_examples"):
+                self.assertEqual(last[key], found[key])
+            if algorithm == "allreduce":  # all models are the same
+                self.assertEqual(found["final_accuracy"],
+                                 found["final_averaged_accuracy"])
+
+    def test_the_table_has_the_whole_test_set(self):
+        training.images(self.path("many"), train=240, test=1100)
+        done = self.train("out", "--epochs", "1", "--test-limit", "7",
+                          model="logistic", folder="many")
+        last = training.metrics(self.path("out"))[-1]
+        self.assertEqual((last["test_examples"], last["final_examples"]),
+                         (7, 1100))
+        self.assertRegex(done.stdout, r"accuracy +%.2f %% +mean of the "
+                         r"workers' own models, on 1,100 examples\n"
+                         % (100 * last["final_accuracy"]))
+        self.assertRegex(done.stdout, r"\n +%.2f %% +of the averaged model\n"
+                         % (100 * last["final_averaged_accuracy"]))
+
+    def test_a_sample_of_all_examples_is_tested_once(self):
+        found = json.loads(self.train("out", "--json", "--epochs", "1").stdout)
+        for key in "accuracy", "worst_accuracy", "averaged_accuracy":
+            sample = key if key != "accuracy" else "test_accuracy"
+            self.assertEqual(found["final_" + key], found[sample])
+        self.assertEqual(found["final_examples"], found["test_examples"])
+
+    def test_a_text_has_final_perplexities(self):
+        training.text(self.path("words"), words=20000)
         found = json.loads(self.train(
-            "out", "--json", "--epochs", "1", model="logistic",
-            folder="many").stdout)
-        self.assertEqual(found["test_examples"], 1000)
-        # A number of 1,100 examples, and not one of 1,000.
-        correct = 1100 * found["averaged_accuracy"]
-        self.assertAlmostEqual(correct, round(correct), 6)
-        found = json.loads(self.train(
-            "same", "--json", "--epochs", "1", "--algorithm", "allreduce",
-            model="logistic", folder="many").stdout)
-        self.assertEqual(found["test_examples"], 1100)
+            "out", "--json", "--epochs", "1", "--bptt", "10", "--test-limit",
+            "510", model="lstm:hidden=8,layers=1", data="wikitext-2",
+            folder="words").stdout)
+        self.assertEqual((found["test_examples"], found["final_examples"]),
+                         (550, 19950))
+        for kind in "", "averaged_":
+            self.assertAlmostEqual(
+                found["final_%sperplexity" % kind],
+                math.exp(found["final_%sloss" % kind]), 9)
+
+    def test_a_run_that_goes_on_is_tested_at_its_new_end(self):
+        self.train("out", "--epochs", "2")
+        lines = training.metrics(self.path("out"))
+        self.assertEqual(["final_accuracy" in line for line in lines],
+                         [False, True])
+        # More epochs follow, so the former end is one of many tests.
+        self.train("out", "--epochs", "3", "--resume")
+        lines = training.metrics(self.path("out"))
+        self.assertEqual("final_accuracy" in lines[-1], True)
 
     def test_any_number_of_workers_has_the_same_score_of_a_text(self):
         """One step of rate 0 leaves the initial model, which they share."""

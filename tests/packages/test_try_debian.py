@@ -92,13 +92,13 @@ class Accuracy(unittest.TestCase):
             return run(TOOLS / "check_accuracy.sh", folder, "0.89").returncode
 
     def test_the_last_line_counts(self):
-        good, bad = ('{"epoch":1,"test_accuracy":%s,"worst_accuracy":0.5}\n' %
+        good, bad = ('{"epoch":1,"final_accuracy":%s,"test_accuracy":0.5}\n' %
                      value for value in ("0.9075", "0.89"))
         self.assertEqual(self.check(bad + good), 0)
         self.assertEqual(self.check(good + bad), 1)
 
     def test_a_run_without_accuracy_fails(self):
-        for text in "", '{"epoch":1,"test_accuracy":null}\n':
+        for text in "", '{"epoch":1,"final_accuracy":null}\n':
             self.assertEqual(self.check(text), 1)
 
 

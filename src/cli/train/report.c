@@ -112,7 +112,8 @@ static void print_loss(
         (void)fprintf(
             stream, "the %s loss is %.4g, that of guessing %.4g",
             training ? "training" : "test",
-            training ? m->train_loss : m->test_loss, chance->loss);
+            training ? m->train_loss : train_metrics_quality(m)->loss,
+            chance->loss);
         return;
     }
     (void)fprintf(
@@ -134,7 +135,7 @@ void cli_train_judge(const train_run *run, FILE *stream)
     if (v.low_accuracy) {
         (void)fprintf(
             stream, "the accuracy is %.2f %%, that of guessing %.2f %%",
-            100 * m->test_accuracy, 100 * chance.accuracy);
+            100 * train_metrics_quality(m)->accuracy, 100 * chance.accuracy);
     }
     if (v.high_loss || v.flat_loss) {
         (void)fprintf(stream, "%s", v.low_accuracy ? "; " : "");
@@ -170,8 +171,9 @@ cJSON *cli_train_json(const train_run *run)
 static void add_quality(const train_run *run, cli_table *t)
 {
     const train_metrics *const m = &run->result.metrics;
+    const train_quality *const q = train_metrics_quality(m);
     char value[CLI_CELL_SIZE], note[CLI_CELL_SIZE], count[CLI_GROUPED_SIZE];
-    if (isnan(m->test_accuracy)) {
+    if (isnan(q->accuracy)) {
         cli_table_row(
             t, m->text ? "perplexity" : "accuracy", "unknown",
             "there is no test set");
@@ -179,22 +181,22 @@ static void add_quality(const train_run *run, cli_table *t)
     }
     (void)snprintf(
         note, sizeof(note), "mean of the workers' own models, on %s %s",
-        cli_grouped(m->test_examples, count), m->text ? "words" : "examples");
+        cli_grouped(q->examples, count), m->text ? "words" : "examples");
     if (m->text) {
-        (void)snprintf(value, sizeof(value), "%.2f", exp(m->test_loss));
+        (void)snprintf(value, sizeof(value), "%.2f", exp(q->loss));
         cli_table_row(t, "perplexity", value, note);
-        (void)snprintf(value, sizeof(value), "%.2f", exp(m->averaged_loss));
+        (void)snprintf(value, sizeof(value), "%.2f", exp(q->averaged_loss));
         cli_table_row(t, "", value, "of the averaged model");
         return;
     }
-    (void)snprintf(value, sizeof(value), "%.2f %%", 100 * m->test_accuracy);
+    (void)snprintf(value, sizeof(value), "%.2f %%", 100 * q->accuracy);
     cli_table_row(t, "accuracy", value, note);
-    if (m->worst_accuracy < m->test_accuracy) {
+    if (q->worst_accuracy < q->accuracy) {
         (void)snprintf(
-            value, sizeof(value), "%.2f %%", 100 * m->worst_accuracy);
+            value, sizeof(value), "%.2f %%", 100 * q->worst_accuracy);
         cli_table_row(t, "", value, "of the worst worker");
     }
-    (void)snprintf(value, sizeof(value), "%.2f %%", 100 * m->averaged_accuracy);
+    (void)snprintf(value, sizeof(value), "%.2f %%", 100 * q->averaged_accuracy);
     cli_table_row(t, "", value, "of the averaged model");
 }
 

@@ -93,7 +93,7 @@ const cli_option cli_train_options[] = {
     TEXT(test_every, "test-every", "N[e]", "1e",
          "steps, or epochs, between tests; 0: at the end"),
     TEXT(test_limit, "test-limit", "N", "auto",
-         "examples of a test; 0: all; auto: see above"),
+         "examples of the sample; 0: all; auto: see above"),
     FLAG(train_objective, "train-objective",
          "test the averaged model on the training set too"),
     FLAG(differences, "differences",

@@ -7,7 +7,7 @@
 
 #include "train/safetensors_file.h"
 
-enum { OWN_LIMIT = 1000 };
+enum { SAMPLE = 1000 };
 
 static lac_status parse_every(const char *text, train_tests *out)
 {
@@ -36,13 +36,13 @@ lac_status cli_train_tests(
     train_tests tests = {0};
     LAC_TRY(parse_every(every, &tests));
     if (strcmp(limit, "auto") == 0) {
-        tests.own = OWN_LIMIT * (info->kind == DATA_TEXT ? bptt : 1);
-        tests.own = trained != 0 && trained < tests.own ? trained : tests.own;
-        tests.averaged = trained;
+        const size_t sample = SAMPLE * (info->kind == DATA_TEXT ? bptt : 1);
+        tests.sample = trained != 0 && trained < sample ? trained : sample;
+        tests.final = trained;
     } else if (
         train_take_number(&end, &examples) && *end == '\0' &&
         examples <= UINT32_MAX) {
-        tests.own = tests.averaged = examples;
+        tests.sample = examples;
     } else {
         return lac_fail(
             LAC_ERR_INVALID,

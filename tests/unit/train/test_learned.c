@@ -16,9 +16,9 @@ static bool learned_on(
 {
     const train_metrics m = {
         .train_loss = loss,
-        .test_accuracy = accuracy,
-        .test_examples = examples,
-        .test_loss = (double)NAN,
+        .test.accuracy = accuracy,
+        .test.examples = examples,
+        .test.loss = (double)NAN,
         .first_loss = (double)NAN,
         .loss_luck = (double)NAN,
     };
@@ -73,11 +73,11 @@ static void assert_verdict(const fixture *f)
 {
     const train_chance chance = {.loss = log(10), .accuracy = 0.1};
     const train_metrics m = {
-        .test_examples = f->examples,
-        .test_accuracy = f->accuracy,
+        .test.examples = f->examples,
+        .test.accuracy = f->accuracy,
         .first_loss = f->first_loss,
         .train_loss = f->train_loss,
-        .test_loss = f->test_loss,
+        .test.loss = f->test_loss,
         .loss_luck = f->luck,
     };
     const train_verdict v = train_judge(&m, &chance);
@@ -182,7 +182,7 @@ static void a_run_of_one_step_has_not_learned(void **state)
 {
     (void)state;
     const train_chance chance = {.loss = 2.3, .accuracy = (double)NAN};
-    train_metrics m = {.train_loss = 2, .test_accuracy = (double)NAN};
+    train_metrics m = {.train_loss = 2, .test.accuracy = (double)NAN};
     train_trace t = {0};
     train_trace_add(&t, 8, 4, true);
     train_trace_judge(&t, 4, &m);
@@ -193,7 +193,7 @@ static void without_first_steps_the_loss_need_not_fall(void **state)
 {
     (void)state;
     const train_chance chance = {.loss = 2.3, .accuracy = (double)NAN};
-    train_metrics m = {.train_loss = 2, .test_accuracy = (double)NAN};
+    train_metrics m = {.train_loss = 2, .test.accuracy = (double)NAN};
     train_trace t = {0};
     train_trace_add(&t, 8, 4, false);
     train_trace_judge(&t, 4, &m);
@@ -210,7 +210,7 @@ static bool simulated(uint32_t run, double fall)
     const train_chance chance = {.loss = 4, .accuracy = (double)NAN};
     const lac_key key =
         lac_key_make(7, LAC_PURPOSE_COMPRESS, run, lac_scope_worker(0), 0);
-    train_metrics m = {.test_accuracy = (double)NAN};
+    train_metrics m = {.test.accuracy = (double)NAN};
     train_trace t = {0};
     double last = 0;
     for (uint32_t step = 0; step < STEPS; step++) {
@@ -256,7 +256,7 @@ static void a_fall_by_rounding_is_none(void **state)
     (void)state;
     const train_chance chance = {.loss = 0.7, .accuracy = (double)NAN};
     train_metrics m = {
-        .first_loss = 0.69, .test_accuracy = (double)NAN, .loss_luck = 0};
+        .first_loss = 0.69, .test.accuracy = (double)NAN, .loss_luck = 0};
     m.train_loss = 0.69 - 1e-7;
     assert_false(train_judge(&m, &chance).learned);
     m.train_loss = 0.69 - 1e-5;

@@ -13,8 +13,8 @@ static train_metrics epoch(uint64_t number)
         .step = 10 * number,
         .rate = 0.125,
         .train_loss = 0.5,
-        .test_loss = 1,
-        .averaged_loss = (double)NAN,
+        .test.loss = 1,
+        .test.averaged_loss = (double)NAN,
         .usage.traffic = {.payload_bytes = UINT64_C(123456789012345)},
     };
 }
@@ -60,6 +60,7 @@ static void numbers_come_back_and_those_that_are_not_finite_are_null(
     assert_true(
         cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(o, "averaged_loss")));
     assert_null(cJSON_GetObjectItemCaseSensitive(o, "test_perplexity"));
+    assert_null(cJSON_GetObjectItemCaseSensitive(o, "final_loss"));
     cJSON_Delete(o);
     (void)empty_folder();
 }
@@ -73,6 +74,27 @@ static void a_text_has_perplexities(void **state)
     assert_ok(train_metrics_append(".", &m));
     cJSON *const o = last_line(&lines);
     assert_true(fabs(number_in(o, "test_perplexity") - exp(1.0)) < 1e-12);
+    cJSON_Delete(o);
+    (void)empty_folder();
+}
+
+static void the_test_on_the_whole_set_has_keys_of_its_own(void **state)
+{
+    (void)state;
+    size_t lines = 0;
+    train_metrics m = epoch(1);
+    assert_ptr_equal(train_metrics_quality(&m), &m.test);
+    m.final = (train_quality){
+        .loss = 2, .accuracy = 0.5, .examples = 100, .averaged_accuracy = 0.75};
+    assert_ptr_equal(train_metrics_quality(&m), &m.final);
+    assert_ok(train_metrics_append(".", &m));
+    cJSON *const o = last_line(&lines);
+    assert_true(number_in(o, "test_loss") == 1);
+    assert_true(number_in(o, "final_loss") == 2);
+    assert_true(number_in(o, "final_accuracy") == 0.5);
+    assert_true(number_in(o, "final_averaged_accuracy") == 0.75);
+    assert_true(number_in(o, "final_examples") == 100);
+    assert_null(cJSON_GetObjectItemCaseSensitive(o, "final_perplexity"));
     cJSON_Delete(o);
     (void)empty_folder();
 }
@@ -154,6 +176,7 @@ int main(void)
         cmocka_unit_test(
             numbers_come_back_and_those_that_are_not_finite_are_null),
         cmocka_unit_test(a_text_has_perplexities),
+        cmocka_unit_test(the_test_on_the_whole_set_has_keys_of_its_own),
         cmocka_unit_test(a_cut_keeps_what_lies_before_the_step),
         cmocka_unit_test(half_a_line_is_taken_away),
         cmocka_unit_test(a_damaged_line_is_named_and_nothing_is_cut),
