@@ -17,37 +17,45 @@ static const cli_option options[] = {
      .offset = offsetof(settings, baseline),
      .value = "DIR",
      .default_value = "",
-     .help = "run to compare with; without it, the first"},
+     .help = "run to compare with; see above"},
     CLI_OPTION_JSON(settings),
     {0},
 };
 
+// A single argument must be a run; of several, those that are none are skipped.
 static lac_status read_runs(
-    compare_runs *c, const settings *s, size_t count, char *const *folders)
+    compare_set *set, const settings *s, size_t count, char *const *folders)
 {
-    if (*s->baseline != '\0') {
-        LAC_TRY(compare_runs_add(c, s->baseline));
-    }
+    LAC_TRY(compare_set_name_baseline(set, s->baseline));
     for (size_t i = 0; i < count; i++) {
-        LAC_TRY(compare_runs_add(c, folders[i]));
+        if (count > 1 && compare_is_no_run(folders[i])) {
+            compare_skip(folders[i]);
+        } else {
+            LAC_TRY(compare_set_add(set, folders[i]));
+        }
     }
-    return compare_runs_arrange(c);
+    return set->count == 0
+               ? lac_fail(
+                     LAC_ERR_INVALID,
+                     "none of the %zu arguments is a run of `laconic train`",
+                     count)
+               : compare_set_arrange(set);
 }
 
 static int compare_run(const void *given, size_t count, char *const *folders)
 {
     const settings *const s = given;
-    compare_runs c;
+    compare_set set;
     int code = CLI_GOOD;
-    compare_runs_open(&c);
-    if (read_runs(&c, s, count, folders) != LAC_OK) {
+    compare_set_open(&set);
+    if (read_runs(&set, s, count, folders) != LAC_OK) {
         code = cli_failed();
     } else if (s->json) {
-        code = cli_json_print(compare_report_json(&c), stdout);
+        code = cli_json_print(compare_report_json(&set), stdout);
     } else {
-        compare_report_print(&c, stdout);
+        compare_report_print(&set, stdout);
     }
-    compare_runs_close(&c);
+    compare_set_close(&set);
     return code;
 }
 
@@ -59,14 +67,18 @@ const cli_command cmd_compare = {
     .arguments_max = RUNS_MAX,
     .details =
         "Print the accuracy or perplexity, loss, bytes and time of runs of\n"
-        "`laconic train` after their last epoch, and how many times fewer\n"
-        "bytes each sent than the baseline. RUN is the folder of a run, or "
-        "one\n"
-        "with folders of runs. Runs that differ only by their seed are one "
-        "row:\n"
-        "their mean and standard deviation. Accuracy is the mean of the\n"
-        "workers' own models. The time is that of a mean worker: computation,\n"
-        "compression, waiting and, where it was recorded, testing.",
+        "`laconic train` at their end, and how many times fewer bytes each\n"
+        "sent than the baseline. RUN is the folder of a run, or one with\n"
+        "folders of runs. Runs that differ only by their seed are one row:\n"
+        "their mean and standard deviation. Accuracy and averaged: the mean\n"
+        "of the workers' own models and the averaged model, on the whole test\n"
+        "set; ~ marks a run that was tested on a sample only. The time is\n"
+        "that of a mean worker: computation, compression, waiting and, where\n"
+        "it was recorded, testing.\n"
+        "Runs of several models or data have a table each. Its baseline is\n"
+        "that of --baseline if the table has it, else the first run without\n"
+        "compression, else the first. Of several arguments, those that are no\n"
+        "runs are skipped.",
     .example = "Compare two runs with an exact one:\n"
                "\n"
                "    laconic compare runs/exact runs/choco runs/small",

@@ -10,7 +10,7 @@
 enum { RUNS_MAX = 1000 };
 
 typedef struct settings {
-    const char *out;
+    const char *out, *baseline;
 } settings;
 
 static const cli_option options[] = {
@@ -19,6 +19,12 @@ static const cli_option options[] = {
      .offset = offsetof(settings, out),
      .value = "FILE.html",
      .help = "file to write"},
+    {.name = "baseline",
+     .type = CLI_OPTION_TEXT,
+     .offset = offsetof(settings, baseline),
+     .value = "DIR",
+     .default_value = "",
+     .help = "run to compare with; as in `laconic compare`"},
     {0},
 };
 
@@ -30,7 +36,7 @@ static int report_write(const void *given, size_t count, char *const *paths)
     size_t len = 0;
     int code = CLI_GOOD;
     FILE *const stream = data_file_is_stdout(s->out) ? stderr : stdout;
-    if (page_inputs_open(&in, paths, count, s->out) != LAC_OK ||
+    if (page_inputs_open(&in, paths, count, s->baseline, s->out) != LAC_OK ||
         page_document_write(&in, s->out, &len) != LAC_OK) {
         code = cli_failed();
     } else {
@@ -53,8 +59,9 @@ const cli_command cmd_report = {
         "network.\n"
         "RUN is the folder of a run of `laconic train`, a folder with folders\n"
         "of runs, a trace of `laconic average --trace`, or the output of\n"
-        "`laconic plan --json`, with --run or without. The first run is the\n"
-        "baseline.",
+        "`laconic plan --json`, with --run or without. Runs of several models\n"
+        "or data are groups with a heading and a baseline each, as in\n"
+        "`laconic compare`. Of several arguments, others are skipped.",
     .example = "Write a page about all runs of a folder:\n"
                "\n"
                "    laconic report runs/* --out report.html",

@@ -40,9 +40,25 @@ def epoch(number, accuracy=0.5, loss=1.0, payload=1000, **more):
             "wait_seconds": 1.0 * number, **more}
 
 
+def finished(line, examples=10000, **more):
+    """The metrics after the last step: those of the whole test set too, which
+    are by default the same."""
+    pairs = (("test_loss", "final_loss"), ("test_accuracy", "final_accuracy"),
+             ("worst_accuracy", "final_worst_accuracy"),
+             ("test_perplexity", "final_perplexity"))
+    averaged = {"final_" + key: value for key, value in line.items()
+                if key.startswith("averaged_")}
+    own = {new: line[old] for old, new in pairs if old in line}
+    return {**line, **own, **averaged, "final_examples": examples, **more}
+
+
 class Runs(Command):
     def run_of(self, name, lines, **settings):
-        """A folder with a manifest and metrics."""
+        """A folder with a manifest and metrics. If it has all its epochs, it
+        was tested on the whole test set."""
+        if lines and str(lines[-1]["epoch"]) == str(
+                settings.get("epochs", SETTINGS["epochs"])):
+            lines = [*lines[:-1], {**finished(lines[-1]), **lines[-1]}]
         os.makedirs(os.path.join(self.folder, name))
         self.write(name + "/manifest.json", manifest(**settings).encode())
         self.write(name + "/metrics.jsonl",

@@ -12,11 +12,12 @@ import unittest
 
 sys.dont_write_bytecode = True
 from command import FAILED, HANG, LACONIC, USAGE
-from runs import Runs, epoch
+from runs import Runs, epoch, finished
 from training import images, metrics
 
 PROMISED = ("dir", "model", "data", "algorithm", "compressor", "workers",
-            "seed", "test_accuracy", "test_perplexity", "payload_bytes",
+            "seed", "test_accuracy", "averaged_accuracy", "test_perplexity",
+            "payload_bytes",
             "times_fewer", "seconds")
 
 
@@ -26,10 +27,16 @@ class Comparison(Runs):
 
     def table(self, *words):
         """The cells of the lines up to the first empty one after the title."""
+        return self.tables(*words)[0]
+
+    def tables(self, *words):
+        """The tables of numbers, one for each group."""
         lines = self.succeeds("compare", *words).split("\n")
         self.assertLessEqual(max(map(len, lines)), 80)
-        end = lines.index("", 2)
-        return [line.split() for line in lines[2:end]]
+        starts = [i for i, line in enumerate(lines)
+                  if line.startswith("run ") and line.endswith(" time")]
+        return [[line.split() for line in lines[i:lines.index("", i)]]
+                for i in starts]
 
     def three_runs(self):
         """A baseline, one that sends 10 times less, and one 4 times less."""
@@ -60,7 +67,75 @@ class Values(Comparison):
             (few["test_accuracy"], few["test_loss"], few["payload_bytes"],
              few["times_fewer"], few["seconds"]), (0.75, 0.75, 200, 10, 14))
 
-    def test_the_baseline_is_the_first_run_unless_it_is_named(self):
+    def test_the_baseline_is_the_first_run_without_compression(self):
+        self.three_runs()
+        self.run_of("gossip", [epoch(1)], algorithm="dpsgd:momentum=auto")
+        self.run_of("naive", [epoch(1)], algorithm="dpsgd", compressor="sign")
+        for words, baseline in (
+                (("few", "less", "sum"), "sum"),
+                (("few", "gossip", "sum"), "gossip"),
+                (("less", "few"), "less"), (("naive", "few"), "naive")):
+            runs = self.compared(*words)["runs"]
+            self.assertEqual({run["baseline"] for run in runs}, {baseline})
+            self.assertEqual(runs[0]["dir"], baseline)
+            others = [word for word in words if word != baseline]
+            self.assertEqual([run["dir"] for run in runs[1:]], others)
+            self.assertIn("\nfewer: times fewer bytes than %s\n" % baseline,
+                          self.succeeds("compare", *words))
+
+    def test_models_and_data_have_groups_with_a_baseline_each(self):
+        self.three_runs()
+        for name, payload, words in (
+                ("small", 10, {"algorithm": "powersgd:rank=2"}),
+                ("exact", 80, {}), ("other", 7, {"data": "cifar-10"})):
+            self.run_of(name, [epoch(1, payload=payload)], epochs="1",
+                        **{"model": "lenet", **words})
+        words = "few", "small", "sum", "other", "exact"
+        found = self.compared(*words)
+        self.assertEqual(
+            [(run["dir"], run["baseline"], run["times_fewer"])
+             for run in found["runs"]],
+            [("sum", "sum", 1), ("few", "sum", 10), ("exact", "exact", 1),
+             ("small", "exact", 8), ("other", "other", 1)])
+        self.assertEqual(found["differing"],
+                         ["model", "data", "algorithm", "compressor"])
+        self.assertEqual([[row[0] for row in table]
+                          for table in self.tables(*words)],
+                         [["run", "sum", "few"], ["run", "exact", "small"],
+                          ["run", "other"]])
+        text = self.succeeds("compare", *words)
+        self.assertTrue(text.startswith(
+            "3 groups of runs, of different models or data\n\n"
+            "mlp on mnist, 4 workers, 2 epochs\n"), text)
+        self.assertIn("\nlenet on cifar-10, 4 workers, allreduce, 1 epoch\n",
+                      text)
+        # A baseline that is named counts in its own group.
+        found = self.compared(*words, "--baseline", "small")
+        self.assertEqual(
+            [(run["dir"], run["baseline"]) for run in found["runs"]],
+            [("small", "small"), ("exact", "small"), ("sum", "sum"),
+             ("few", "sum"), ("other", "other")])
+
+    def test_what_is_no_run_is_skipped(self):
+        self.three_runs()
+        self.write("page.html", b"<html>")
+        os.mkdir(os.path.join(self.folder, "folder"))
+        done = self.run_laconic("compare", "few", "folder", "page.html", "sum",
+                                "--json")
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual([run["dir"] for run in json.loads(done.stdout)["runs"]],
+                         ["sum", "few"])
+        self.assertEqual(
+            done.stderr,
+            "laconic: folder is no run of `laconic train`, skipped\n"
+            "laconic: page.html is no run of `laconic train`, skipped\n")
+        done = self.run_laconic("compare", "folder", "page.html")
+        self.assertEqual(
+            (done.returncode, done.stderr.split("\n")[-2]), (
+                FAILED, "laconic: none of the 2 arguments is a run of `laconic "
+                "train`"))
+
+    def test_the_baseline_is_the_run_that_is_named(self):
         self.three_runs()
         runs = self.compared("sum", "few", "less", "--baseline", "less")["runs"]
         self.assertEqual([run["dir"] for run in runs], ["less", "sum", "few"])
@@ -75,7 +150,7 @@ class Values(Comparison):
 
     def test_models_of_other_sizes_have_no_times_fewer(self):
         self.run_of("a", [epoch(1)])
-        self.run_of("b", [epoch(1, payload=10)], model="lenet")
+        self.run_of("b", [epoch(1, payload=10)])
         other = self.read("b/manifest.json").replace(b"1000", b"2000")
         self.write("b/manifest.json", other)
         found = self.compared("a", "b")
@@ -83,6 +158,64 @@ class Values(Comparison):
             self.assertEqual([one["times_fewer"] for one in found[kind]],
                              [1, None])
         self.assertEqual(self.table("a", "b")[2][-3:], ["-", "7.00", "s"])
+
+    def test_numbers_are_those_of_the_whole_test_set(self):
+        sample = epoch(1, 0.5, 1.0, test_examples=1000, worst_accuracy=0.4)
+        self.run_of("a", [finished(
+            sample, final_accuracy=0.6, final_averaged_accuracy=0.7,
+            final_worst_accuracy=0.45, final_loss=0.9)], epochs="1")
+        run, = self.compared("a")["runs"]
+        self.assertEqual(
+            (run["test_accuracy"], run["averaged_accuracy"],
+             run["worst_accuracy"], run["test_loss"], run["test_examples"],
+             run["sampled"]), (0.6, 0.7, 0.45, 0.9, 10000, False))
+        self.assertAlmostEqual(run["standard_error"], (0.6 * 0.4 / 1e4) ** 0.5)
+        self.assertEqual(self.table("a")[1][:4],
+                         ["a", "60.00", "70.00", "0.9000"])
+
+    def test_a_sample_is_marked(self):
+        """Of a run that has stopped, or of an older version."""
+        self.run_of("whole", [epoch(i) for i in (1, 2, 3)])
+        self.run_of("stopped", [epoch(1, 0.9, test_examples=100)], lr="1")
+        self.run_of("old", [epoch(1, 0.5)], lr="2")
+        run = self.compared("whole", "stopped")["runs"][1]
+        self.assertEqual((run["test_accuracy"], run["averaged_accuracy"],
+                          run["test_examples"], run["sampled"]),
+                         (0.9, 0.9, 100, True))
+        self.assertAlmostEqual(run["standard_error"], 0.03)
+        words = "whole", "stopped", "old"
+        self.assertEqual([row[2:5] for row in self.table(*words)[1:]],
+                         [["50.00", "50.00", "1.0000"],
+                          ["~90.00", "~90.00", "~1.0000"],
+                          ["~50.00", "~50.00", "~1.0000"]])
+        text = self.succeeds("compare", *words)
+        self.assertIn("\n~ stopped: a sample of 100 examples, with a standard "
+                      "error of 3.00 points\n~ old: a sample of unknown size\n",
+                      text)
+        self.assertNotIn("~ whole", text)
+
+    def test_the_averaged_model_is_that_of_evaluate(self):
+        images(os.path.join(self.folder, "images"), 240)
+        for name, words in (("exact", ["dpsgd"]),
+                            ("choco", ["choco:gamma=0.2", "--compressor",
+                                       "sign"]),
+                            ("gossip", ["powergossip"]),
+                            ("power", ["powersgd:rank=1"])):
+            subprocess.run(
+                [LACONIC, "train", "--model", "logistic", "--data", "mnist",
+                 "--data-dir", "images", "--workers", "4", "--epochs", "1",
+                 "--batch", "5", "--test-limit", "7", "--out", name,
+                 "--algorithm", *words], cwd=self.folder, check=True,
+                timeout=HANG, stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL)
+        for run in self.compared("exact", "choco", "gossip", "power")["runs"]:
+            model = json.loads(self.succeeds(
+                "evaluate", run["dir"] + "/model.safetensors", "--data-dir",
+                "images", "--json"))
+            self.assertEqual(run["averaged_accuracy"], model["test_accuracy"])
+            self.assertEqual(run["test_examples"], model["test_examples"])
+            last = metrics(os.path.join(self.folder, run["dir"]))[-1]
+            self.assertEqual(last["test_examples"], 7)
 
     def test_the_time_includes_tests_or_is_the_recorded_one(self):
         self.run_of("a", [epoch(1, test_seconds=0.5)], epochs="1")
@@ -105,8 +238,12 @@ class Values(Comparison):
             self.assertEqual((run["dir"], run["workers"], run["seed"],
                               run["epoch"]), ("run/seed-%d" % seed, 2, seed, 2))
             last = metrics(os.path.join(self.folder, run["dir"]))[-1]
-            for key in "test_accuracy", "test_loss", "payload_bytes":
-                self.assertEqual(run[key], last[key])
+            for key, recorded in (
+                    ("test_accuracy", "final_accuracy"),
+                    ("averaged_accuracy", "final_averaged_accuracy"),
+                    ("test_loss", "final_loss"),
+                    ("payload_bytes", "payload_bytes")):
+                self.assertEqual(run[key], last[recorded])
         self.assertEqual(len(self.table("run")), 2)
 
 
@@ -212,10 +349,10 @@ class Settings(Comparison):
     def test_the_settings_fill_the_line(self):
         for name in "a", "b":
             self.run_of(name, [epoch(1)], **{
-                key: name * 9 for key in ("lr", "model", "data", "batch")})
+                key: name * 9 for key in ("lr", "split", "clip", "batch")})
         lines = self.succeeds("compare", "a", "b").split("\n")
-        self.assertIn("a    model=aaaaaaaaa data=aaaaaaaaa batch=aaaaaaaaa "
-                      "lr=aaaaaaaaa", lines)
+        self.assertIn("a    batch=aaaaaaaaa lr=aaaaaaaaa split=aaaaaaaaa "
+                      "clip=aaaaaaaaa", lines)
 
     def test_numbers_of_newer_manifests_are_those_of_older_ones(self):
         self.run_of("old", [epoch(1)])
@@ -238,10 +375,10 @@ class Output(Comparison):
     def test_the_table(self):
         self.three_runs()
         self.assertEqual(self.table("sum", "few", "less"), [
-            "run accuracy % loss bytes fewer time".split(),
-            "sum 80.00 0.5000 2.0 kB 1.0 x 14.0 s".split(),
-            "few 75.00 0.7500 200 bytes 10.0 x 14.0 s".split(),
-            "less 70.00 1.0000 500 bytes 4.0 x 14.0 s".split()])
+            "run accuracy % averaged loss bytes fewer time".split(),
+            "sum 80.00 80.00 0.5000 2.0 kB 1.0 x 14.0 s".split(),
+            "few 75.00 75.00 0.7500 200 bytes 10.0 x 14.0 s".split(),
+            "less 70.00 70.00 1.0000 500 bytes 4.0 x 14.0 s".split()])
         self.assertIn("\nfewer: times fewer bytes than sum\n",
                       self.succeeds("compare", "sum", "few"))
 
@@ -251,13 +388,11 @@ class Output(Comparison):
         self.assertEqual(self.compared("text")["runs"][0]["test_perplexity"],
                          12.5)
         self.assertEqual(self.table("text")[0][1], "perplexity")
-        self.assertEqual(self.table("text")[1][1], "12.50")
+        self.assertEqual(self.table("text")[1][1:3], ["12.50", "12.00"])
         self.run_of("image", [epoch(1, 0.5)], epochs="1", model="lenet")
-        rows = self.table("text", "image")
-        self.assertEqual(rows[1][1:3], ["-", "12.50"])
-        self.assertEqual(rows[2][1:3], ["50.00", "-"])
-        self.assertIn("the runs are of different models or data\n",
-                      self.succeeds("compare", "text", "image"))
+        text, image = self.tables("text", "image")
+        self.assertEqual(text[1][1:3], ["12.50", "12.00"])
+        self.assertEqual(image[1][1:3], ["50.00", "50.00"])
 
     def test_eleven_runs_with_long_names_fit_80_columns(self):
         names = ["a-name-that-is-much-too-long-for-a-terminal-%d-é" % i
@@ -270,13 +405,13 @@ class Output(Comparison):
         first = [line.split("  ")[0] for line in text.split("\n")[3:14]]
         self.assertEqual(len(set(first)), 11)
         for line in first:
-            self.assertRegex(line, r"^a-name-.*\.\..*-\d+-é$")
+            self.assertRegex(line, r"^a-name.*\.\..*-\d+-é$")
 
     def test_what_is_not_a_number_is_a_dash(self):
         self.run_of("a", [epoch(1)], epochs="1")
         self.run_of("b", [epoch(1, None, None, 0)], epochs="1")
         self.assertEqual(self.table("a", "b")[2],
-                         "b - - 0 bytes - 7.00 s".split())
+                         "b - - - 0 bytes - 7.00 s".split())
         run = self.compared("a", "b")["runs"][1]
         self.assertEqual((run["test_accuracy"], run["times_fewer"]),
                          (None, None))
@@ -299,9 +434,9 @@ class Output(Comparison):
         self.run_of("long", [epoch(1), epoch(2), epoch(3)])
         self.run_of("short", [epoch(1)], epochs="1")
         self.assertEqual(self.table("long", "short"), [
-            "run epochs accuracy % loss bytes fewer time".split(),
-            "long 3 50.00 1.0000 3.0 kB 1.0 x 21.0 s".split(),
-            "short 1 50.00 1.0000 1.0 kB 3.0 x 7.00 s".split()])
+            "run epochs accuracy % averaged loss bytes fewer time".split(),
+            "long 3 50.00 50.00 1.0000 3.0 kB 1.0 x 21.0 s".split(),
+            "short 1 50.00 50.00 1.0000 1.0 kB 3.0 x 7.00 s".split()])
         self.assertIn("\nthe runs have 1 to 3 epochs, 10 to 30 steps; bytes, "
                       "fewer and time are of whole\nruns\n",
                       self.succeeds("compare", "long", "short"))
@@ -354,12 +489,11 @@ class Output(Comparison):
                          [str(2**64 - 1), str(2**64 - 2)])
 
     def test_different_tests_are_noted(self):
-        self.run_of("a", [epoch(1, test_examples=1000)], epochs="1")
-        self.run_of("b", [epoch(1, test_examples=500)], epochs="1", lr="1")
-        note = ("the workers' own models were tested with 500 to 1000 "
-                "examples\n")
+        self.run_of("a", [finished(epoch(1), 1000)], epochs="1")
+        self.run_of("b", [finished(epoch(1), 500)], epochs="1", lr="1")
+        note = "the models were tested with 500 to 1000 examples\n"
         self.assertIn(note, self.succeeds("compare", "a", "b"))
-        self.run_of("c", [epoch(1)], epochs="1", lr="2")
+        self.run_of("c", [finished(epoch(1), 1000)], epochs="1", lr="2")
         self.assertNotIn(note, self.succeeds("compare", "a", "c"))
 
 

@@ -102,8 +102,8 @@ class Manual(Pages):
                          sorted(self.commands()))
         page = self.section(self.succeeds("manual", "report"), "SEE ALSO")
         self.assertEqual(re.findall(r"\.Xr (\S+) 1", page),
-                         ["laconic", "laconic-average", "laconic-plan",
-                          "laconic-train"])
+                         ["laconic", "laconic-average", "laconic-compare",
+                          "laconic-plan", "laconic-train"])
 
     def test_mandoc_has_no_warnings(self):
         for page in self.pages().values():

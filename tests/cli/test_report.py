@@ -120,10 +120,78 @@ class Content(Reports):
         self.assertEqual(page.text_of("b")[:2], ["80.00 %", "100.0 \u00d7"])
         self.assertEqual(page.text_of("i")[:2], ["sum", "few"])
 
-    def test_runs_on_different_data_have_no_best(self):
-        self.run_of("a", [epoch(1, 0.5)], epochs="1")
-        self.run_of("b", [epoch(1, 0.9)], epochs="1", data="cifar-10")
-        self.assertEqual(self.report("a", "b").text_of("b"), [])
+    def test_the_best_is_not_declared_within_the_noise(self):
+        """The spread of seeds, or the standard error of a test."""
+        about = "highest accuracy; these differ by no more than their noise"
+        for name, accuracies in (("a", (0.80, 0.82)), ("b", (0.79, 0.81)),
+                                 ("c", (0.60, 0.62))):
+            for seed, accuracy in enumerate(accuracies, 1):
+                self.run_of("%s/seed-%d" % (name, seed), [epoch(1, accuracy)],
+                            epochs="1", seed=str(seed), lr=name)
+        page = self.report("a", "b", "c")
+        self.assertEqual((page.text_of("b")[0], page.text_of("span")[3]),
+                         ("81.00 %", about))
+        self.assertEqual(page.text_of("i")[0], "a/seed-* (2), b/seed-* (2)")
+        page = self.report("a", "c")
+        self.assertEqual(page.text_of("span")[2], "highest accuracy")
+        # 10,000 examples with 81 % have a standard error of 0.39 points.
+        for name, accuracy in (("d", 0.81), ("e", 0.8065), ("f", 0.805)):
+            self.run_of(name, [epoch(1, accuracy)], epochs="1", lr=name)
+        self.assertEqual(self.report("d", "e").text_of("i")[0], "d, e")
+        self.assertEqual(self.report("d", "f").text_of("i")[0], "d")
+
+    def test_the_baseline_is_that_of_compare(self):
+        self.two_runs()
+        ratios = [cell for cell in self.report("few", "sum").text_of("td")
+                  if "\u00d7" in cell]
+        self.assertEqual(ratios, ["1.0 \u00d7", "100.0 \u00d7"])
+        self.succeeds("report", "sum", "few", "--baseline", "few", "--out",
+                      "r.html")
+        named = self.read("r.html").decode()
+        self.assertIn("0.0 \u00d7", named)
+        self.assertIn("fewer: times fewer bytes than few", named)
+
+    def test_a_sample_is_marked(self):
+        self.run_of("a", [epoch(1, 0.5, test_examples=100)], epochs="2")
+        page = self.report("a")
+        self.assertEqual(page.text_of("td")[2:5],
+                         ["~50.00 %", "~50.00 %", "~1"])
+        self.assertIn("~ a: a sample of 100 examples, with a standard error of "
+                      "5.00 points", page.text_of("li"))
+
+    def test_what_is_no_run_is_skipped(self):
+        self.two_runs()
+        self.report("sum", "few")
+        self.write("notes.txt", b"hello")
+        done = self.run_laconic("report", "sum", "notes.txt", "few", "--out",
+                                "other.html")
+        self.assertEqual((done.returncode, done.stderr), (
+            0, "laconic: notes.txt is no run of `laconic train`, skipped\n"))
+        self.assertEqual(self.read("other.html"), self.read("r.html"))
+        done = self.run_laconic("report", "notes.txt", "notes.txt", "--out",
+                                "x.html")
+        self.assertEqual(
+            (done.returncode, done.stderr.split("\n")[-2]), (
+                FAILED, "laconic: none of the 2 arguments is a run, a trace or "
+                "a plan"))
+
+    def test_models_and_data_are_groups_with_a_heading(self):
+        self.two_runs()
+        self.run_of("other", [epoch(1, 0.9)], epochs="1", data="cifar-10")
+        page = self.report("few", "other", "sum")
+        self.assertEqual(page.text_of("h1"),
+                         ["2 groups of runs, of different models or data"])
+        self.assertEqual(
+            [text for text in page.text_of("h2") if " on " in text],
+            ["mlp on mnist, 4 workers, 2 epochs",
+             "mlp on cifar-10, 4 workers, allreduce, 1 epoch"])
+        # The best of each group; curves with styles of their own.
+        self.assertEqual(page.text_of("i")[::2], ["sum", "sum"])
+        self.assertEqual(
+            [row["class"] for row in page.of("tr") if "class" in row],
+            ["r0", "r1", "r0", "r1", "r2"])
+        ids = [element["id"] for element in page.of("h2") if "id" in element]
+        self.assertEqual(len(ids), len(set(ids)))
 
     def test_a_text_has_no_accuracy_in_the_table(self):
         self.run_of("a", [epoch(1, 0.5)], epochs="1")
@@ -423,8 +491,8 @@ class Rejected(Reports):
         self.assertEqual((done.stdout, done.returncode), ("", FAILED))
         self.assertTrue(done.stderr.startswith("laconic: nowhere/r.html: "))
         self.write("r.html", b"old")
-        self.write("x", b"hello")
-        self.run_laconic("report", "sum", "x", "--out", "r.html")
+        self.write("x.csv", TRACE.encode())
+        self.run_laconic("report", "sum", "x.csv", "--out", "r.html")
         self.assertEqual(self.read("r.html"), b"old")
 
 

@@ -12,10 +12,10 @@
 
 enum { SHARED_WIDTH = 60, NOTE_SIZE = 256 };
 
-bool compare_has_quality(const compare_runs *c, bool text)
+bool compare_is_text(const compare_runs *c)
 {
     for (size_t i = 0; i < c->count; i++) {
-        if (c->runs[i].text == text) {
+        if (c->runs[i].text) {
             return true;
         }
     }
@@ -119,21 +119,64 @@ static bool has_spread(const compare_runs *c)
     return c->row_count < c->count;
 }
 
-// Tests with fewer examples are less accurate.
+// The examples of the tests of the runs of a row; NaN if that is unknown.
+static compare_range row_examples(const compare_runs *c, size_t row)
+{
+    compare_range range = {0};
+    for (size_t i = 0; i < c->rows[row].count; i++) {
+        const cli_run *const run = &c->runs[c->rows[row].first + i];
+        range = range_with(
+            range, cli_run_end(run, CLI_METRIC_TEST_EXAMPLES), i == 0);
+    }
+    return range;
+}
+
+// "~ few: of a sample of 1,000 examples, with a standard error of 1.1 points".
+static void note_sample(
+    const compare_runs *c, size_t row, compare_put *put, void *context)
+{
+    char note[NOTE_SIZE], name[COMPARE_NAME_SIZE], cell[CLI_CELL_SIZE],
+        count[CLI_GROUPED_SIZE] = "", error[NOTE_SIZE / 4] = "";
+    const double examples = row_examples(c, row).least;
+    const double accuracy =
+        compare_row_value(c, row, CLI_METRIC_TEST_ACCURACY).mean;
+    if (!(examples > 0)) {
+        (void)snprintf(count, sizeof(count), "unknown size");
+    } else {
+        (void)cli_grouped((size_t)examples, count);
+        if (!compare_is_text(c) && isfinite(accuracy)) {
+            (void)snprintf(
+                error, sizeof(error), ", with a standard error of %.2f points",
+                100 * compare_error(accuracy, examples));
+        }
+    }
+    (void)compare_row_name(c, row, name);
+    (void)snprintf(
+        note, sizeof(note), "~ %s: a sample of %s%s%s",
+        cli_fitted(name, SHARED_WIDTH, cell), count,
+        examples > 0 ? (compare_is_text(c) ? " words" : " examples") : "",
+        error);
+    put(context, note);
+}
+
+// Runs that were tested on different parts of the test set.
 static void note_tests(const compare_runs *c, compare_put *put, void *context)
 {
     char note[NOTE_SIZE];
     double least = (double)NAN, most = (double)NAN;
-    for (size_t i = 0; i < c->count; i++) {
-        const double n = cli_run_last(&c->runs[i], CLI_METRIC_TEST_EXAMPLES);
-        least = fmin(least, n);
-        most = fmax(most, n);
+    for (size_t i = 0; i < c->row_count; i++) {
+        const compare_range range = row_examples(c, i);
+        least = fmin(least, range.least);
+        most = fmax(most, range.most);
+        if (compare_row_is_sampled(c, i) &&
+            isfinite(compare_row_value(c, i, CLI_METRIC_TEST_LOSS).mean)) {
+            note_sample(c, i, put, context);
+        }
     }
     if (least < most) {
         (void)snprintf(
             note, sizeof(note),
-            "the workers' own models were tested with %.15g to %.15g examples",
-            least, most);
+            "the models were tested with %.15g to %.15g examples", least, most);
         put(context, note);
     }
 }
@@ -151,10 +194,6 @@ void compare_notes(const compare_runs *c, compare_put *put, void *context)
     if (has_spread(c)) {
         put(context, "spread: standard deviation over runs that differ only by "
                      "their seed");
-    }
-    if (compare_setting_differs(c, "model") ||
-        compare_setting_differs(c, "data")) {
-        put(context, "the runs are of different models or data");
     }
     note_tests(c, put, context);
     note_lengths(c, put, context);

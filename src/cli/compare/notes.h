@@ -5,9 +5,9 @@
 
 #include "cli/compare/runs.h"
 
-// compare_has_quality returns whether a run has the accuracy of images or, with
-// `text`, the perplexity of a text.
-bool compare_has_quality(const compare_runs *c, bool text);
+// compare_is_text returns whether the runs of a group have the perplexity of a
+// text, instead of an accuracy.
+bool compare_is_text(const compare_runs *c);
 
 // compare_epochs and compare_steps return the least and the most that a run has
 // done.

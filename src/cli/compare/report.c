@@ -13,19 +13,15 @@
 #include "cli/report/table.h"
 #include "cli/report/wrap.h"
 
-enum { NUMBER_SIZE = 48, NAME_WIDTH = 26, COLUMNS_MAX = 8 };
+enum { NUMBER_SIZE = 48, NAME_WIDTH = 26, COLUMNS_MAX = 10 };
 
 // The metrics of the JSON.
 static const cli_metric shown[] = {
-    CLI_METRIC_TEST_ACCURACY,
-    CLI_METRIC_WORST_ACCURACY,
-    CLI_METRIC_AVERAGED_ACCURACY,
-    CLI_METRIC_TEST_PERPLEXITY,
-    CLI_METRIC_AVERAGED_PERPLEXITY,
-    CLI_METRIC_TEST_LOSS,
-    CLI_METRIC_TRAIN_LOSS,
-    CLI_METRIC_PAYLOAD_BYTES,
-    CLI_METRIC_SECONDS,
+    CLI_METRIC_TEST_ACCURACY,       CLI_METRIC_WORST_ACCURACY,
+    CLI_METRIC_AVERAGED_ACCURACY,   CLI_METRIC_TEST_PERPLEXITY,
+    CLI_METRIC_AVERAGED_PERPLEXITY, CLI_METRIC_TEST_LOSS,
+    CLI_METRIC_TEST_EXAMPLES,       CLI_METRIC_TRAIN_LOSS,
+    CLI_METRIC_PAYLOAD_BYTES,       CLI_METRIC_SECONDS,
 };
 enum { SHOWN = sizeof(shown) / sizeof(shown[0]) };
 
@@ -56,8 +52,15 @@ static cJSON *run_json(const compare_runs *c, const cli_run *run)
     cJSON_AddNumberToObject(o, "step", (double)cli_run_steps(run));
     for (size_t i = 0; i < SHOWN; i++) {
         cJSON_AddNumberToObject(
-            o, cli_metric_key(shown[i]), cli_run_last(run, shown[i]));
+            o, cli_metric_key(shown[i]), cli_run_end(run, shown[i]));
     }
+    cJSON_AddBoolToObject(o, "sampled", cli_run_is_sampled(run));
+    cJSON_AddNumberToObject(
+        o, "standard_error",
+        compare_error(
+            cli_run_end(run, CLI_METRIC_TEST_ACCURACY),
+            cli_run_end(run, CLI_METRIC_TEST_EXAMPLES)));
+    cJSON_AddStringToObject(o, "baseline", c->runs[0].folder);
     cJSON_AddNumberToObject(o, "times_fewer", compare_run_times_fewer(c, run));
     return o;
 }
@@ -86,28 +89,67 @@ static cJSON *row_json(const compare_runs *c, size_t row)
     return o;
 }
 
-cJSON *compare_report_json(const compare_runs *c)
+static bool is_in_array(const cJSON *array, const char *text)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, array)
+    {
+        if (strcmp(item->valuestring, text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Adds the settings that differ between runs of the whole set.
+static void add_differing(const compare_set *s, cJSON *names)
+{
+    static const char *const tasks[] = {"model", "data"};
+    for (size_t i = 0; i < sizeof(tasks) / sizeof(tasks[0]); i++) {
+        for (size_t g = 1; g < s->group_count; g++) {
+            if (!compare_setting_same(
+                    s->groups[0].runs, s->groups[g].runs, tasks[i]) &&
+                !is_in_array(names, tasks[i])) {
+                cJSON_AddItemToArray(names, cJSON_CreateString(tasks[i]));
+            }
+        }
+    }
+    for (size_t g = 0; g < s->group_count; g++) {
+        const compare_runs *const c = &s->groups[g];
+        for (size_t i = 0; i < c->differing_count; i++) {
+            if (!is_in_array(names, c->differing[i])) {
+                cJSON_AddItemToArray(
+                    names, cJSON_CreateString(c->differing[i]));
+            }
+        }
+    }
+}
+
+cJSON *compare_report_json(const compare_set *s)
 {
     cJSON *const o = cJSON_CreateObject();
     cJSON *const runs = cJSON_AddArrayToObject(o, "runs");
-    for (size_t i = 0; i < c->count; i++) {
-        cJSON_AddItemToArray(runs, run_json(c, &c->runs[i]));
-    }
     cJSON *const rows = cJSON_AddArrayToObject(o, "rows");
-    for (size_t i = 0; i < c->row_count; i++) {
-        cJSON_AddItemToArray(rows, row_json(c, i));
+    for (size_t g = 0; g < s->group_count; g++) {
+        const compare_runs *const c = &s->groups[g];
+        for (size_t i = 0; i < c->count; i++) {
+            cJSON_AddItemToArray(runs, run_json(c, &c->runs[i]));
+        }
+        for (size_t i = 0; i < c->row_count; i++) {
+            cJSON_AddItemToArray(rows, row_json(c, i));
+        }
     }
-    cJSON *const names = cJSON_AddArrayToObject(o, "differing");
-    for (size_t i = 0; i < c->differing_count; i++) {
-        cJSON_AddItemToArray(names, cJSON_CreateString(c->differing[i]));
-    }
+    add_differing(s, cJSON_AddArrayToObject(o, "differing"));
     return o;
 }
 
-// "0.3012", or "0.301+-0.002" of several runs; a large number is shorter.
-static void add_value(cli_table *t, compare_value v, double scale, int digits)
+// "0.3012", or "0.301+-0.002" of several runs; a large number is shorter. A
+// number of a sample of the test set begins with ~.
+static void add_value(
+    cli_table *t, compare_value v, double scale, int digits, bool sampled)
 {
     const double mean = scale * v.mean, spread = scale * v.spread;
+    const char *const mark = sampled ? "~" : "";
     char text[NUMBER_SIZE];
     if (!isfinite(mean)) {
         cli_table_add(t, "-");
@@ -121,11 +163,11 @@ static void add_value(cli_table *t, compare_value v, double scale, int digits)
             fabs(mean) < 1000 ? digits - isfinite(spread) : 0, mean);
     }
     if (!isfinite(spread)) {
-        cli_table_add(t, "%s", text);
+        cli_table_add(t, "%s%s", mark, text);
     } else if (spread == 0 || (spread >= 0.0005 && spread < 100)) {
-        cli_table_add(t, "%s+-%.*f", text, digits - 1, spread);
+        cli_table_add(t, "%s%s+-%.*f", mark, text, digits - 1, spread);
     } else {
-        cli_table_add(t, "%s+-%.0e", text, spread);
+        cli_table_add(t, "%s%s+-%.0e", mark, text, spread);
     }
 }
 
@@ -140,9 +182,10 @@ static void add_times(cli_table *t, double times)
     }
 }
 
-// The columns of the table. All runs have those after the perplexity.
+// The columns of the table. All runs have those after the quality of the
+// models: accuracies, or perplexities of a text.
 typedef struct columns {
-    bool epochs, accuracy, perplexity;
+    bool epochs, text;
     char align[COLUMNS_MAX + 1];
 } columns;
 
@@ -150,36 +193,37 @@ static columns columns_of(const compare_runs *c, bool epochs)
 {
     columns found = {
         .epochs = epochs,
-        .accuracy = compare_has_quality(c, false),
-        .perplexity = compare_has_quality(c, true),
+        .text = compare_is_text(c),
         .align = "lrrrrrrr",
     };
-    const int missing = !found.epochs + !found.accuracy + !found.perplexity;
-    found.align[COLUMNS_MAX - missing] = '\0';
+    found.align[strlen(found.align) - !epochs] = '\0';
     return found;
 }
 
 static void add_numbers(
     const compare_runs *c, const columns *of, size_t row, cli_table *t)
 {
+    static const cli_metric accuracies[] = {
+        CLI_METRIC_TEST_ACCURACY, CLI_METRIC_AVERAGED_ACCURACY};
+    static const cli_metric perplexities[] = {
+        CLI_METRIC_TEST_PERPLEXITY, CLI_METRIC_AVERAGED_PERPLEXITY};
     char text[CLI_BYTES_SIZE], time[PLAN_TEXT_SIZE];
     const cli_run *const run = &c->runs[c->rows[row].first];
+    const bool sampled = compare_row_is_sampled(c, row);
     const double bytes =
         compare_row_value(c, row, CLI_METRIC_PAYLOAD_BYTES).mean;
     const double seconds = compare_row_value(c, row, CLI_METRIC_SECONDS).mean;
     if (of->epochs) { // the same of all runs of a row
         cli_table_add(t, "%.6g", cli_run_done(run));
     }
-    if (of->accuracy) {
-        compare_value v = compare_row_value(c, row, CLI_METRIC_TEST_ACCURACY);
-        v.mean = run->text ? (double)NAN : v.mean;
-        add_value(t, v, 100, 2);
-    }
-    if (of->perplexity) {
+    for (size_t i = 0; i < 2; i++) {
+        const cli_metric metric = of->text ? perplexities[i] : accuracies[i];
         add_value(
-            t, compare_row_value(c, row, CLI_METRIC_TEST_PERPLEXITY), 1, 2);
+            t, compare_row_value(c, row, metric), of->text ? 1 : 100, 2,
+            sampled);
     }
-    add_value(t, compare_row_value(c, row, CLI_METRIC_TEST_LOSS), 1, 4);
+    add_value(
+        t, compare_row_value(c, row, CLI_METRIC_TEST_LOSS), 1, 4, sampled);
     cli_table_add(t, "%s", isfinite(bytes) ? cli_bytes(bytes, text) : "-");
     add_times(t, compare_times_fewer(c, row));
     cli_table_add(t, "%s", seconds >= 0 ? plan_seconds(seconds, time) : "-");
@@ -189,8 +233,8 @@ static void add_heading(const columns *of, cli_table *t)
 {
     const char *const names[] = {
         of->epochs ? "epochs" : NULL,
-        of->accuracy ? "accuracy %" : NULL,
-        of->perplexity ? "perplexity" : NULL,
+        of->text ? "perplexity" : "accuracy %",
+        "averaged",
         "loss",
         "bytes",
         "fewer",
@@ -306,7 +350,7 @@ static void print_note(void *context, const char *note)
     cli_wrap(note, 0, o->stream);
 }
 
-void compare_report_print(const compare_runs *c, FILE *stream)
+static void print_group(const compare_runs *c, FILE *stream)
 {
     char title[COMPARE_TITLE_SIZE];
     cli_wrap(compare_title(c, title), 0, stream);
@@ -317,17 +361,30 @@ void compare_report_print(const compare_runs *c, FILE *stream)
     compare_notes(c, print_note, &notes);
 }
 
+void compare_report_print(const compare_set *s, FILE *stream)
+{
+    if (s->group_count > 1) {
+        (void)fprintf(
+            stream, "%zu groups of runs, of different models or data\n\n",
+            s->group_count);
+    }
+    for (size_t i = 0; i < s->group_count; i++) {
+        (void)fputs(i > 0 ? "\n" : "", stream);
+        print_group(&s->groups[i], stream);
+    }
+}
+
 lac_status compare_report_folder(const char *folder, FILE *stream)
 {
-    compare_runs c;
-    compare_runs_open(&c);
-    lac_status status = compare_runs_add(&c, folder);
+    compare_set s;
+    compare_set_open(&s);
+    lac_status status = compare_set_add(&s, folder);
     if (status == LAC_OK) {
-        status = compare_runs_arrange(&c);
+        status = compare_set_arrange(&s);
     }
     if (status == LAC_OK) {
-        compare_report_print(&c, stream);
+        compare_report_print(&s, stream);
     }
-    compare_runs_close(&c);
+    compare_set_close(&s);
     return status;
 }

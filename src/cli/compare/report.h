@@ -8,13 +8,13 @@
 #include "cli/compare/runs.h"
 
 // compare_report_json returns the object.
-cJSON *compare_report_json(const compare_runs *c);
+cJSON *compare_report_json(const compare_set *s);
 
 // compare_report_print prints tables of at most 80 columns.
-void compare_report_print(const compare_runs *c, FILE *stream);
+void compare_report_print(const compare_set *s, FILE *stream);
 
 // compare_report_folder prints the table of the runs in a folder.
-// Fails like compare_runs_add.
+// Fails like compare_set_add.
 lac_status compare_report_folder(const char *folder, FILE *stream);
 
 #endif

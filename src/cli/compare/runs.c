@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Collects runs and makes rows of them.
+// Collects runs and makes groups and rows of them.
 #include "cli/compare/runs.h"
 
 #include <dirent.h>
@@ -11,28 +11,34 @@
 #include <sys/stat.h>
 
 #include "cli/compare/settings.h"
+#include "cli/report/table.h"
 #include "cli/train/seeds.h"
 #include "data/file.h"
+
+enum { PATH_COLUMNS = 60 };
 
 static lac_status runs_no_memory(size_t count)
 {
     return lac_fail(LAC_ERR_NOMEM, "no memory for %zu runs", count);
 }
 
-void compare_runs_open(compare_runs *c)
+void compare_set_open(compare_set *s)
 {
-    *c = (compare_runs){0};
+    *s = (compare_set){0};
 }
 
-void compare_runs_close(compare_runs *c)
+void compare_set_close(compare_set *s)
 {
-    for (size_t i = 0; i < c->count; i++) {
-        cli_run_close(&c->runs[i]);
+    for (size_t i = 0; i < s->count; i++) {
+        cli_run_close(&s->runs[i]);
     }
-    free(c->runs);
-    free(c->rows);
-    free(c->differing);
-    *c = (compare_runs){0};
+    for (size_t i = 0; i < s->group_count; i++) {
+        free(s->groups[i].rows);
+        free(s->groups[i].differing);
+    }
+    free(s->runs);
+    free(s->groups);
+    *s = (compare_set){0};
 }
 
 static bool is_same_folder(const char *a, const char *b)
@@ -42,27 +48,27 @@ static bool is_same_folder(const char *a, const char *b)
            of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
 }
 
-static lac_status add_run(compare_runs *c, const char *folder)
+static lac_status add_run(compare_set *s, const char *folder)
 {
-    for (size_t i = 0; i < c->count; i++) {
-        if (is_same_folder(c->runs[i].folder, folder)) {
+    for (size_t i = 0; i < s->count; i++) {
+        if (is_same_folder(s->runs[i].folder, folder)) {
             return LAC_OK;
         }
     }
-    cli_run *const runs = realloc(c->runs, (c->count + 1) * sizeof(*runs));
+    cli_run *const runs = realloc(s->runs, (s->count + 1) * sizeof(*runs));
     if (runs == NULL) {
-        return runs_no_memory(c->count + 1);
+        return runs_no_memory(s->count + 1);
     }
-    c->runs = runs;
-    return cli_run_open(&runs[c->count++], folder);
+    s->runs = runs;
+    return cli_run_open(&runs[s->count++], folder);
 }
 
-static lac_status add_seeds(compare_runs *c, const char *folder, uint64_t seed)
+static lac_status add_seeds(compare_set *s, const char *folder, uint64_t seed)
 {
     char path[DATA_PATH_SIZE];
     do {
         LAC_TRY(cli_seeds_folder(folder, seed, path));
-        LAC_TRY(add_run(c, path));
+        LAC_TRY(add_run(s, path));
     } while (seed < UINT64_MAX && cli_seeds_next(folder, seed + 1, &seed));
     return LAC_OK;
 }
@@ -80,10 +86,10 @@ static int runs_is_name(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-// Adds the runs of the folders in a folder, in the order of their names, and
-// counts them.
+// Counts the folders in a folder that hold runs, and adds these in the order of
+// their names unless `s` is NULL.
 static lac_status add_inner(
-    compare_runs *c, const char *folder, size_t *count_out)
+    compare_set *s, const char *folder, size_t *count_out)
 {
     struct dirent **names = NULL;
     const int count = scandir(folder, &names, runs_is_name, alphasort);
@@ -94,7 +100,7 @@ static lac_status add_inner(
         if (status == LAC_OK &&
             data_path_join(path, folder, names[i]->d_name) == LAC_OK &&
             holds_run(path)) {
-            status = compare_runs_add(c, path);
+            status = s == NULL ? LAC_OK : compare_set_add(s, path);
             ++*count_out;
         }
         free(names[i]);
@@ -103,7 +109,7 @@ static lac_status add_inner(
     return status;
 }
 
-lac_status compare_runs_add(compare_runs *c, const char *folder)
+lac_status compare_set_add(compare_set *s, const char *folder)
 {
     char path[DATA_PATH_SIZE], manifest[DATA_PATH_SIZE];
     size_t len = strlen(folder), inner = 0;
@@ -118,13 +124,38 @@ lac_status compare_runs_add(compare_runs *c, const char *folder)
     path[len] = '\0';
     LAC_TRY(data_path_join(manifest, path, "manifest.json"));
     if (data_is_file(manifest)) {
-        return add_run(c, path);
+        return add_run(s, path);
     }
     if (cli_seeds_next(path, 0, &seed)) {
-        return add_seeds(c, path, seed);
+        return add_seeds(s, path, seed);
     }
-    LAC_TRY(add_inner(c, path, &inner));
-    return inner > 0 ? LAC_OK : add_run(c, path); // names what is missing
+    LAC_TRY(add_inner(s, path, &inner));
+    return inner > 0 ? LAC_OK : add_run(s, path); // names what is missing
+}
+
+lac_status compare_set_name_baseline(compare_set *s, const char *folder)
+{
+    if (*folder != '\0') {
+        LAC_TRY(compare_set_add(s, folder));
+        s->named = s->count;
+    }
+    return LAC_OK;
+}
+
+bool compare_is_no_run(const char *path)
+{
+    size_t inner = 0;
+    return data_is_file(path) ||
+           (data_is_folder(path) && !holds_run(path) &&
+            add_inner(NULL, path, &inner) == LAC_OK && inner == 0);
+}
+
+void compare_skip(const char *path)
+{
+    char cell[CLI_CELL_SIZE];
+    (void)fprintf(
+        stderr, "laconic: %s is no run of `laconic train`, skipped\n",
+        cli_fitted(path, PATH_COLUMNS, cell));
 }
 
 // The length of the folder above that of a run of --seeds; 0 for others.
@@ -177,37 +208,134 @@ static size_t find_rows(const compare_runs *c, size_t *row_of)
     return rows;
 }
 
-static void sort_runs(compare_runs *c, const size_t *row_of, cli_run *sorted)
+// Whether two runs can be compared: the same model on the same data.
+static bool is_same_task(const cli_run *a, const cli_run *b)
 {
-    size_t done = 0;
-    for (size_t row = 0; row < c->row_count; row++) {
-        c->rows[row] = (compare_row){.first = done};
-        for (size_t i = 0; i < c->count; i++) {
-            if (row_of[i] == row) {
-                sorted[done++] = c->runs[i];
-            }
+    return strcmp(a->model, b->model) == 0 && strcmp(a->data, b->data) == 0;
+}
+
+// Writes the group of every run, and returns the number of groups.
+static size_t find_groups(const compare_set *s, size_t *group_of)
+{
+    size_t groups = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        size_t same = 0;
+        while (same < i && !is_same_task(&s->runs[same], &s->runs[i])) {
+            same++;
         }
-        c->rows[row].count = done - c->rows[row].first;
+        group_of[i] = same < i ? group_of[same] : groups++;
+    }
+    return groups;
+}
+
+static bool is_uncompressed(const cli_run *run)
+{
+    const size_t len = strcspn(run->algorithm, ":");
+    return run->compressor == NULL &&
+           ((len == 9 && strncmp(run->algorithm, "allreduce", len) == 0) ||
+            (len == 5 && strncmp(run->algorithm, "dpsgd", len) == 0));
+}
+
+// Makes the row of the baseline the first one.
+static void move_baseline(const compare_runs *c, size_t *row_of)
+{
+    size_t first = 0;
+    while (first < c->count && !is_uncompressed(&c->runs[first])) {
+        first++;
+    }
+    const size_t baseline = first < c->count ? row_of[first] : 0;
+    for (size_t i = 0; i < c->count; i++) {
+        row_of[i] = row_of[i] == baseline  ? 0
+                    : row_of[i] < baseline ? row_of[i] + 1
+                                           : row_of[i];
     }
 }
 
-lac_status compare_runs_arrange(compare_runs *c)
+// Sorts runs by the number of each, those with the same one in their order.
+static void sort_runs(
+    cli_run *runs, size_t count, const size_t *number_of, size_t numbers,
+    cli_run *sorted)
 {
-    if (c->count == 0) {
+    size_t done = 0;
+    for (size_t number = 0; number < numbers; number++) {
+        for (size_t i = 0; i < count; i++) {
+            if (number_of[i] == number) {
+                sorted[done++] = runs[i];
+            }
+        }
+    }
+    memcpy(runs, sorted, count * sizeof(*runs));
+}
+
+// Memory to arrange runs.
+typedef struct arrangement {
+    size_t *number_of;
+    cli_run *sorted;
+} arrangement;
+
+// Makes the rows of a group, whose runs begin at `runs`.
+static lac_status arrange_group(
+    compare_runs *c, cli_run *runs, bool named, const arrangement *a)
+{
+    c->rows = calloc(c->count, sizeof(*c->rows));
+    if (c->rows == NULL) {
+        return runs_no_memory(c->count);
+    }
+    c->runs = runs;
+    c->row_count = find_rows(c, a->number_of);
+    if (!named) {
+        move_baseline(c, a->number_of);
+    }
+    for (size_t i = 0; i < c->count; i++) {
+        c->rows[a->number_of[i]].count++;
+    }
+    for (size_t i = 1; i < c->row_count; i++) {
+        c->rows[i].first = c->rows[i - 1].first + c->rows[i - 1].count;
+    }
+    sort_runs(runs, c->count, a->number_of, c->row_count, a->sorted);
+    return compare_settings_find(c);
+}
+
+static lac_status arrange_groups(compare_set *s, const arrangement *a)
+{
+    const size_t groups = find_groups(s, a->number_of);
+    size_t named = 0, first = 0, rows = 0;
+    s->groups = calloc(groups, sizeof(*s->groups));
+    if (s->groups == NULL) {
+        return runs_no_memory(s->count);
+    }
+    s->group_count = groups;
+    for (size_t i = 0; i < s->count; i++) {
+        s->groups[a->number_of[i]].count++;
+        named = i < s->named ? a->number_of[i] + 1 : named;
+    }
+    sort_runs(s->runs, s->count, a->number_of, groups, a->sorted);
+    for (size_t i = 0; i < groups; i++) {
+        compare_runs *const c = &s->groups[i];
+        c->group = i;
+        c->earlier_rows = rows;
+        // The runs of the baseline are the first, and so are their groups.
+        LAC_TRY(arrange_group(c, s->runs + first, i < named, a));
+        first += c->count;
+        rows += c->row_count;
+    }
+    return LAC_OK;
+}
+
+lac_status compare_set_arrange(compare_set *s)
+{
+    if (s->count == 0) {
         return LAC_OK;
     }
-    size_t *const row_of = calloc(c->count + 1, sizeof(*row_of));
-    cli_run *const sorted = malloc((c->count + 1) * sizeof(*sorted));
-    lac_status status = runs_no_memory(c->count);
-    c->rows = calloc(c->count + 1, sizeof(*c->rows));
-    if (row_of != NULL && sorted != NULL && c->rows != NULL) {
-        c->row_count = find_rows(c, row_of);
-        sort_runs(c, row_of, sorted);
-        memcpy(c->runs, sorted, c->count * sizeof(*sorted));
-        status = compare_settings_find(c);
-    }
-    free(row_of);
-    free(sorted);
+    const arrangement a = {
+        .number_of = calloc(s->count, sizeof(*a.number_of)),
+        .sorted = malloc(s->count * sizeof(*a.sorted)),
+    };
+    const lac_status status = a.number_of == NULL || a.sorted == NULL
+                                  ? runs_no_memory(s->count)
+                                  : arrange_groups(s, &a);
+    free(a.number_of);
+    free(a.sorted);
     return status;
 }
 
@@ -217,11 +345,11 @@ compare_value compare_row_value(
     const compare_row r = c->rows[row];
     double sum = 0, squares = 0;
     for (size_t i = 0; i < r.count; i++) {
-        sum += cli_run_last(&c->runs[r.first + i], metric);
+        sum += cli_run_end(&c->runs[r.first + i], metric);
     }
     const double mean = sum / (double)r.count;
     for (size_t i = 0; i < r.count; i++) {
-        const double away = cli_run_last(&c->runs[r.first + i], metric) - mean;
+        const double away = cli_run_end(&c->runs[r.first + i], metric) - mean;
         squares += away * away;
     }
     return (compare_value){
@@ -229,6 +357,22 @@ compare_value compare_row_value(
         .spread =
             r.count < 2 ? (double)NAN : sqrt(squares / (double)(r.count - 1)),
     };
+}
+
+bool compare_row_is_sampled(const compare_runs *c, size_t row)
+{
+    const compare_row r = c->rows[row];
+    for (size_t i = 0; i < r.count; i++) {
+        if (cli_run_is_sampled(&c->runs[r.first + i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+double compare_error(double accuracy, double examples)
+{
+    return sqrt(accuracy * (1 - accuracy) / examples);
 }
 
 // Bytes of models of different sizes have no ratio that means anything.

@@ -34,6 +34,15 @@ static const limits metrics[CLI_METRICS] = {
     [CLI_METRIC_TEST_PERPLEXITY] = {"test_perplexity", DBL_MAX, false},
     [CLI_METRIC_AVERAGED_PERPLEXITY] = {"averaged_perplexity", DBL_MAX, false},
     [CLI_METRIC_TEST_EXAMPLES] = {"test_examples", WHOLE_MAX, true},
+    [CLI_METRIC_FINAL_LOSS] = {"final_loss", DBL_MAX, false},
+    [CLI_METRIC_FINAL_ACCURACY] = {"final_accuracy", 1, false},
+    [CLI_METRIC_FINAL_WORST_ACCURACY] = {"final_worst_accuracy", 1, false},
+    [CLI_METRIC_FINAL_AVERAGED_ACCURACY] =
+        {"final_averaged_accuracy", 1, false},
+    [CLI_METRIC_FINAL_PERPLEXITY] = {"final_perplexity", DBL_MAX, false},
+    [CLI_METRIC_FINAL_AVERAGED_PERPLEXITY] =
+        {"final_averaged_perplexity", DBL_MAX, false},
+    [CLI_METRIC_FINAL_EXAMPLES] = {"final_examples", WHOLE_MAX, true},
     [CLI_METRIC_PAYLOAD_BYTES] = {"payload_bytes", WHOLE_MAX, true},
     [CLI_METRIC_CONSENSUS] = {"consensus", DBL_MAX, false},
     [CLI_METRIC_COMPUTE_SECONDS] = {"compute_seconds", DBL_MAX, false},
@@ -333,4 +342,32 @@ double cli_run_last(const cli_run *run, cli_metric metric)
 {
     return run->count == 0 ? (double)NAN
                            : run->epochs[run->count - 1].values[metric];
+}
+
+bool cli_run_is_sampled(const cli_run *run)
+{
+    return run->count > 0 &&
+           !(cli_run_last(run, CLI_METRIC_FINAL_EXAMPLES) > 0);
+}
+
+double cli_run_end(const cli_run *run, cli_metric metric)
+{
+    static const struct {
+        cli_metric sample, whole;
+    } pairs[] = {
+        {CLI_METRIC_TEST_LOSS, CLI_METRIC_FINAL_LOSS},
+        {CLI_METRIC_TEST_ACCURACY, CLI_METRIC_FINAL_ACCURACY},
+        {CLI_METRIC_WORST_ACCURACY, CLI_METRIC_FINAL_WORST_ACCURACY},
+        {CLI_METRIC_AVERAGED_ACCURACY, CLI_METRIC_FINAL_AVERAGED_ACCURACY},
+        {CLI_METRIC_TEST_PERPLEXITY, CLI_METRIC_FINAL_PERPLEXITY},
+        {CLI_METRIC_AVERAGED_PERPLEXITY, CLI_METRIC_FINAL_AVERAGED_PERPLEXITY},
+        {CLI_METRIC_TEST_EXAMPLES, CLI_METRIC_FINAL_EXAMPLES},
+    };
+    const bool sampled = cli_run_is_sampled(run);
+    for (size_t i = 0; !sampled && i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        if (pairs[i].sample == metric) {
+            return cli_run_last(run, pairs[i].whole);
+        }
+    }
+    return cli_run_last(run, metric);
 }

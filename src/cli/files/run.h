@@ -24,6 +24,14 @@ typedef enum cli_metric {
     CLI_METRIC_TEST_PERPLEXITY,
     CLI_METRIC_AVERAGED_PERPLEXITY,
     CLI_METRIC_TEST_EXAMPLES,
+    CLI_METRIC_FINAL_LOSS, // and the next ones: on the whole test set, after
+                           // the last step
+    CLI_METRIC_FINAL_ACCURACY,
+    CLI_METRIC_FINAL_WORST_ACCURACY,
+    CLI_METRIC_FINAL_AVERAGED_ACCURACY,
+    CLI_METRIC_FINAL_PERPLEXITY,
+    CLI_METRIC_FINAL_AVERAGED_PERPLEXITY,
+    CLI_METRIC_FINAL_EXAMPLES,
     CLI_METRIC_PAYLOAD_BYTES,
     CLI_METRIC_CONSENSUS,
     CLI_METRIC_COMPUTE_SECONDS,
@@ -70,6 +78,12 @@ void cli_run_close(cli_run *run);
 
 // cli_run_last returns a metric of the last epoch, NaN if there is none.
 double cli_run_last(const cli_run *run, cli_metric metric);
+
+// cli_run_end returns it as well, but what a test shows of the models on the
+// whole test set. A run that has stopped, or is of an older version, has been
+// tested on a sample only: cli_run_is_sampled. That is then returned.
+double cli_run_end(const cli_run *run, cli_metric metric);
+bool cli_run_is_sampled(const cli_run *run);
 
 // cli_run_done returns the epochs that a run has done, and cli_run_steps the
 // steps.

@@ -43,8 +43,13 @@ static void script_hash(char out[HASH_SIZE])
 static void put_page_title(FILE *f, const page_inputs *in)
 {
     char title[COMPARE_TITLE_SIZE];
-    if (in->runs.count > 0 && *compare_title(&in->runs, title) != '\0') {
+    if (in->runs.group_count == 1 &&
+        *compare_title(in->runs.groups, title) != '\0') {
         cli_markup_text(f, title);
+    } else if (in->runs.group_count > 1) {
+        (void)fprintf(
+            f, "%zu groups of runs, of different models or data",
+            in->runs.group_count);
     } else {
         (void)fputs("Laconic report", f);
     }
@@ -101,16 +106,22 @@ static void put_switch(
     (void)fputs("</small></span></label></li>\n", f);
 }
 
-static void put_switches(FILE *f, const page_inputs *in)
+static void put_run_switches(FILE *f, const compare_runs *c)
 {
     char name[COMPARE_NAME_SIZE], text[COMPARE_DIFFERENCES_SIZE];
-    const compare_runs *const c = &in->runs;
-    (void)fputs("<nav><h2>Curves</h2>\n<ul class=\"switches\">\n", f);
     for (size_t i = 0; i < c->row_count; i++) {
         const cli_run *const run = &c->runs[c->rows[i].first];
         put_switch(
-            f, i, compare_row_name(c, i, name),
+            f, page_row_style(c, i), compare_row_name(c, i, name),
             compare_differences(c, run, text));
+    }
+}
+
+static void put_switches(FILE *f, const page_inputs *in)
+{
+    (void)fputs("<nav><h2>Curves</h2>\n<ul class=\"switches\">\n", f);
+    for (size_t i = 0; i < in->runs.group_count; i++) {
+        put_run_switches(f, &in->runs.groups[i]);
     }
     for (size_t i = 0; i < in->trace_count; i++) {
         put_switch(f, page_trace_style(in, i), in->traces[i].path, "trace");
@@ -125,12 +136,28 @@ static void put_switches(FILE *f, const page_inputs *in)
     (void)fputs("</ul></nav>\n", f);
 }
 
+// A group has a heading if there are several.
+static lac_status put_group(FILE *f, const page_inputs *in, size_t group)
+{
+    static page_runs_section *const sections[] = {
+        page_results, page_training, page_consensus,
+        page_time,    page_graphs,   page_settings,
+    };
+    const compare_runs *const c = &in->runs.groups[group];
+    if (in->runs.group_count > 1) {
+        char title[COMPARE_TITLE_SIZE];
+        (void)fprintf(f, "<h2 class=\"group\" id=\"group-%zu\">", group + 1);
+        cli_markup_text(f, compare_title(c, title));
+        (void)fputs("</h2>\n", f);
+    }
+    for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
+        LAC_TRY(sections[i](f, c));
+    }
+    return LAC_OK;
+}
+
 static lac_status put_body(FILE *f, const page_inputs *in)
 {
-    static page_section *const sections[] = {
-        page_results, page_training, page_consensus, page_time,
-        page_graphs,  page_traces,   page_plans,     page_settings,
-    };
     (void)fputs("<body>\n<header><h1>", f);
     put_page_title(f, in);
     (void)fputs("</h1></header>\n<div class=\"page\">\n", f);
@@ -138,9 +165,11 @@ static lac_status put_body(FILE *f, const page_inputs *in)
         put_switches(f, in);
     }
     (void)fputs("<main>\n", f);
-    for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
-        LAC_TRY(sections[i](f, in));
+    for (size_t i = 0; i < in->runs.group_count; i++) {
+        LAC_TRY(put_group(f, in, i));
     }
+    LAC_TRY(page_traces(f, in));
+    LAC_TRY(page_plans(f, in));
     (void)fprintf(
         f,
         "</main>\n</div>\n<footer>laconic %s</footer>\n<script>%s</script>\n"
@@ -177,6 +206,16 @@ lac_status page_document_write(
 void page_heading(FILE *f, const char *id, const char *text)
 {
     (void)fprintf(f, "<h2 id=\"%s\">%s</h2>\n", id, text);
+}
+
+void page_runs_heading(
+    FILE *f, const compare_runs *c, const char *id, const char *text)
+{
+    if (c->group == 0) {
+        page_heading(f, id, text);
+    } else {
+        (void)fprintf(f, "<h2 id=\"%s-%zu\">%s</h2>\n", id, c->group + 1, text);
+    }
 }
 
 void page_table(FILE *f)

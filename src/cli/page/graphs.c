@@ -239,14 +239,13 @@ static bool has_gossip(const compare_runs *c)
     return false;
 }
 
-lac_status page_graphs(FILE *f, const page_inputs *in)
+lac_status page_graphs(FILE *f, const compare_runs *c)
 {
-    const compare_runs *const c = &in->runs;
     drawn_networks drawn = {.count = 0};
     if (!has_gossip(c)) {
         return LAC_OK;
     }
-    page_heading(f, "network", "Network");
+    page_runs_heading(f, c, "network", "Network");
     (void)fputs(
         "<p>Workers exchange models with their neighbours. The farther the "
         "eigenvalues of the mixing matrix, except the 1, are from 1 and -1, "

@@ -163,15 +163,29 @@ static lac_status add_plan(page_inputs *in, const data_bytes *bytes)
     return read_plan(p, (const char *)bytes->data, bytes->len);
 }
 
-static lac_status sort_file(page_inputs *in, const data_bytes *bytes)
+static bool is_trace(const data_bytes *bytes)
 {
-    const char *const text = (const char *)bytes->data;
-    if (bytes->len > HEADER_LEN &&
-        memcmp(text, trace_header, HEADER_LEN) == 0) {
+    return bytes->len > HEADER_LEN &&
+           memcmp(bytes->data, trace_header, HEADER_LEN) == 0;
+}
+
+static bool is_object(const data_bytes *bytes)
+{
+    return bytes->len > 0 && *bytes->data == '{';
+}
+
+static lac_status sort_file(
+    page_inputs *in, const data_bytes *bytes, bool may_skip)
+{
+    if (is_trace(bytes)) {
         return add_trace(in, bytes);
     }
-    if (bytes->len > 0 && *text == '{') {
+    if (is_object(bytes)) {
         return add_plan(in, bytes);
+    }
+    if (may_skip) {
+        compare_skip(bytes->name);
+        return LAC_OK;
     }
     return lac_fail(
         LAC_ERR_INVALID,
@@ -180,7 +194,7 @@ static lac_status sort_file(page_inputs *in, const data_bytes *bytes)
         bytes->name);
 }
 
-static lac_status add_file(page_inputs *in, const char *path)
+static lac_status add_file(page_inputs *in, const char *path, bool may_skip)
 {
     data_bytes bytes;
     LAC_TRY(data_file_read(path, &bytes));
@@ -192,28 +206,43 @@ static lac_status add_file(page_inputs *in, const char *path)
     } else {
         bytes.data = grown;
         bytes.data[bytes.len] = '\0';
-        status = sort_file(in, &bytes);
+        status = sort_file(in, &bytes, may_skip);
     }
     data_bytes_free(&bytes);
     return status;
 }
 
-static lac_status add_path(page_inputs *in, const char *path)
+static lac_status add_path(page_inputs *in, const char *path, bool may_skip)
 {
-    return data_is_file(path) ? add_file(in, path)
-                              : compare_runs_add(&in->runs, path);
+    if (data_is_file(path)) {
+        return add_file(in, path, may_skip);
+    }
+    if (may_skip && compare_is_no_run(path)) {
+        compare_skip(path);
+        return LAC_OK;
+    }
+    return compare_set_add(&in->runs, path);
 }
 
 lac_status page_inputs_open(
-    page_inputs *in, char *const *paths, size_t count, const char *out)
+    page_inputs *in, char *const *paths, size_t count, const char *baseline,
+    const char *out)
 {
     *in = (page_inputs){0};
+    LAC_TRY(compare_set_name_baseline(&in->runs, baseline));
     for (size_t i = 0; i < count; i++) {
         // A pattern such as runs/* finds the page of an earlier call too.
         LAC_TRY(
-            data_is_same_file(paths[i], out) ? LAC_OK : add_path(in, paths[i]));
+            data_is_same_file(paths[i], out)
+                ? LAC_OK
+                : add_path(in, paths[i], count > 1));
     }
-    return compare_runs_arrange(&in->runs);
+    if (in->runs.count + in->trace_count + in->plan_count == 0) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "none of the %zu arguments is a run, a trace or a plan", count);
+    }
+    return compare_set_arrange(&in->runs);
 }
 
 void page_inputs_close(page_inputs *in)
@@ -226,13 +255,17 @@ void page_inputs_close(page_inputs *in)
     }
     free(in->traces);
     free(in->plans);
-    compare_runs_close(&in->runs);
+    compare_set_close(&in->runs);
     *in = (page_inputs){0};
 }
 
 size_t page_trace_style(const page_inputs *in, size_t trace)
 {
-    return in->runs.row_count + trace;
+    size_t rows = 0;
+    for (size_t i = 0; i < in->runs.group_count; i++) {
+        rows += in->runs.groups[i].row_count;
+    }
+    return rows + trace;
 }
 
 size_t page_plan_style(const page_inputs *in, size_t plan)

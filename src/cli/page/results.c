@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "cli/compare/notes.h"
-#include "cli/compare/settings.h"
 #include "cli/page/bars.h"
 #include "cli/page/sections.h"
 #include "cli/report/markup.h"
@@ -14,32 +13,45 @@
 // or its perplexity at most 5 % higher.
 static const double POINT = 0.01, PART = 1.05;
 
-static double quality(const compare_runs *c, size_t row)
+enum { BEST_SIZE = 512, ABOUT_SIZE = 96 };
+
+static compare_value quality(const compare_runs *c, size_t row)
 {
-    const bool text = c->runs[c->rows[row].first].text;
     return compare_row_value(
-               c, row,
-               text ? CLI_METRIC_TEST_PERPLEXITY : CLI_METRIC_TEST_ACCURACY)
-        .mean;
+        c, row,
+        compare_is_text(c) ? CLI_METRIC_TEST_PERPLEXITY
+                           : CLI_METRIC_TEST_ACCURACY);
 }
 
-static page_kind quality_kind(const compare_runs *c, size_t row)
+static page_kind quality_kind(const compare_runs *c)
 {
-    return c->runs[c->rows[row].first].text ? PAGE_NUMBER : PAGE_PERCENT;
+    return compare_is_text(c) ? PAGE_NUMBER : PAGE_PERCENT;
 }
 
 static bool is_as_good(const compare_runs *c, size_t row)
 {
-    return c->runs[c->rows[row].first].text
-               ? quality(c, row) <= PART * quality(c, 0)
-               : quality(c, row) >= quality(c, 0) - POINT;
+    const double own = quality(c, row).mean, first = quality(c, 0).mean;
+    return compare_is_text(c) ? own <= PART * first : own >= first - POINT;
 }
 
-static bool is_better(const compare_runs *c, size_t row, size_t than)
+// By how much better one row is than another. NaN if one has no quality.
+static double advantage(const compare_runs *c, size_t row, size_t than)
 {
-    return isnan(quality(c, than)) ||
-           (c->runs[0].text ? quality(c, row) < quality(c, than)
-                            : quality(c, row) > quality(c, than));
+    const double gain = quality(c, row).mean - quality(c, than).mean;
+    return compare_is_text(c) ? -gain : gain;
+}
+
+// What the quality of a row may be off by: the spread of its seeds, or for a
+// single run the standard error of its test.
+static double noise(const compare_runs *c, size_t row)
+{
+    const compare_value v = quality(c, row);
+    if (isfinite(v.spread)) {
+        return v.spread;
+    }
+    const double error = compare_error(
+        v.mean, compare_row_value(c, row, CLI_METRIC_TEST_EXAMPLES).mean);
+    return compare_is_text(c) || !isfinite(error) ? 0 : error;
 }
 
 static void put_card(
@@ -51,19 +63,46 @@ static void put_card(
     (void)fputs("</i></div>\n", f);
 }
 
+// Writes the names of the rows that are as good as the best within the noise of
+// both, and returns how many others there are.
+static size_t name_best(
+    const compare_runs *c, size_t best, char text[BEST_SIZE])
+{
+    char name[COMPARE_NAME_SIZE];
+    size_t len = 0, others = 0;
+    for (size_t i = 0; i < c->row_count; i++) {
+        const bool close = i != best && advantage(c, best, i) <=
+                                            fmax(noise(c, best), noise(c, i));
+        others += close;
+        if ((close || i == best) && len < BEST_SIZE) {
+            len += (size_t)snprintf(
+                text + len, BEST_SIZE - len, "%s%s", len == 0 ? "" : ", ",
+                compare_row_name(c, i, name));
+        }
+    }
+    return others;
+}
+
 static void put_best(FILE *f, const compare_runs *c)
 {
-    char text[PAGE_VALUE_SIZE], name[COMPARE_NAME_SIZE];
+    char text[PAGE_VALUE_SIZE], names[BEST_SIZE], about[ABOUT_SIZE];
     size_t best = 0;
     for (size_t i = 1; i < c->row_count; i++) {
-        best = is_better(c, i, best) ? i : best;
+        const bool better =
+            isnan(quality(c, best).mean) || advantage(c, i, best) > 0;
+        best = better ? i : best;
     }
-    if (isfinite(quality(c, best))) {
-        put_card(
-            f, page_value(quality_kind(c, best), quality(c, best), text),
-            c->runs[0].text ? "lowest perplexity" : "highest accuracy",
-            compare_row_name(c, best, name));
+    if (!isfinite(quality(c, best).mean)) {
+        return;
     }
+    const size_t others = name_best(c, best, names);
+    (void)snprintf(
+        about, sizeof(about), "%s%s",
+        compare_is_text(c) ? "lowest perplexity" : "highest accuracy",
+        others > 0 ? "; these differ by no more than their noise" : "");
+    put_card(
+        f, page_value(quality_kind(c), quality(c, best).mean, text), about,
+        names);
 }
 
 static void put_fewest(FILE *f, const compare_runs *c)
@@ -82,7 +121,7 @@ static void put_fewest(FILE *f, const compare_runs *c)
         (void)snprintf(figure, sizeof(figure), "%.1f \xc3\x97", most);
         put_card(
             f, figure,
-            c->runs[0].text
+            compare_is_text(c)
                 ? "fewer bytes than the baseline, perplexity within 5 %"
                 : "fewer bytes than the baseline, accuracy within one point",
             compare_row_name(c, fewest, name));
@@ -92,10 +131,6 @@ static void put_fewest(FILE *f, const compare_runs *c)
 static void put_cards(FILE *f, const compare_runs *c)
 {
     char text[PAGE_VALUE_SIZE], name[COMPARE_NAME_SIZE];
-    // Figures of different tasks cannot be compared.
-    if (compare_setting_differs(c, "data")) {
-        return;
-    }
     (void)fputs("<div class=\"cards\">\n", f);
     put_best(f, c);
     put_fewest(f, c);
@@ -108,53 +143,55 @@ static void put_cards(FILE *f, const compare_runs *c)
     (void)fputs("</div>\n", f);
 }
 
-// "89.28 +- 0.39 %". Bytes and times have no spread: it would measure the
-// machine.
-static void put_value(FILE *f, compare_value v, page_kind kind)
+// "89.28 +- 0.39 %", with ~ before the number of a sample of the test set.
+// Bytes and times have no spread: it would measure the machine.
+static void put_value(FILE *f, compare_value v, page_kind kind, bool sampled)
 {
     char text[PAGE_VALUE_SIZE], cell[2 * PAGE_VALUE_SIZE];
-    if (!isfinite(v.mean) || !isfinite(v.spread)) {
-        page_cell(f, true, page_value(kind, v.mean, text));
-        return;
-    }
-    if (kind == PAGE_PERCENT) {
+    const char *const mark = sampled && isfinite(v.mean) ? "~" : "";
+    const bool spread = isfinite(v.mean) && isfinite(v.spread);
+    if (spread && kind == PAGE_PERCENT) {
         (void)snprintf(
-            cell, sizeof(cell), "%.2f \xc2\xb1 %.2f %%", 100 * v.mean,
+            cell, sizeof(cell), "%s%.2f \xc2\xb1 %.2f %%", mark, 100 * v.mean,
             100 * v.spread);
-    } else if (kind == PAGE_NUMBER) {
+    } else if (spread && kind == PAGE_NUMBER) {
         (void)snprintf(
-            cell, sizeof(cell), "%.4g \xc2\xb1 %.2g", v.mean, v.spread);
+            cell, sizeof(cell), "%s%.4g \xc2\xb1 %.2g", mark, v.mean, v.spread);
     } else {
-        (void)page_value(kind, v.mean, cell);
+        (void)snprintf(
+            cell, sizeof(cell), "%s%s", mark, page_value(kind, v.mean, text));
     }
     page_cell(f, true, cell);
 }
 
 // The columns of numbers. A metric of CLI_METRICS is how many times fewer bytes
-// were sent.
+// were sent. Those of a test may be of a sample.
 typedef struct column {
     const char *heading;
     cli_metric metric;
     page_kind kind;
     enum { OF_ALL, OF_IMAGES, OF_TEXTS } of;
+    bool tested;
 } column;
 
 static const column columns[] = {
-    {"accuracy", CLI_METRIC_TEST_ACCURACY, PAGE_PERCENT, OF_IMAGES},
-    {"averaged model", CLI_METRIC_AVERAGED_ACCURACY, PAGE_PERCENT, OF_IMAGES},
-    {"perplexity", CLI_METRIC_TEST_PERPLEXITY, PAGE_NUMBER, OF_TEXTS},
-    {"averaged model", CLI_METRIC_AVERAGED_PERPLEXITY, PAGE_NUMBER, OF_TEXTS},
-    {"test loss", CLI_METRIC_TEST_LOSS, PAGE_NUMBER, OF_ALL},
-    {"training loss", CLI_METRIC_TRAIN_LOSS, PAGE_NUMBER, OF_ALL},
-    {"bytes", CLI_METRIC_PAYLOAD_BYTES, PAGE_BYTES, OF_ALL},
-    {"times fewer", CLI_METRICS, PAGE_NUMBER, OF_ALL},
-    {"time", CLI_METRIC_SECONDS, PAGE_SECONDS, OF_ALL},
+    {"accuracy", CLI_METRIC_TEST_ACCURACY, PAGE_PERCENT, OF_IMAGES, true},
+    {"averaged model", CLI_METRIC_AVERAGED_ACCURACY, PAGE_PERCENT, OF_IMAGES,
+     true},
+    {"perplexity", CLI_METRIC_TEST_PERPLEXITY, PAGE_NUMBER, OF_TEXTS, true},
+    {"averaged model", CLI_METRIC_AVERAGED_PERPLEXITY, PAGE_NUMBER, OF_TEXTS,
+     true},
+    {"test loss", CLI_METRIC_TEST_LOSS, PAGE_NUMBER, OF_ALL, true},
+    {"training loss", CLI_METRIC_TRAIN_LOSS, PAGE_NUMBER, OF_ALL, false},
+    {"bytes", CLI_METRIC_PAYLOAD_BYTES, PAGE_BYTES, OF_ALL, false},
+    {"times fewer", CLI_METRICS, PAGE_NUMBER, OF_ALL, false},
+    {"time", CLI_METRIC_SECONDS, PAGE_SECONDS, OF_ALL, false},
 };
 enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };
 
 static bool is_shown(const compare_runs *c, const column *of)
 {
-    return of->of == OF_ALL || compare_has_quality(c, of->of == OF_TEXTS);
+    return of->of == OF_ALL || compare_is_text(c) == (of->of == OF_TEXTS);
 }
 
 static void put_times(FILE *f, double times)
@@ -170,7 +207,7 @@ static void results_row(FILE *f, const compare_runs *c, size_t row)
 {
     char name[COMPARE_NAME_SIZE], text[PAGE_VALUE_SIZE];
     const cli_run *const run = &c->runs[c->rows[row].first];
-    (void)fprintf(f, "<tr class=\"r%zu\">", row);
+    (void)fprintf(f, "<tr class=\"r%zu\">", page_row_style(c, row));
     page_cell(f, false, compare_row_name(c, row, name));
     page_cell(f, true, page_value(PAGE_COUNT, cli_run_done(run), text));
     for (size_t i = 0; i < COLUMNS; i++) {
@@ -181,10 +218,9 @@ static void results_row(FILE *f, const compare_runs *c, size_t row)
         if (of->metric == CLI_METRICS) {
             put_times(f, compare_times_fewer(c, row));
         } else {
-            compare_value v = compare_row_value(c, row, of->metric);
-            // A text has an accuracy too; its column is the perplexity.
-            v.mean = of->of == OF_IMAGES && run->text ? (double)NAN : v.mean;
-            put_value(f, v, of->kind);
+            put_value(
+                f, compare_row_value(c, row, of->metric), of->kind,
+                of->tested && compare_row_is_sampled(c, row));
         }
     }
     (void)fputs("</tr>\n", f);
@@ -197,13 +233,9 @@ static void put_note(void *f, const char *note)
     (void)fputs("</li>\n", f);
 }
 
-lac_status page_results(FILE *f, const page_inputs *in)
+lac_status page_results(FILE *f, const compare_runs *c)
 {
-    const compare_runs *const c = &in->runs;
-    if (c->count == 0) {
-        return LAC_OK;
-    }
-    page_heading(f, "results", "Results");
+    page_runs_heading(f, c, "results", "Results");
     put_cards(f, c);
     page_table(f);
     page_column(f, false, "run");
@@ -254,9 +286,8 @@ static lac_status put_time_bars(FILE *f, const compare_runs *c)
     return good ? LAC_OK : lac_fail(LAC_ERR_NOMEM, "no memory for bars");
 }
 
-lac_status page_time(FILE *f, const page_inputs *in)
+lac_status page_time(FILE *f, const compare_runs *c)
 {
-    const compare_runs *const c = &in->runs;
     bool any = false;
     for (size_t i = 0; i < c->count; i++) {
         any = any || cli_run_last(&c->runs[i], CLI_METRIC_SECONDS) > 0;
@@ -264,7 +295,7 @@ lac_status page_time(FILE *f, const page_inputs *in)
     if (!any) {
         return LAC_OK;
     }
-    page_heading(f, "time", "Time");
+    page_runs_heading(f, c, "time", "Time");
     (void)fputs(
         "<p>Of a mean worker, on the machine and network of the run. "
         "Computation that overlaps with the exchange is counted in "

@@ -14,7 +14,7 @@ static void put_differing(FILE *f, const compare_runs *c)
     }
     page_table_body(f);
     for (size_t i = 0; i < c->row_count; i++) {
-        (void)fprintf(f, "<tr class=\"r%zu\">", i);
+        (void)fprintf(f, "<tr class=\"r%zu\">", page_row_style(c, i));
         page_cell(f, false, compare_row_name(c, i, name));
         for (size_t k = 0; k < c->differing_count; k++) {
             const char *const value = compare_setting(
@@ -53,13 +53,9 @@ static void put_shared(FILE *f, const compare_runs *c)
     (void)fputs("</details>\n", f);
 }
 
-lac_status page_settings(FILE *f, const page_inputs *in)
+lac_status page_settings(FILE *f, const compare_runs *c)
 {
-    const compare_runs *const c = &in->runs;
-    if (c->count == 0) {
-        return LAC_OK;
-    }
-    page_heading(f, "settings", "Settings");
+    page_runs_heading(f, c, "settings", "Settings");
     if (c->differing_count > 0) {
         put_differing(f, c);
     }

@@ -114,7 +114,7 @@ static void add_curve(
     d->used += count;
     d->curves[d->count++] = (page_curve){
         .name = d->names[row],
-        .style = row,
+        .style = page_row_style(d->c, row),
         .faint = of.count < d->c->rows[row].count,
         .points = points,
         .count = count,
@@ -128,10 +128,6 @@ static void put_chart(FILE *f, drawing *d, const quantity *q, over x)
     d->used = 0;
     for (size_t i = 0; i < c->row_count; i++) {
         const compare_row r = c->rows[i];
-        // Texts have an accuracy too; their section is that of perplexity.
-        if (q->metric == CLI_METRIC_TEST_ACCURACY && c->runs[r.first].text) {
-            continue;
-        }
         for (size_t k = 0; k < r.count && r.count > 1; k++) {
             add_curve(d, i, (compare_row){r.first + k, 1}, x, q);
         }
@@ -176,7 +172,7 @@ static bool has_values(const compare_runs *c, cli_metric metric)
     return false;
 }
 
-lac_status page_training(FILE *f, const page_inputs *in)
+lac_status page_training(FILE *f, const compare_runs *c)
 {
     static const quantity accuracy = {
         CLI_METRIC_TEST_ACCURACY,
@@ -196,38 +192,37 @@ lac_status page_training(FILE *f, const page_inputs *in)
         CLI_METRIC_TRAIN_LOSS,
         PAGE_NUMBER,
         {"Training loss over epochs", NULL, NULL}};
-    const compare_runs *const c = &in->runs;
-    if (compare_has_quality(c, false) &&
-        has_values(c, CLI_METRIC_TEST_ACCURACY)) {
-        page_heading(f, "accuracy", "Accuracy");
+    // Texts have an accuracy too; their section is that of perplexity.
+    if (!compare_is_text(c) && has_values(c, CLI_METRIC_TEST_ACCURACY)) {
+        page_runs_heading(f, c, "accuracy", "Accuracy");
         LAC_TRY(put_charts(f, c, &accuracy));
     }
     if (has_values(c, CLI_METRIC_TEST_PERPLEXITY)) {
-        page_heading(f, "perplexity", "Perplexity");
+        page_runs_heading(f, c, "perplexity", "Perplexity");
         LAC_TRY(put_charts(f, c, &perplexity));
     }
     if (has_values(c, CLI_METRIC_TEST_LOSS) ||
         has_values(c, CLI_METRIC_TRAIN_LOSS)) {
-        page_heading(f, "loss", "Loss");
+        page_runs_heading(f, c, "loss", "Loss");
         LAC_TRY(put_charts(f, c, &test));
         LAC_TRY(put_charts(f, c, &train));
     }
     return LAC_OK;
 }
 
-lac_status page_consensus(FILE *f, const page_inputs *in)
+lac_status page_consensus(FILE *f, const compare_runs *c)
 {
     static const quantity distance = {
         CLI_METRIC_CONSENSUS,
         PAGE_NUMBER,
         {"Distance over epochs", "Distance over bytes", NULL}};
-    if (!has_values(&in->runs, CLI_METRIC_CONSENSUS)) {
+    if (!has_values(c, CLI_METRIC_CONSENSUS)) {
         return LAC_OK;
     }
-    page_heading(f, "consensus", "Consensus");
+    page_runs_heading(f, c, "consensus", "Consensus");
     (void)fputs(
         "<p>The mean over workers of the squared distance to the mean model. "
         "Algorithms that average gradients keep all models equal.</p>\n",
         f);
-    return put_charts(f, &in->runs, &distance);
+    return put_charts(f, c, &distance);
 }
