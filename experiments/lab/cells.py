@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A cell is one run of the command, given by its settings. Its result is a
-JSON file, which is reused wherever a cell has equal settings.
+line of results/EXPERIMENT.jsonl, which is reused wherever a cell has equal
+settings. The lines are sorted by the names of their cells.
 
 A result has the command and its settings, the outcome, the JSON that the
 command printed, points of its curve, and where and when it was made: machine,
@@ -80,11 +81,14 @@ class Book:
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
         self.results = {}
+        self.lines = {}  # of each experiment, by the names of their cells
         self.without = {}  # key: the outcome of cells that left no result
-        for path in sorted(self.folder.glob("*/*.json")):
-            result = json.loads(path.read_text())
-            found = cell(result["command"], **result["settings"])
-            self.results.setdefault(found.key, result)
+        for path in sorted(self.folder.glob("*.jsonl")):
+            for line in path.read_text().splitlines():
+                result = json.loads(line)
+                found = cell(result["command"], **result["settings"])
+                self.results.setdefault(found.key, result)
+                self.lines.setdefault(path.stem, {})[found.name] = line
 
     def get(self, asked):
         return self.results.get(asked.key)
@@ -97,10 +101,13 @@ class Book:
 
     def put(self, experiment, made, result):
         """Write a result so that a reader finds all of it or nothing."""
-        path = self.folder / experiment / (made.name + ".json")
+        lines = self.lines.setdefault(experiment, {})
+        lines[made.name] = json.dumps(result, separators=(",", ":"))
+        path = self.folder / (experiment + ".jsonl")
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(".part")
-        part.write_text(json.dumps(result, indent=1) + "\n")
+        part.write_text("".join(
+            lines[name] + "\n" for name in sorted(lines)))
         os.replace(part, path)
         self.results[made.key] = result
 

@@ -23,7 +23,7 @@ import choco_agreement
 import run
 from lab import page, plots
 from lab.cells import (DIVERGED, DONE, FAILED, REFUSED, STOPPED, Book, Runner,
-                       cell, thin)
+                       averaged_on_all, cell, thin)
 from lab.estimate import Estimate
 from lab.tuning import Outcome, Trial
 from lab.verdicts import DIFFERS, HOLDS, NOT_MEASURED, Claim, behind
@@ -196,21 +196,33 @@ class Sessions(Lab):
         self.assertEqual(counts[REFUSED], 1)
         self.assertTrue(Outcome(refused, self.book).refused)
         self.assertFalse(Outcome(refused, self.book).measured)
-        self.assertEqual(list(self.folder.glob("results/*/*")), [])
+        self.assertEqual(list(self.folder.glob("results/*")), [])
 
     def test_a_failure_is_counted_and_leaves_no_result(self):
         counts = self.session(experiment(trial(algorithm="broken")))
         self.assertEqual(counts[FAILED], 3)
-        self.assertEqual(list(self.folder.glob("results/*/*")), [])
+        self.assertEqual(list(self.folder.glob("results/*")), [])
 
     def test_a_result_has_its_origin(self):
         self.session(experiment(trial()))
-        for path in self.folder.glob("results/one/*.json"):
-            result = json.loads(path.read_text())
+        names = []
+        for line in (self.folder / "results/one.jsonl").open():
+            result = json.loads(line)
+            names.append(cell(result["command"], **result["settings"]).name)
             self.assertLessEqual({"command", "settings", "outcome", "machine",
                                   "commit", "date", "seconds", "result",
                                   "curve"}, set(result))
+        self.assertGreater(len(names), 1)
+        self.assertEqual(names, sorted(names))
         self.assertEqual(list(self.folder.glob("runs/*")), [])
+
+    def test_the_averaged_model_is_that_of_the_whole_test_set(self):
+        printed = {"averaged_accuracy": 0.5, "final_averaged_accuracy": 0.6,
+                   "test_accuracy": 0.4, "final_accuracy": 0.45}
+        for limit, expected in ((None, 0.6), ("auto", 0.6), (1000, 0.5)):
+            found = averaged_on_all(cell("train", test_limit=limit), printed)
+            self.assertEqual((found["averaged_accuracy"],
+                              found["test_accuracy"]), (expected, 0.4))
 
     def test_no_cell_begins_after_the_budget(self):
         self.assertEqual(
