@@ -152,17 +152,21 @@ def claims(network, seeds):
     def named(text):
         return "%s: %s" % (network, text)
     return [
-        Claim(named("DCD trains at 8 bits and random 50 %"),
+        Claim(named("DCD trains at 8 bits and random 50 %%: at most %g "
+                    "points below D-PSGD" % TRAINS_BY),
               "-0.3, -0.6 points of all-reduce [TEXT]",
               judged("DCD", ["8 bits", "random 50 %"],
                      lambda b: b <= TRAINS_BY)),
-        Claim(named("DCD fails at 4 bits and random 10 %"),
+        Claim(named("DCD fails at 4 bits and random 10 %%: more than %g "
+                    "points below D-PSGD" % FAILS_BY),
               "23.56 %, diverges [TEXT]",
               judged("DCD", ["4 bits", "random 10 %"],
                      lambda b: b > FAILS_BY)),
-        Claim(named("ECD trains only at 16 bits"),
+        Claim(named("ECD trains only at 16 bits: at most %g points below "
+                    "D-PSGD, elsewhere more than %g" % (TRAINS_BY, FAILS_BY)),
               "92.02 %, at most 59.11 % elsewhere [TEXT]", ecd),
-        Claim(named("CHOCO never fails"),
+        Claim(named("CHOCO never fails: it is at most %g points below "
+                    "D-PSGD" % FAILS_BY),
               "at most 1.3 points below all-reduce [TEXT]", choco),
         Claim(named("PowerGossip needs no gamma and is within %s of D-PSGD"
                     % in_words), "matches tuned CHOCO [MEM]",

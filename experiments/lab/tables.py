@@ -2,9 +2,17 @@
 """Markdown tables, and how numbers stand in them."""
 
 
+def marked(head, cells):
+    """The head of a column, which says so if numbers are from memory."""
+    return head + (" (MEM: from memory)"
+                   if any("[MEM" in cell for cell in cells) else "")
+
+
 def table(head, rows, left=1):
     """A table whose first columns are text and whose others are numbers."""
-    lines = ["| " + " | ".join(head) + " |",
+    rows = list(rows)
+    columns = zip(*rows) if rows else [()] * len(head)
+    lines = ["| " + " | ".join(map(marked, head, columns)) + " |",
              "|" + "---|" * left + "--:|" * (len(head) - left)]
     return lines + ["| " + " | ".join(row) + " |" for row in rows]
 
