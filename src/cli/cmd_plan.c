@@ -23,7 +23,8 @@
 typedef struct settings {
     const char *model;
     const char *layout;
-    const char *run;
+    cli_texts runs;
+    const char *goal;
     const char *step_time;
     const char *bandwidth;
     const char *latency;
@@ -45,11 +46,17 @@ typedef struct settings {
 static const cli_option options[] = {
     CLI_OPTIONS_LAYOUT(settings),
     {.name = "run",
-     .type = CLI_OPTION_TEXT,
-     .offset = offsetof(settings, run),
+     .type = CLI_OPTION_TEXTS,
+     .offset = offsetof(settings, runs),
      .value = "DIR",
      .default_value = "",
-     .help = "folder of a run of `laconic train`, instead of --model"},
+     .help = "folder of a run of `laconic train`; again for another"},
+    {.name = "goal",
+     .type = CLI_OPTION_TEXT,
+     .offset = offsetof(settings, goal),
+     .value = "N",
+     .default_value = "",
+     .help = "accuracy of --run, such as 90%, or a perplexity"},
     {.name = "step-time",
      .type = CLI_OPTION_TEXT,
      .offset = offsetof(settings, step_time),
@@ -144,10 +151,15 @@ static int misused_plan(const char *message)
     return cli_misused("plan");
 }
 
+static bool has_runs(const settings *s)
+{
+    return s->runs.count > 0;
+}
+
 static int read_times(job *j)
 {
     const settings *const s = j->s;
-    if (*s->step_time == '\0' && *s->run != '\0') {
+    if (*s->step_time == '\0' && has_runs(s)) {
         return CLI_GOOD; // as the run recorded
     }
     if (*s->step_time == '\0') {
@@ -463,7 +475,6 @@ static int plan_report_run(job *j)
 {
     const settings *const s = j->s;
     const plan_run_options o = {
-        .folder = s->run,
         .network = j->network,
         .transport = j->task.transport,
         .compute = j->task.compute,
@@ -471,21 +482,21 @@ static int plan_report_run(job *j)
     };
     const bool drawn = *s->svg != '\0';
     FILE *const stream = drawn && data_file_is_stdout(s->svg) ? stderr : stdout;
-    plan_run run;
+    plan_runs runs;
     int code = CLI_GOOD;
-    if (plan_run_open(&run, &o) != LAC_OK ||
-        (drawn && plan_run_svg(&run, s->svg) != LAC_OK)) {
+    if (plan_runs_open(&runs, &s->runs, &o, s->goal) != LAC_OK ||
+        (drawn && plan_run_svg(&runs, s->svg) != LAC_OK)) {
         code = cli_failed();
     } else if (s->json) {
-        code = cli_json_print(plan_run_json(&run), stream);
+        code = cli_json_print(plan_run_json(&runs), stream);
     } else {
-        plan_run_print(&run, stream);
+        plan_run_print(&runs, stream);
     }
-    plan_run_close(&run);
+    plan_runs_close(&runs);
     return code;
 }
 
-// A finished run on another network's clock.
+// Finished runs on another network's clock.
 static int plan_finished(job *j)
 {
     static plan_part *const parts[] = {plan_check_run,  read_times,
@@ -499,13 +510,18 @@ static int plan_command(const void *given, size_t count, char *const *arguments)
     (void)count;
     (void)arguments;
     job j = {.s = given};
+    if (*j.s->goal != '\0' && !has_runs(j.s)) {
+        return misused_plan(
+            "--goal was given without --run, expected finished runs: accuracy "
+            "is not predicted");
+    }
     // Only a probe needs the other workers of a job.
-    if (!(j.s->probe && *j.s->run == '\0') && !cli_place_is_first()) {
+    if (!(j.s->probe && !has_runs(j.s)) && !cli_place_is_first()) {
         return CLI_GOOD;
     }
-    const int code = *j.s->run != '\0' ? plan_finished(&j)
-                     : j.s->probe      ? plan_probed(&j)
-                                       : plan_given(&j);
+    const int code = has_runs(j.s) ? plan_finished(&j)
+                     : j.s->probe  ? plan_probed(&j)
+                                   : plan_given(&j);
     free(j.probes);
     plan_close(&j.plan);
     plan_speed_close(j.speed);
@@ -535,9 +551,11 @@ const cli_command cmd_plan = {
         "network first, as threads or under mpirun. Accuracy is not "
         "predicted.\n"
         "--run draws the accuracy of a finished run, which any network would\n"
-        "have given, over the time that the run would take on this one.\n"
-        "--step-time is then that of other machines; without it, the times of\n"
-        "computation and compression are those that the run recorded.",
+        "have given, over the time that the run would take on this one; of\n"
+        "several runs it prints the time until each reaches an accuracy, with\n"
+        "--goal 90% until it reaches that one. --step-time is then that of\n"
+        "other machines; without it, the times of computation and compression\n"
+        "are those that the run recorded.",
     .example =
         "Predict which algorithm is fastest for ResNet-18 on 16 machines:\n"
         "\n"

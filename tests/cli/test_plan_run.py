@@ -5,6 +5,7 @@ usage: test_plan_run.py LACONIC
 """
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -170,6 +171,124 @@ class Clock(Runs):
         self.assertEqual([e["epoch"] for e in found["epochs"]], [1, 2])
         self.assertIn("\nThe run has 2 of 3 epochs.\n", self.succeeds(
             "plan", "--run", "copy", *NETWORK))
+
+
+class Several(Runs):
+    NAMES = "gossip", "sum"
+
+    def words(self, *more):
+        return [word for name in self.NAMES
+                for word in ("--run", self.path(name))] + [*NETWORK, *more]
+
+    def test_runs_are_those_of_single_calls(self):
+        found = json.loads(self.succeeds("plan", *self.words("--json")))
+        self.assertEqual([run["dir"] for run in found["runs"]],
+                         [self.path(name) for name in self.NAMES])
+        for name, run in zip(self.NAMES, found["runs"], strict=True):
+            single = self.planned(name)
+            for key in "epochs", "step_seconds", "seconds", "algorithm":
+                self.assertEqual(run[key], single[key])
+            self.assertEqual(single["runs"][0]["epochs"], run["epochs"])
+        self.assertNotIn("epochs", found)
+
+    def lines(self, *more):
+        lines = self.succeeds("plan", *self.words(*more)).split("\n")
+        self.assertLessEqual(max(map(len, lines)), 80)
+        return lines
+
+    def test_the_table_has_the_time_to_accuracies(self):
+        lines = self.lines()
+        heading, = [line for line in lines if line.split()[:1] == ["run"]]
+        levels = [float(level) for level in re.findall(r"(\S+) %", heading)]
+        self.assertTrue(1 <= len(levels) <= 5, levels)
+        self.assertEqual(levels, sorted(levels))
+        for mark, name in zip("ab", self.NAMES, strict=True):
+            row, = [line for line in lines
+                    if re.match("%s  %s " % (mark, name), line)]
+            cells = re.split("  +", row.strip())[3:-1]
+            epochs = self.planned(name)["epochs"]
+            for level, cell in zip(levels, cells, strict=True):
+                times = [e["seconds"] for e in epochs
+                         if 100 * e["test_accuracy"] >= level]
+                self.assertEqual(cell == "-", not times, row)
+                if times:
+                    self.assertAlmostEqual(self.seconds(cell) / times[0], 1, 1)
+
+    @staticmethod
+    def seconds(text):
+        number, unit = text.split()
+        return float(number) * {"us": 1e-6, "ms": 1e-3, "s": 1, "min": 60,
+                                "h": 3600}[unit]
+
+    def test_the_plot_has_a_mark_for_each_run(self):
+        lines = self.lines()
+        plot = "\n".join(lines[lines.index("accuracy, %") + 1:])
+        for mark in "ab":
+            self.assertTrue(1 <= plot.count(mark) <= 3, plot)
+
+    def test_a_goal(self):
+        epochs = [self.planned(name)["epochs"] for name in self.NAMES]
+        best = max(e["test_accuracy"] for run in epochs for e in run)
+        goal = "%.9g%%" % (100 * best)
+        found = json.loads(self.succeeds(
+            "plan", *self.words("--goal", goal, "--json")))
+        self.assertAlmostEqual(found["goal_accuracy"], best)
+        for run, tests in zip(found["runs"], epochs, strict=True):
+            times = [e["seconds"] for e in tests
+                     if e["test_accuracy"] >= best - 1e-12]
+            self.assertEqual(run["goal_seconds"], times[0] if times else None)
+        self.assertIn("step  %.6g %%" % (100 * best),
+                      re.sub("  +", "  ", "\n".join(self.lines(
+                          "--goal", goal))))
+        self.assertIn("\n1: not reached\n", self.succeeds(
+            "plan", "--run", self.path("text"), *NETWORK, "--goal", "1"))
+
+    def test_a_perplexity_is_a_goal(self):
+        epochs = self.planned("text")["epochs"]
+        found = self.planned(
+            "text", "--goal", "%.9g" % (epochs[0]["test_perplexity"] + 1))
+        self.assertEqual(found["runs"][0]["goal_seconds"],
+                         epochs[0]["seconds"])
+
+    def test_goals_that_are_none(self):
+        for goal in "90", "0%", "101%", "-1%", "%", "x", "nan%", "90%%":
+            self.fails(FAILED, f'--goal is "{goal}", expected an accuracy up '
+                       "to 100%, such as 90%", "plan",
+                       *self.words("--goal", goal))
+        self.fails(FAILED, '--goal is "90%", expected a perplexity, such as '
+                   "120: the runs are of a text", "plan", "--run",
+                   self.path("text"), *NETWORK, "--goal", "90%")
+        self.fails(USAGE, "plan: --goal was given without --run, expected "
+                   "finished runs: accuracy is not predicted", "plan",
+                   "--model", "mlp", "--step-time", "1s", *NETWORK, "--goal",
+                   "90%")
+
+    def test_runs_of_other_data_are_refused(self):
+        self.fails(FAILED, "%s: was trained on text, expected mnist as %s" % (
+            self.path("text"), self.path("gossip")), "plan", "--run",
+            self.path("gossip"), "--run", self.path("text"), *NETWORK)
+
+    def test_the_picture_has_a_curve_for_each(self):
+        self.succeeds("plan", *self.words("--svg", "plot.svg"))
+        root = xml.etree.ElementTree.fromstring(self.read("plot.svg"))
+        paths = list(root.iter(SVG + "path"))
+        self.assertEqual(len({path.get("stroke") for path in paths}), 2)
+        texts = [text.text for text in root.iter(SVG + "text")]
+        self.assertIn("2 runs on mnist, 100 Mbit/s, 20.0 ms", texts)
+        self.assertLessEqual(set(self.NAMES), set(texts))
+
+    def test_a_report_shows_each(self):
+        self.write("plan.json", self.succeeds(
+            "plan", *self.words("--json")).encode())
+        self.succeeds("report", "plan.json", "--out", "r.html")
+        page = self.read("r.html").decode()
+        self.assertIn("On other networks", page)
+        for name in self.NAMES:
+            self.assertIn(self.path(name), page)
+
+    def test_too_many_runs(self):
+        self.fails(USAGE, "--run is given more than 26 times", "plan",
+                   *["--run", "x"] * 27, *NETWORK)
 
 
 class Output(Runs):

@@ -106,6 +106,19 @@ static lac_status store_f64_or_word(
     return LAC_OK;
 }
 
+static lac_status store_texts(
+    const cli_option *option, const char *text, void *settings)
+{
+    cli_texts *const texts = field(option, settings);
+    if (texts->count == CLI_TEXTS_MAX) {
+        return lac_fail(
+            LAC_ERR_INVALID, "--%s is given more than %d times", option->name,
+            CLI_TEXTS_MAX);
+    }
+    texts->items[texts->count++] = text;
+    return LAC_OK;
+}
+
 // Writes word number `index` of a list.
 static void choice_text(
     const char *choices, uint32_t index, char text[CLI_OPTION_TEXT_SIZE])
@@ -149,6 +162,10 @@ const char *cli_option_text(
     switch (option->type) {
     case CLI_OPTION_TEXT:
         return *(const char *const *)at;
+    case CLI_OPTION_TEXTS: {
+        const cli_texts *const texts = at;
+        return texts->count == 0 ? "" : texts->items[texts->count - 1];
+    }
     case CLI_OPTION_U64:
         (void)snprintf(
             text, CLI_OPTION_TEXT_SIZE, "%" PRIu64, *(const uint64_t *)at);
@@ -177,6 +194,8 @@ lac_status cli_option_store(
     case CLI_OPTION_TEXT:
         memcpy(field(option, settings), &text, sizeof(text));
         return LAC_OK;
+    case CLI_OPTION_TEXTS:
+        return store_texts(option, text, settings);
     case CLI_OPTION_U64:
         return store_u64(option, text, settings);
     case CLI_OPTION_F64:

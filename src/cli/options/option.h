@@ -12,12 +12,20 @@
 // The syntax of an option and the C type of its field.
 typedef enum cli_option_type {
     CLI_OPTION_TEXT,        // const char *, borrowed from argv
+    CLI_OPTION_TEXTS,       // cli_texts: the option may be given again
     CLI_OPTION_U64,         // uint64_t in [min, max]
     CLI_OPTION_F64,         // double in [low, high]
     CLI_OPTION_FLAG,        // bool; takes no value
     CLI_OPTION_CHOICE,      // uint32_t: the position of a word in `choices`
     CLI_OPTION_F64_OR_WORD, // lac_number_or_word: either of the above
 } cli_option_type;
+
+// The values of an option in their order.
+enum { CLI_TEXTS_MAX = 26 };
+typedef struct cli_texts {
+    const char *items[CLI_TEXTS_MAX]; // borrowed from argv
+    size_t count;
+} cli_texts;
 
 // One --name option, stored at `offset` in the command's settings.
 typedef struct cli_option {
@@ -27,8 +35,8 @@ typedef struct cli_option {
     const char *value; // placeholder in the help, "SPEC"; NULL for a flag
     const char *default_value; // as a user would write it; NULL for a flag and
                                // for an option that is required; "" for a
-                               // number that is 0, or the first word, unless
-                               // it is given
+                               // number that is 0, the first word, or no
+                               // text, unless it is given
     uint64_t min, max;         // of CLI_OPTION_U64
     double low, high;          // of CLI_OPTION_F64
     const char *choices;       // words, separated by '|'; of CLI_OPTION_TEXT

@@ -113,28 +113,77 @@ static bool is_average(const cJSON *object)
             cJSON_HasObjectItem(object, "results"));
 }
 
-static lac_status read_plan(page_plan *p, const char *text, size_t len)
+static bool is_planned_run(const cJSON *item)
 {
-    p->object = cJSON_ParseWithLength(text, len);
-    if (is_average(p->object)) {
-        return lac_fail(
-            LAC_ERR_INVALID,
-            "%s: is a result of `laconic average --json`, expected a file of "
-            "its --trace",
-            p->path);
+    return cJSON_IsString(cJSON_GetObjectItemCaseSensitive(item, "dir")) &&
+           is_list_of(
+               cJSON_GetObjectItemCaseSensitive(item, "epochs"), is_epoch);
+}
+
+// Adds a plan, whose object is then owned by the inputs in any case.
+static lac_status append_plan(page_inputs *in, page_plan plan)
+{
+    page_plan *const grown =
+        realloc(in->plans, (in->plan_count + 1) * sizeof(*grown));
+    if (grown == NULL) {
+        const lac_status status = data_no_memory(plan.path, sizeof(*grown));
+        cJSON_Delete(plan.object);
+        return status;
     }
-    const cJSON *const epochs =
-        cJSON_GetObjectItemCaseSensitive(p->object, "epochs");
-    const cJSON *const candidates =
-        cJSON_GetObjectItemCaseSensitive(p->object, "candidates");
-    p->run = is_list_of(epochs, is_epoch);
-    return p->run || is_list_of(candidates, is_candidate)
-               ? LAC_OK
+    in->plans = grown;
+    grown[in->plan_count++] = plan;
+    return LAC_OK;
+}
+
+// Adds every run of a list as if it had a file of its own.
+static lac_status append_runs(page_inputs *in, cJSON *list)
+{
+    cJSON *item = NULL;
+    while ((item = cJSON_DetachItemFromArray(list, 0)) != NULL) {
+        LAC_TRY(append_plan(
+            in,
+            (page_plan){
+                .path =
+                    cJSON_GetObjectItemCaseSensitive(item, "dir")->valuestring,
+                .object = item,
+                .run = true}));
+    }
+    return LAC_OK;
+}
+
+static lac_status reject_plan(const char *path, const cJSON *object)
+{
+    return is_average(object)
+               ? lac_fail(
+                     LAC_ERR_INVALID,
+                     "%s: is a result of `laconic average --json`, expected a "
+                     "file of its --trace",
+                     path)
                : lac_fail(
                      LAC_ERR_CORRUPT,
                      "%s: is no result of `laconic plan --json`, expected an "
                      "object with candidates or epochs",
-                     p->path);
+                     path);
+}
+
+static lac_status add_plan(page_inputs *in, const data_bytes *bytes)
+{
+    cJSON *const object =
+        cJSON_ParseWithLength((const char *)bytes->data, bytes->len);
+    cJSON *const runs = cJSON_GetObjectItemCaseSensitive(object, "runs");
+    const bool run = is_list_of(
+        cJSON_GetObjectItemCaseSensitive(object, "epochs"), is_epoch);
+    if (run || is_list_of(
+                   cJSON_GetObjectItemCaseSensitive(object, "candidates"),
+                   is_candidate)) {
+        return append_plan(
+            in, (page_plan){.path = bytes->name, .object = object, .run = run});
+    }
+    const lac_status status = is_list_of(runs, is_planned_run)
+                                  ? append_runs(in, runs)
+                                  : reject_plan(bytes->name, object);
+    cJSON_Delete(object);
+    return status;
 }
 
 static lac_status add_trace(page_inputs *in, const data_bytes *bytes)
@@ -148,19 +197,6 @@ static lac_status add_trace(page_inputs *in, const data_bytes *bytes)
     page_trace *const t = &grown[in->trace_count++];
     *t = (page_trace){.path = bytes->name};
     return read_trace(t, (const char *)bytes->data, bytes->len);
-}
-
-static lac_status add_plan(page_inputs *in, const data_bytes *bytes)
-{
-    page_plan *const grown =
-        realloc(in->plans, (in->plan_count + 1) * sizeof(*grown));
-    if (grown == NULL) {
-        return data_no_memory(bytes->name, sizeof(*grown));
-    }
-    in->plans = grown;
-    page_plan *const p = &grown[in->plan_count++];
-    *p = (page_plan){.path = bytes->name};
-    return read_plan(p, (const char *)bytes->data, bytes->len);
 }
 
 static bool is_trace(const data_bytes *bytes)

@@ -19,7 +19,7 @@ typedef struct page_trace {
 
 // A result of `plan --json`, or of `plan --run --json`.
 typedef struct page_plan {
-    const char *path; // borrowed
+    const char *path; // or the folder of a run; borrowed
     cJSON *object;
     bool run;
 } page_plan;

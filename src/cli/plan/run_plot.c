@@ -17,20 +17,31 @@ const char *plan_run_quantity(const plan_run *run)
     return run->trained.text ? "perplexity" : "accuracy, %";
 }
 
-bool plan_run_axes_make(const plan_run *run, plan_run_axes *out)
+char plan_run_mark(const plan_runs *r, size_t i)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
+    return r->count == 1 ? '*' : letters[i % (sizeof(letters) - 1)];
+}
+
+static void extend_axes(const plan_run *run, plan_run_axes *axes)
 {
     const cli_run *const t = &run->trained;
-    plan_run_axes axes = {
-        .seconds = plan_run_seconds(run, &t->epochs[t->count - 1]),
-        .low = (double)INFINITY,
-        .high = -(double)INFINITY,
-    };
+    axes->seconds =
+        fmax(axes->seconds, plan_run_seconds(run, &t->epochs[t->count - 1]));
     for (size_t i = 0; i < t->count; i++) {
         const double value = plan_run_value(run, &t->epochs[i]);
         if (isfinite(value)) {
-            axes.low = fmin(axes.low, value);
-            axes.high = fmax(axes.high, value);
+            axes->low = fmin(axes->low, value);
+            axes->high = fmax(axes->high, value);
         }
+    }
+}
+
+bool plan_run_axes_make(const plan_runs *r, plan_run_axes *out)
+{
+    plan_run_axes axes = {.low = (double)INFINITY, .high = -(double)INFINITY};
+    for (size_t i = 0; i < r->count; i++) {
+        extend_axes(&r->runs[i], &axes);
     }
     if (axes.low > axes.high) {
         return false;
@@ -44,7 +55,7 @@ bool plan_run_axes_make(const plan_run *run, plan_run_axes *out)
 }
 
 static void put_points(
-    const plan_run *run, const plan_run_axes *axes, cli_plot *plot)
+    const plan_run *run, const plan_run_axes *axes, char mark, cli_plot *plot)
 {
     for (size_t i = 0; i < run->trained.count; i++) {
         const cli_run_epoch *const e = &run->trained.epochs[i];
@@ -52,23 +63,25 @@ static void put_points(
         if (isfinite(value)) {
             cli_plot_put(
                 plot, plan_run_seconds(run, e) / axes->seconds,
-                (value - axes->low) / (axes->high - axes->low), '*');
+                (value - axes->low) / (axes->high - axes->low), mark);
         }
     }
 }
 
-void plan_run_plot(const plan_run *run, FILE *stream)
+void plan_run_plot(const plan_runs *r, FILE *stream)
 {
     char high[PLAN_TEXT_SIZE], low[PLAN_TEXT_SIZE], time[PLAN_TEXT_SIZE];
     plan_run_axes axes;
-    if (!plan_run_axes_make(run, &axes)) {
+    if (!plan_run_axes_make(r, &axes)) {
         return;
     }
     cli_plot plot = cli_plot_make();
-    put_points(run, &axes, &plot);
+    for (size_t i = 0; i < r->count; i++) {
+        put_points(&r->runs[i], &axes, plan_run_mark(r, i), &plot);
+    }
     (void)snprintf(high, sizeof(high), "%.2f", axes.high);
     (void)snprintf(low, sizeof(low), "%.2f", axes.low);
-    (void)fprintf(stream, "\n%s\n", plan_run_quantity(run));
+    (void)fprintf(stream, "\n%s\n", plan_run_quantity(&r->runs[0]));
     cli_plot_print(
         &plot,
         &(cli_plot_labels){high, low, "0", plan_seconds(axes.seconds, time)},

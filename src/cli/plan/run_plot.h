@@ -3,7 +3,7 @@
 #ifndef LACONIC_CLI_PLAN_RUN_PLOT_H
 #define LACONIC_CLI_PLAN_RUN_PLOT_H
 
-#include "cli/plan/run.h"
+#include "cli/plan/runs.h"
 #include "cli/plan/text.h"
 
 // Time begins at 0. The other axis holds all values, and a range above 0.
@@ -19,10 +19,14 @@ double plan_run_value(const plan_run *run, const cli_run_epoch *epoch);
 // plan_run_quantity returns what that is.
 const char *plan_run_quantity(const plan_run *run);
 
-// plan_run_axes_make writes the axes. Returns false if there is no value.
-bool plan_run_axes_make(const plan_run *run, plan_run_axes *out);
+// plan_run_axes_make writes the axes of all runs. Returns false if there is no
+// value.
+bool plan_run_axes_make(const plan_runs *r, plan_run_axes *out);
+
+// plan_run_mark returns the mark of a run: a letter, or * of a single one.
+char plan_run_mark(const plan_runs *r, size_t i);
 
 // plan_run_plot prints the plot as text, 80 columns wide.
-void plan_run_plot(const plan_run *run, FILE *stream);
+void plan_run_plot(const plan_runs *r, FILE *stream);
 
 #endif

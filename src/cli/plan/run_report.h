@@ -7,17 +7,18 @@
 
 #include <cjson/cJSON.h>
 
-#include "cli/plan/run.h"
+#include "cli/plan/runs.h"
 
 // plan_run_json returns the object of --json.
-cJSON *plan_run_json(const plan_run *run);
+cJSON *plan_run_json(const plan_runs *r);
 
-// plan_run_print prints a table of the epochs and, of several, a plot of
-// accuracy or perplexity over time, at most 80 columns wide.
-void plan_run_print(const plan_run *run, FILE *stream);
+// plan_run_print prints a table of the epochs of a run or, of several runs, of
+// the time until each reaches an accuracy or a perplexity; then a plot of these
+// over time, at most 80 columns wide.
+void plan_run_print(const plan_runs *r, FILE *stream);
 
 // plan_run_svg writes that plot as a picture to `path`.
 // Fails with LAC_ERR_INVALID or LAC_ERR_NOMEM, leaving nothing behind.
-lac_status plan_run_svg(const plan_run *run, const char *path);
+lac_status plan_run_svg(const plan_runs *r, const char *path);
 
 #endif
