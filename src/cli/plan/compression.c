@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/bench/compressor.h"
 #include "cli/bench/step.h"
@@ -27,9 +28,10 @@
 
 enum {
     // Bytes of the memcpy that is measured: more than the cache that a core
-    // uses has. It takes a few milliseconds.
+    // uses has. It takes some 10 milliseconds.
     COPY_SIZE = 64 << 20,
-    COPY_RUNS = 5,
+    COPY_RUNS = 3,    // of a measurement
+    MEASUREMENTS = 5, // that have to agree
 
     MEASURED_RUNS = 5,
     DEGREE_MIN = 3,
@@ -62,9 +64,14 @@ static const reference references[] = {
 #include "cli/plan/compression_times.def"
 };
 
+// Measurements that differ by more say that the machine is busy.
+#define AGREEMENT 1.1
+
 struct plan_speed {
     bool measure;
-    double copy_rate; // bytes a second; 0 if it measures
+    double copy_rate;    // bytes a second
+    double slowest_copy; // of the measurements; 0 if they agree
+    bool copied_before;  // it was measured in an earlier run
     unsigned measured, cached;
     unsigned lacking;                // choices that are not in the table
     char similar[2 * NAME_SIZE + 4]; // the first: "choco half as choco sign"
@@ -78,29 +85,76 @@ typedef struct choice {
     const lac_layout *layout;
 } choice;
 
-// The fastest of several copies: others share the machine with it.
+// Seconds for which the processor has worked for this thread. On a busy machine
+// every copy waits for the turns of others, which last about as long.
+static double thread_seconds(void)
+{
+    struct timespec t = {0};
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// Returns the bytes a second of the fastest of several copies: others share the
+// memory with them.
 static double measure_copy(unsigned char *to, const unsigned char *from)
 {
     double least = (double)INFINITY;
     for (size_t i = 0; i < COPY_RUNS; i++) {
-        const double begun = cli_bench_now();
+        const double begun = thread_seconds();
         memcpy(to, from, COPY_SIZE);
-        least = fmin(least, cli_bench_now() - begun);
+        least = fmin(least, thread_seconds() - begun);
     }
     return COPY_SIZE / least;
 }
 
-// Both buffers are written first: all pages that never were share one.
-static lac_status find_copy_rate(double *out)
+// The key of the memcpy in the cache of times.
+static void write_copy_key(char key[KEY_SIZE])
 {
+    char processor[CLI_PROCESSOR_SIZE];
+    cli_processor(processor);
+    (void)snprintf(
+        key, KEY_SIZE, "laconic %s\nprocessor %s\nmemcpy of %d bytes\n",
+        lac_version(), processor, COPY_SIZE);
+}
+
+// Takes the fastest of several measurements, and stores it if they agree. Both
+// buffers are written first: all pages that never were share one.
+static lac_status measure_copies(plan_speed *s)
+{
+    char key[KEY_SIZE];
     unsigned char *const buffers = malloc(2 * (size_t)COPY_SIZE);
     if (buffers == NULL) {
         return lac_fail(LAC_ERR_NOMEM, "plan: no memory for a memcpy");
     }
+    double slowest = (double)INFINITY;
     memset(buffers, 1, 2 * (size_t)COPY_SIZE);
-    *out = measure_copy(buffers, buffers + COPY_SIZE);
+    for (size_t i = 0; i < MEASUREMENTS; i++) {
+        const double rate = measure_copy(buffers, buffers + COPY_SIZE);
+        s->copy_rate = fmax(s->copy_rate, rate);
+        slowest = fmin(slowest, rate);
+    }
     free(buffers);
+    if (s->copy_rate > AGREEMENT * slowest) {
+        s->slowest_copy = slowest;
+    } else {
+        write_copy_key(key);
+        plan_cache_write(key, COPY_SIZE / s->copy_rate);
+    }
     return LAC_OK;
+}
+
+// A stored rate is used unless the user asks for measurements.
+static lac_status find_copy_rate(plan_speed *s)
+{
+    char key[KEY_SIZE];
+    double seconds = 0;
+    write_copy_key(key);
+    s->copied_before = !s->measure && plan_cache_read(key, &seconds);
+    if (s->copied_before) {
+        s->copy_rate = COPY_SIZE / seconds;
+        return LAC_OK;
+    }
+    return measure_copies(s);
 }
 
 static void write_source(plan_speed *s)
@@ -116,8 +170,14 @@ static void write_source(plan_speed *s)
         len = snprintf(
             s->source, PLAN_SOURCE_SIZE,
             "constants of a reference machine, scaled by a memcpy of %.1f GB/s "
-            "here",
-            1e-9 * s->copy_rate);
+            "here%s",
+            1e-9 * s->copy_rate, s->copied_before ? ", measured earlier" : "");
+    }
+    if (s->slowest_copy > 0 && len > 0 && len < PLAN_SOURCE_SIZE) {
+        len += snprintf(
+            s->source + len, (size_t)(PLAN_SOURCE_SIZE - len),
+            "; the machine is busy: memcpys of %.1f to %.1f GB/s",
+            1e-9 * s->slowest_copy, 1e-9 * s->copy_rate);
     }
     if (s->lacking > 0 && len > 0 && len < PLAN_SOURCE_SIZE) {
         (void)snprintf(
@@ -134,7 +194,7 @@ lac_status plan_speed_open(plan_speed **out, bool measure)
         return lac_fail(LAC_ERR_NOMEM, "plan: no memory");
     }
     s->measure = measure;
-    const lac_status status = measure ? LAC_OK : find_copy_rate(&s->copy_rate);
+    const lac_status status = find_copy_rate(s);
     if (status != LAC_OK) {
         free(s);
         return status;
