@@ -165,6 +165,8 @@ typedef struct train_result {
     bool tested;      // `metrics` are those of the last step
     train_metrics metrics;
     train_facts facts;
+    bool crowded; // more workers in this process than processors: all seconds
+                  // include those in which others had the processor
     double uncompressed_bytes; // the traffic without compression
     double seconds;            // of the whole run, before a resume too
     double seconds_before;     // of these, before the resume

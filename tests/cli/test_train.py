@@ -50,6 +50,20 @@ class Train(ImageRuns):
         self.assertEqual(self.read("out/latest").strip(), b"step-32")
         self.assertTrue(os.path.isdir(self.path("out", "step-16")))
 
+    def test_workers_that_share_processors_have_no_break_even(self):
+        processors = os.sysconf("SC_NPROCESSORS_ONLN")
+        words = "--algorithm", "choco:gamma=0.2", "--compressor", "sign"
+        for workers, known in ((2, processors >= 2), (processors + 1, False)):
+            if workers > 16:
+                continue  # there are not enough examples
+            out = "out-%d" % workers
+            more = *words, "--workers", str(workers), "--epochs", "1"
+            found = json.loads(self.train(out, *more, "--json").stdout)
+            self.assertEqual(found["break_even_mbit"] is not None, known)
+            table = self.train(out + "-table", *more).stdout
+            self.assertEqual("unknown  the workers shared processors" in table,
+                             not known)
+
     def test_the_table_has_quality_and_cost(self):
         out = self.train("out", "--algorithm", "powergossip").stdout
         for word in ("accuracy", "fewer bytes", "memory", "break-even",

@@ -21,9 +21,13 @@ static double times_fewer(const train_run *run)
            (double)run->result.metrics.usage.traffic.payload_bytes;
 }
 
-// Per worker. NaN if nothing was saved.
+// Per worker. NaN if nothing was saved, or if workers waited for processors
+// while they compressed.
 static double run_break_even(const train_run *run)
 {
+    if (run->result.crowded) {
+        return (double)NAN;
+    }
     const train_usage *const u = &run->result.metrics.usage;
     const double saved =
         run->result.uncompressed_bytes - (double)u->traffic.payload_bytes;
@@ -256,6 +260,12 @@ static void add_break_even(const train_run *run, cli_table *t)
     char value[CLI_CELL_SIZE];
     // The clock of a simulated cluster stands still while a worker computes.
     if (run->world == 1 || run->result.metrics.usage.compress_seconds <= 0) {
+        return;
+    }
+    if (run->result.crowded) {
+        cli_table_row(
+            t, "break-even", "unknown",
+            "the workers shared processors; `laconic plan` estimates it");
         return;
     }
     if (isnan(mbit)) {
