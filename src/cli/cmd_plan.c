@@ -273,6 +273,7 @@ static int open_candidates(job *j)
     j->task.overlap = j->s->overlap;
     j->task.gradients = j->s->gradients;
     j->task.local_steps = (double)j->s->local_steps;
+    j->task.near = plan_near_of(cli_given(j->s->model));
     return plan_speed_open(&j->speed, j->s->measure) == LAC_OK &&
                    plan_open(&j->plan, &j->task, j->speed) == LAC_OK
                ? CLI_GOOD

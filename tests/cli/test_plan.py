@@ -8,7 +8,9 @@ usage: test_plan.py LACONIC
 """
 import json
 import os
+import pathlib
 import pty
+import re
 import subprocess
 import sys
 import unittest
@@ -60,7 +62,7 @@ class Predictions(Plan):
             self.assertEqual(
                 {"algorithm", "compressor", "step_seconds", "speedup",
                  "network_seconds", "hidden_seconds", "compress_seconds",
-                 "payload_bytes"}, set(candidate))
+                 "payload_bytes", "measured"}, set(candidate))
 
     def test_every_algorithm_but_the_controls_is_compared(self):
         names = {c["algorithm"].split(":")[0]
@@ -272,10 +274,77 @@ class Overlap(Plan):
 class Advice(Plan):
     def test_a_slow_network_is_worth_compression(self):
         found = self.planned(bandwidth="5Mbit")
-        fastest = found["candidates"][0]
-        self.assertGreater(fastest["speedup"], 10)
-        self.assertTrue(found["advice"].startswith(
-            "use " + name_of(fastest) + ": "), found["advice"])
+        self.assertGreater(found["candidates"][0]["speedup"], 10)
+        self.assertTrue(found["advice"].startswith("use "), found["advice"])
+
+    @staticmethod
+    def lost(candidate, networks):
+        """How far from the first of these networks the measurement is that
+        counts, and the loss there; unmeasured methods are last. An exact method
+        loses nothing."""
+        if candidate["algorithm"] in ("allreduce", "dpsgd"):
+            return -1, 0
+        losses = {entry["network"]: entry.get("perplexity_percent",
+                                              -entry.get("points", 0))
+                  for entry in candidate["measured"]}
+        for distance, network in enumerate(networks):
+            if network in losses:
+                return distance, losses[network]
+        return (9, max(losses.values())) if losses else (10, 0)
+
+    def test_the_advice_is_the_tie_that_lost_least(self):
+        """Rows within 5 % of the fastest are ties; unmeasured ones are last.
+        The table stays in the order of time."""
+        near = {"resnet18": ("ResNet-8", "LeNet"), "lstm": ("LSTM",),
+                "lenet": ("LeNet", "ResNet-8")}
+        for model, latency in (("resnet18", "1ms"), ("resnet18", "50ms"),
+                               ("lstm", "1ms"), ("lstm", "20ms"),
+                               ("lenet", "1ms")):
+            for bandwidth in "10Mbit", "100Mbit", "1Gbit":
+                found = self.planned(model=model, bandwidth=bandwidth,
+                                     latency=latency, workers=16)
+                rows = found["candidates"]
+                times = [c["step_seconds"] for c in rows]
+                self.assertEqual(times, sorted(times))
+                if rows[0]["speedup"] < 1.05:
+                    self.assertIn("do not compress", found["advice"])
+                    continue
+                ties = [c for c in rows if c["step_seconds"] <= 1.05 * times[0]
+                        and c["speedup"] > 1]
+                best = min(ties, key=lambda c: self.lost(c, near[model]))
+                self.assertRegex(found["advice"], "use %s[:,] " % re.escape(
+                    name_of(best)))
+
+    def test_the_advice_names_what_was_measured(self):
+        words = self.words(model="resnet18", workers=16, step="229ms",
+                           bandwidth="1Gbit")
+        advice = json.loads(self.succeeds(*words, "--json"))["advice"]
+        self.assertIn("use powersgd:rank=2: ", advice)
+        self.assertIn("measured: -1.3 points on ResNet-8, "
+                      "experiments/powersgd.md", advice)
+        self.assertRegex(advice, r"; powergossip is \d+ % faster: -7.8 points "
+                         "on ResNet-8")
+        self.assertRegex(self.succeeds(*words), r"\n  powergossip +-0.5 LeNet, "
+                         r"-7.8 ResNet-8\n")
+
+    def test_the_advice_agrees_with_the_page_on_choosing(self):
+        page = pathlib.Path(__file__).parents[2] / "docs" / "choosing.md"
+        rows = [line.split(" | ") for line in page.read_text().splitlines()
+                if line.startswith("| ")]
+        situations = (
+            ("A fast network", "resnet50", "100Gbit", "5us"),
+            ("Bandwidth is short", "resnet18", "1Gbit", "0.1ms"),
+            ("Bandwidth is short", "resnet50", "1Gbit", "1ms"),
+            ("Latency is long", "resnet20", "5Mbit", "50ms"),
+            ("Latency is long", "resnet18", "1Gbit", "20ms"))
+        for situation, model, bandwidth, latency in situations:
+            row, = [row for row in rows if row[0].startswith("| " + situation)]
+            methods = {name.split(":")[0]
+                       for name in re.findall("`([^`]+)`", row[1])}
+            advice = self.planned(model=model, bandwidth=bandwidth, step="0.3s",
+                                  latency=latency)["advice"]
+            found = re.match("use ([a-z0-9-]+)", advice)
+            self.assertIn(found[1] if found else "allreduce", methods, advice)
 
     def test_a_data_centre_is_not(self):
         found = self.planned(model="resnet50", workers=8, step="0.3s",

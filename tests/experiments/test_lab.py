@@ -408,6 +408,12 @@ class Recorded(unittest.TestCase):
                      != (EXPERIMENTS / path.name).read_text()]
             self.assertEqual(stale, [], "run.py all --pages writes them")
 
+    def test_the_losses_of_plans_are_those_of_the_results(self):
+        subprocess.run(
+            [sys.executable, "-B",
+             str(EXPERIMENTS.parent / "tools" / "measured_losses.py"),
+             "--check"], check=True, timeout=HANG)
+
     def test_every_claim_has_a_verdict_and_every_page_a_reading(self):
         index = (EXPERIMENTS / "README.md").read_text().splitlines()
         self.assertTrue([line for line in index

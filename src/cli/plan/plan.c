@@ -267,3 +267,46 @@ lac_status plan_effective_bandwidth(
     *out = low;
     return LAC_OK;
 }
+
+// Whether a choice is exact, and so loses nothing.
+static bool is_exact(const plan_choice *choice)
+{
+    return strcmp(choice->algorithm, "allreduce") == 0 ||
+           strcmp(choice->algorithm, "dpsgd") == 0;
+}
+
+// Whether one candidate is the better of two ties.
+static bool loses_less(
+    const plan *p, const plan_candidate *c, const plan_candidate *than)
+{
+    const plan_near *const near = &p->task.near;
+    const plan_loss *const a = plan_loss_nearest(&c->choice, near);
+    const plan_loss *const b = plan_loss_nearest(&than->choice, near);
+    if (is_exact(&than->choice) || (a == NULL && !is_exact(&c->choice))) {
+        return false;
+    }
+    if (is_exact(&c->choice) || b == NULL) {
+        return true;
+    }
+    const int nearer =
+        plan_loss_distance(b, near) - plan_loss_distance(a, near);
+    return nearer > 0 || (nearer == 0 && a->lost < b->lost);
+}
+
+const plan_candidate *plan_advised(const plan *p)
+{
+    const plan_candidate *const first = &p->candidates[0];
+    const plan_candidate *best = first;
+    const double all = plan_baseline(p)->step;
+    if (all / first->step < PLAN_GAIN) {
+        return plan_baseline(p);
+    }
+    for (size_t i = 1; i < p->count; i++) {
+        const plan_candidate *const c = &p->candidates[i];
+        if (c->step <= PLAN_GAIN * first->step && c->step < all &&
+            loses_less(p, c, best)) {
+            best = c;
+        }
+    }
+    return best;
+}

@@ -5,6 +5,7 @@
 
 #include "cli/plan/candidates.h"
 #include "cli/plan/compression.h"
+#include "cli/plan/losses.h"
 #include "cli/plan/pattern.h"
 
 // A candidate must make a step this many times faster to be worth a change.
@@ -21,6 +22,7 @@ typedef struct plan_task {
     bool overlap;       // of communication and computation
     bool gradients;     // only algorithms that average gradients
     double local_steps; // from one round to the next, of model algorithms
+    plan_near near;     // of what was measured
 } plan_task;
 
 // One algorithm with its compressor. The first members do not depend on the
@@ -81,6 +83,13 @@ const plan_candidate *plan_baseline(const plan *p);
 // plan_winner returns the fastest candidate on a network if it gains 5 %, else
 // the baseline.
 const plan_candidate *plan_winner(const plan *p, const plan_network *n);
+
+// plan_advised returns the candidate to use, after plan_rank: of those whose
+// step is at most 5 % longer than the fastest, within the error of a plan, the
+// one that has lost least: on the network that is nearest to the model, then of
+// those measured on others of its kind, then on any; those that were not
+// measured come last. It is the baseline if the fastest does not gain 5 %.
+const plan_candidate *plan_advised(const plan *p);
 
 // plan_rank computes the times on a network and sorts the candidates.
 void plan_rank(plan *p, const plan_network *n);

@@ -58,6 +58,23 @@ static bool is_repeated(const plan *p, size_t index)
     return false;
 }
 
+static cJSON *losses_json(const plan_choice *choice)
+{
+    cJSON *const list = cJSON_CreateArray();
+    for (const plan_loss *l = plan_loss_next(choice, NULL); l != NULL;
+         l = plan_loss_next(choice, l)) {
+        cJSON *const o = cJSON_CreateObject();
+        cJSON_AddStringToObject(o, "network", l->network);
+        cJSON_AddNumberToObject(
+            o, l->perplexity ? "perplexity_percent" : "points",
+            l->perplexity ? l->lost : 0.0 - l->lost);
+        cJSON_AddNumberToObject(o, "epochs", l->epochs);
+        cJSON_AddStringToObject(o, "page", l->page);
+        cJSON_AddItemToArray(list, o);
+    }
+    return list;
+}
+
 static cJSON *candidates_json(const plan_report *r)
 {
     const double all = plan_baseline(r->plan)->step;
@@ -74,6 +91,7 @@ static cJSON *candidates_json(const plan_report *r)
         cJSON_AddNumberToObject(o, "hidden_seconds", c->hidden);
         cJSON_AddNumberToObject(o, "compress_seconds", c->compress);
         cJSON_AddNumberToObject(o, "payload_bytes", c->payload);
+        cJSON_AddItemToObject(o, "measured", losses_json(&c->choice));
         cJSON_AddItemToArray(list, o);
     }
     return list;
@@ -222,6 +240,40 @@ static void add_gain(cli_table *t, double gain)
     }
 }
 
+// "-0.5 LeNet, -7.8 ResNet-8", blank if nothing was measured; of a perplexity
+// "+4.9 % LSTM".
+static void add_losses(cli_table *t, const plan_choice *choice)
+{
+    char text[CLI_CELL_SIZE] = "";
+    size_t len = 0;
+    for (const plan_loss *l = plan_loss_next(choice, NULL);
+         l != NULL && len < sizeof(text); l = plan_loss_next(choice, l)) {
+        len += (size_t)snprintf(
+            text + len, sizeof(text) - len, "%s%+.1f%s %s",
+            len == 0 ? "" : ", ", l->perplexity ? l->lost : 0.0 - l->lost,
+            l->perplexity ? " %" : "", l->network);
+    }
+    cli_table_add(t, "%s", text);
+}
+
+static void print_losses(const plan_report *r, FILE *stream)
+{
+    char name[PLAN_NAME_SIZE];
+    cli_table t = cli_table_make("ll", "  ");
+    (void)fprintf(
+        stream,
+        "\nmeasured here after equal epochs, in points of accuracy from the "
+        "exact method\n(%% of perplexity for the LSTM); see experiments/:\n");
+    for (size_t i = 0; i < r->plan->count; i++) {
+        const plan_choice *const choice = &r->plan->candidates[i].choice;
+        if (plan_loss_next(choice, NULL) != NULL) {
+            cli_table_add(&t, "%s", plan_name(choice, name));
+            add_losses(&t, choice);
+        }
+    }
+    cli_table_print(&t, stream);
+}
+
 static void print_candidates(const plan_report *r, FILE *stream)
 {
     const bool overlap = r->plan->task.overlap;
@@ -336,6 +388,7 @@ void plan_report_print(const plan_report *r, FILE *stream)
     print_candidates(r, stream);
     print_refusals(r->plan, stream);
     print_advice(r, stream);
+    print_losses(r, stream);
     print_known(r, stream);
     if (r->map != NULL) {
         const char *const plain = getenv("NO_COLOR");

@@ -96,38 +96,74 @@ static void advise_gradient(const plan *p, char *text, size_t room)
     }
 }
 
-const char *plan_advice(const plan *p, char text[PLAN_ADVICE_SIZE])
+// Adds what the advised one has lost, and why a faster one is not advised.
+static void advise_loss(
+    const plan *p, const plan_candidate *best, char *text, size_t room)
 {
-    const plan_candidate *const best = &p->candidates[0];
+    const plan_candidate *const fastest = &p->candidates[0];
+    const plan_loss *const own =
+        plan_loss_nearest(&best->choice, &p->task.near);
+    const plan_loss *const other =
+        plan_loss_nearest(&fastest->choice, &p->task.near);
+    char name[PLAN_NAME_SIZE], lost[PLAN_LOSS_SIZE], more[PLAN_LOSS_SIZE];
+    int len = 0;
+    if (own != NULL) {
+        len = snprintf(
+            text, room, "; measured: %s, experiments/%s.md",
+            plan_loss_text(own, lost), own->page);
+    }
+    if (best != fastest && len >= 0 && (size_t)len < room) {
+        (void)snprintf(
+            text + len, room - (size_t)len, "; %s is %.0f %% faster%s%s",
+            plan_name(&fastest->choice, name),
+            100 * (best->step / fastest->step - 1),
+            other == NULL ? " and not measured" : ": ",
+            other == NULL ? "" : plan_loss_text(other, more));
+    }
+}
+
+static void advise_use(
+    const plan *p, const plan_candidate *best, char text[PLAN_ADVICE_SIZE])
+{
     const double all = plan_baseline(p)->step;
     char name[PLAN_NAME_SIZE], step[PLAN_TEXT_SIZE], whole[PLAN_TEXT_SIZE];
-    (void)plan_name(&best->choice, name);
+    (void)snprintf(
+        text, PLAN_ADVICE_SIZE,
+        "use %s%s: a step takes %s instead of %s, %.2f times as fast",
+        plan_name(&best->choice, name),
+        strcmp(best->choice.algorithm, "dpsgd") == 0
+            ? ", which does not compress"
+            : "",
+        plan_seconds(best->step, step), plan_seconds(all, whole),
+        all / best->step);
+    size_t len = strlen(text);
+    advise_loss(p, best, text + len, PLAN_ADVICE_SIZE - len);
+    len = strlen(text);
+    if (best->family == LAC_FAMILY_MODEL) {
+        advise_gradient(p, text + len, PLAN_ADVICE_SIZE - len);
+    }
+}
+
+const char *plan_advice(const plan *p, char text[PLAN_ADVICE_SIZE])
+{
+    const plan_candidate *const fastest = &p->candidates[0];
+    const double all = plan_baseline(p)->step;
+    char name[PLAN_NAME_SIZE];
     if (p->task.workers == 1) {
         (void)snprintf(
             text, PLAN_ADVICE_SIZE,
             "do not compress: a single worker sends nothing");
-    } else if (best == plan_baseline(p)) {
+    } else if (fastest == plan_baseline(p)) {
         (void)snprintf(
             text, PLAN_ADVICE_SIZE,
             "do not compress: an all-reduce is the fastest");
-    } else if (all / best->step < PLAN_GAIN) {
+    } else if (all / fastest->step < PLAN_GAIN) {
         (void)snprintf(
             text, PLAN_ADVICE_SIZE,
-            "do not compress: the fastest, %s, gains only %.1f %%", name,
-            100 * (all / best->step - 1));
+            "do not compress: the fastest, %s, gains only %.1f %%",
+            plan_name(&fastest->choice, name), 100 * (all / fastest->step - 1));
     } else {
-        const int len = snprintf(
-            text, PLAN_ADVICE_SIZE,
-            "use %s%s: a step takes %s instead of %s, %.2f times as fast", name,
-            strcmp(best->choice.algorithm, "dpsgd") == 0
-                ? ", which does not compress"
-                : "",
-            plan_seconds(best->step, step), plan_seconds(all, whole),
-            all / best->step);
-        if (best->family == LAC_FAMILY_MODEL && len > 0 &&
-            len < PLAN_ADVICE_SIZE) {
-            advise_gradient(p, text + len, (size_t)(PLAN_ADVICE_SIZE - len));
-        }
+        advise_use(p, plan_advised(p), text);
     }
     return text;
 }

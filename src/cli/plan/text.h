@@ -7,7 +7,7 @@
 
 #include "cli/plan/plan.h"
 
-enum { PLAN_TEXT_SIZE = 32, PLAN_NAME_SIZE = 128, PLAN_ADVICE_SIZE = 384 };
+enum { PLAN_TEXT_SIZE = 32, PLAN_NAME_SIZE = 128, PLAN_ADVICE_SIZE = 768 };
 
 // plan_seconds writes a time with three digits: "12.3 ms"; if it is long, in
 // hours, days or years.
