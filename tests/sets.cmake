@@ -32,6 +32,20 @@ set(lac_set_long "^(experiments|bench)[.]"
     "^algorithm[.](gamma_best|memory_bytes)$"
     "^conformance[.]transports[.]tcp_long$" "^command[.]report_browser$")
 
+# Tests that take long, and about how many seconds: they start first, so that
+# none of them runs alone at the end. Later runs have measured it.
+set(lac_seconds_60
+    "^python[.](torch_hook|torch_examples|types|wheel)$"
+    "^conformance[.]gossip[.]tcp$" "^algorithm[.]gamma_best$"
+    "^command[.]train_folders[.]openmpi$")
+set(lac_seconds_20
+    "^python[.](numpy|torch|torch_gossip)$" "^install[.]" "^experiments[.]"
+    "^command[.](train|train_runs|train_rate|train_stream|plan|bench|hashes)$"
+    "^command[.](ssh|tcp|average[.][a-z]+|train_folders[.]mpich)$"
+    "^conformance[.](gossip|gradient|transports)[a-z_]*[.]tcp"
+    "^conformance[.](exchanges|laws)$" "^algorithm[.](outer|memory_bytes)$"
+    "^docs[.](adding_an_algorithm|format)$")
+
 # lac_assign_sets() adds the labels. Call it after all tests of a folder.
 function(lac_assign_sets)
     get_property(tests DIRECTORY PROPERTY TESTS)
@@ -45,5 +59,11 @@ function(lac_assign_sets)
             endif()
         endforeach()
         set_property(TEST ${name} APPEND PROPERTY LABELS ${label})
+        foreach(seconds 20 60)
+            string(JOIN "|" pattern ${lac_seconds_${seconds}})
+            if(name MATCHES "${pattern}" AND NOT name MATCHES "[.]short$")
+                set_property(TEST ${name} PROPERTY COST ${seconds})
+            endif()
+        endforeach()
     endforeach()
 endfunction()
