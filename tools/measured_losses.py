@@ -14,6 +14,7 @@ date.
 import pathlib
 import re
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 EXPERIMENTS = ROOT / "experiments"
@@ -30,6 +31,7 @@ EXACT = {"gradient": "allreduce", "gossip": "dpsgd"}
 # Settings that a plan leaves out, because they are the defaults.
 DEFAULTS = {"gamma": "auto", "iterations": "1"}
 LENET_EPOCHS = 20
+WIDTH = 80  # of a line, as clang-format has it
 HEADER = """\
 // What methods have lost against the exact one of their kind, in the
 // experiments; written by tools/measured_losses.py.
@@ -104,10 +106,16 @@ def text(losses):
     lines = []
     for (algorithm, compressor, network), (epochs, loss, page) in sorted(
             losses.items(), key=lambda item: [str(k) for k in item[0]]):
-        lines.append('PLAN_LOSS(\n    "%s", %s, %s, %.1f, %d, "%s")\n' % (
+        values = '"%s", %s, %s, %.1f, %d, "%s")' % (
             algorithm, '"%s"' % compressor if compressor else "NULL", network,
-            loss + 0.0, epochs, page))
-    return HEADER + "".join(lines)
+            round(loss, 1) + 0.0, epochs, page)
+        line = "PLAN_LOSS(" + values
+        if len(line) > WIDTH:
+            line = "PLAN_LOSS(\n" + textwrap.fill(
+                values, WIDTH, initial_indent="    ", subsequent_indent="    ",
+                break_long_words=False, break_on_hyphens=False)
+        lines.append(line)
+    return HEADER + "".join(line + "\n" for line in lines)
 
 
 def main():
@@ -117,7 +125,7 @@ def main():
         if key not in losses or (epochs, -loss) > (
                 losses[key][0], -losses[key][1]):
             losses[key] = measured
-    found = text(losses).replace(", -0.0, ", ", 0.0, ")
+    found = text(losses)
     if sys.argv[1:] == ["--check"]:
         if not TABLE.exists() or TABLE.read_text() != found:
             sys.exit("measured_losses: %s is not up to date" %
