@@ -31,6 +31,34 @@ class Size(Command):
             self.skipTest(f"this build has no {name}")
 
 
+class Counts(Size):
+    def test_a_plan_counts_alike(self):
+        """What a worker contributes to a sum counts once, what it sends to two
+        neighbours twice."""
+        plan = json.loads(self.succeeds(
+            "plan", "--model", "mlp", "--workers", "8", "--step-time", "1s",
+            "--bandwidth", "1Gbit", "--latency", "1ms", "--json"))
+        counted = {(c["algorithm"], c["compressor"]): c["payload_bytes"]
+                   for c in plan["candidates"]}
+        for choice, times in (
+                (("allreduce", None), 1), (("powersgd:rank=2", None), 1),
+                (("error-feedback", "sign"), 1), (("dpsgd", None), 2),
+                (("choco", "sign"), 2), (("powergossip", None), 2)):
+            algorithm, compressor = choice
+            more = ["--compressor", compressor] if compressor else []
+            self.assertEqual(counted[choice], times * self.bytes_of(
+                "mlp", algorithm, "--workers", "8", *more), choice)
+
+    def test_the_count_is_named(self):
+        def table(algorithm):
+            return self.succeeds("size", "--model", "mlp", "--algorithm",
+                                 algorithm, "--workers", "8")
+        for algorithm, once in ("allreduce", True), ("dpsgd", False):
+            self.assertEqual("time to send once over" in table(algorithm), once)
+            self.assertEqual("A worker's contribution counts once" in
+                             table(algorithm), once)
+
+
 class Papers(Size):
     def test_allreduce_sends_every_parameter(self):
         self.assertEqual(self.bytes_of("resnet18", "allreduce"), 4 * RESNET18)

@@ -141,11 +141,14 @@ static void print_times(const cli_size *s, FILE *stream)
         {"10 Gbit/s", 1e10},
     };
     char text[DURATION_SIZE];
+    const bool gossip = s->cost.family == LAC_FAMILY_MODEL;
     if (!(cli_size_sent(&s->cost, model_bytes(s)) > 0)) {
         return; // a single worker sends nothing
     }
     cli_table t = cli_table_make("lrr", NULL);
-    cli_table_row(&t, "time to send over", "compressed", "uncompressed");
+    cli_table_row(
+        &t, gossip ? "time to send over" : "time to send once over",
+        "compressed", "uncompressed");
     for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
         const double scale = 8 / links[i].bits;
         cli_table_add(&t, "%s", links[i].name);
@@ -159,6 +162,12 @@ static void print_times(const cli_size *s, FILE *stream)
     }
     (void)fputc('\n', stream);
     cli_table_print(&t, stream);
+    if (!gossip) {
+        (void)fprintf(
+            stream, "A worker's contribution counts once; an all-reduce "
+                    "transmits it about twice.\n`laconic plan` has the time of "
+                    "a whole exchange.\n");
+    }
 }
 
 // Returns the tensor with the most bytes that is not yet shown, the first of
