@@ -243,6 +243,25 @@ class Several(Runs):
         self.assertIn("\n1: not reached\n", self.succeeds(
             "plan", "--run", self.path("text"), *NETWORK, "--goal", "1"))
 
+    def test_a_goal_that_is_reached_exactly(self):
+        """100 times 0.57 is 56.99999999999999."""
+        lines = self.copy()["metrics.jsonl"].decode().splitlines()
+        tests = [{**json.loads(line), "test_accuracy": accuracy}
+                 for line, accuracy in zip(lines, (0.29, 0.57, 0.58),
+                                           strict=True)]
+        self.write("copy/metrics.jsonl", "".join(
+            json.dumps(test) + "\n" for test in tests).encode())
+        for goal, epoch in (("29%", 0), ("57%", 1), ("58%", 2)):
+            found = json.loads(self.succeeds(
+                "plan", "--run", "copy", *NETWORK, "--goal", goal, "--json"))
+            self.assertEqual(found["runs"][0]["goal_seconds"],
+                             found["epochs"][epoch]["seconds"])
+
+    def test_a_folder_counts_once(self):
+        found = json.loads(self.succeeds("plan", *self.words(), *self.words(
+            "--json")))
+        self.assertEqual(len(found["runs"]), 2)
+
     def test_a_perplexity_is_a_goal(self):
         epochs = self.planned("text")["epochs"]
         found = self.planned(

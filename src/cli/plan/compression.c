@@ -30,8 +30,9 @@ enum {
     // Bytes of the memcpy that is measured: more than the cache that a core
     // uses has. It takes some 10 milliseconds.
     COPY_SIZE = 64 << 20,
-    COPY_RUNS = 3,    // of a measurement
-    MEASUREMENTS = 5, // that have to agree
+    COPY_RUNS = 3,      // of a measurement
+    MEASUREMENTS = 5,   // that have to agree
+    RESOLUTION = 10000, // nanoseconds of a clock that will do
 
     MEASURED_RUNS = 5,
     DEGREE_MIN = 3,
@@ -86,11 +87,16 @@ typedef struct choice {
 } choice;
 
 // Seconds for which the processor has worked for this thread. On a busy machine
-// every copy waits for the turns of others, which last about as long.
+// every copy waits for the turns of others, which last about as long. Without
+// that clock, or with a coarse one, it is the usual clock.
 static double thread_seconds(void)
 {
-    struct timespec t = {0};
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    struct timespec t = {0}, resolution = {.tv_sec = 1};
+    if (clock_getres(CLOCK_THREAD_CPUTIME_ID, &resolution) != 0 ||
+        resolution.tv_sec > 0 || resolution.tv_nsec > RESOLUTION ||
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) != 0) {
+        return cli_bench_now();
+    }
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -102,7 +108,8 @@ static double measure_copy(unsigned char *to, const unsigned char *from)
     for (size_t i = 0; i < COPY_RUNS; i++) {
         const double begun = thread_seconds();
         memcpy(to, from, COPY_SIZE);
-        least = fmin(least, thread_seconds() - begun);
+        const double seconds = thread_seconds() - begun;
+        least = seconds > 0 ? fmin(least, seconds) : least;
     }
     return COPY_SIZE / least;
 }
@@ -136,7 +143,7 @@ static lac_status measure_copies(plan_speed *s)
     free(buffers);
     if (s->copy_rate > AGREEMENT * slowest) {
         s->slowest_copy = slowest;
-    } else {
+    } else if (s->copy_rate > 0) {
         write_copy_key(key);
         plan_cache_write(key, COPY_SIZE / s->copy_rate);
     }

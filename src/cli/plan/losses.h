@@ -15,7 +15,6 @@ typedef enum plan_kind {
     PLAN_KIND_FULLY_CONNECTED,
     PLAN_KIND_CONVOLUTIONAL,
     PLAN_KIND_RECURRENT,
-    PLAN_KIND_TRANSFORMER,
 } plan_kind;
 
 // What is nearest to a model: a network that was measured, or NULL, then those

@@ -268,11 +268,23 @@ lac_status plan_effective_bandwidth(
     return LAC_OK;
 }
 
-// Whether a choice is exact, and so loses nothing.
-static bool is_exact(const plan_choice *choice)
+static bool has_local_steps(const plan *p, const plan_candidate *c)
 {
-    return strcmp(choice->algorithm, "allreduce") == 0 ||
-           strcmp(choice->algorithm, "dpsgd") == 0;
+    return p->task.local_steps > 1 && c->family == LAC_FAMILY_MODEL;
+}
+
+// Whether a candidate is exact, and so loses nothing.
+static bool is_exact(const plan *p, const plan_candidate *c)
+{
+    return !has_local_steps(p, c) &&
+           (strcmp(c->choice.algorithm, "allreduce") == 0 ||
+            strcmp(c->choice.algorithm, "dpsgd") == 0);
+}
+
+const plan_loss *plan_candidate_loss(const plan *p, const plan_candidate *c)
+{
+    return has_local_steps(p, c) ? NULL
+                                 : plan_loss_nearest(&c->choice, &p->task.near);
 }
 
 // Whether one candidate is the better of two ties.
@@ -280,13 +292,13 @@ static bool loses_less(
     const plan *p, const plan_candidate *c, const plan_candidate *than)
 {
     const plan_near *const near = &p->task.near;
-    const plan_loss *const a = plan_loss_nearest(&c->choice, near);
-    const plan_loss *const b = plan_loss_nearest(&than->choice, near);
-    if (is_exact(&than->choice) || (a == NULL && !is_exact(&c->choice))) {
-        return false;
+    const plan_loss *const a = plan_candidate_loss(p, c);
+    const plan_loss *const b = plan_candidate_loss(p, than);
+    if (is_exact(p, than) || is_exact(p, c)) {
+        return !is_exact(p, than);
     }
-    if (is_exact(&c->choice) || b == NULL) {
-        return true;
+    if (a == NULL || b == NULL) {
+        return a != NULL;
     }
     const int nearer =
         plan_loss_distance(b, near) - plan_loss_distance(a, near);

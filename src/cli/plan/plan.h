@@ -84,6 +84,10 @@ const plan_candidate *plan_baseline(const plan *p);
 // the baseline.
 const plan_candidate *plan_winner(const plan *p, const plan_network *n);
 
+// plan_candidate_loss returns what was measured of a candidate on the nearest
+// network, or NULL. Nothing was with local steps, which lose accuracy too.
+const plan_loss *plan_candidate_loss(const plan *p, const plan_candidate *c);
+
 // plan_advised returns the candidate to use, after plan_rank: of those whose
 // step is at most 5 % longer than the fastest, within the error of a plan, the
 // one that has lost least: on the network that is nearest to the model, then of

@@ -58,11 +58,18 @@ static bool is_repeated(const plan *p, size_t index)
     return false;
 }
 
-static cJSON *losses_json(const plan_choice *choice)
+// Returns the first of the measurements that count for a candidate.
+static const plan_loss *first_loss(const plan *p, const plan_candidate *c)
+{
+    return plan_candidate_loss(p, c) == NULL ? NULL
+                                             : plan_loss_next(&c->choice, NULL);
+}
+
+static cJSON *losses_json(const plan *p, const plan_candidate *c)
 {
     cJSON *const list = cJSON_CreateArray();
-    for (const plan_loss *l = plan_loss_next(choice, NULL); l != NULL;
-         l = plan_loss_next(choice, l)) {
+    for (const plan_loss *l = first_loss(p, c); l != NULL;
+         l = plan_loss_next(&c->choice, l)) {
         cJSON *const o = cJSON_CreateObject();
         cJSON_AddStringToObject(o, "network", l->network);
         cJSON_AddNumberToObject(
@@ -91,7 +98,7 @@ static cJSON *candidates_json(const plan_report *r)
         cJSON_AddNumberToObject(o, "hidden_seconds", c->hidden);
         cJSON_AddNumberToObject(o, "compress_seconds", c->compress);
         cJSON_AddNumberToObject(o, "payload_bytes", c->payload);
-        cJSON_AddItemToObject(o, "measured", losses_json(&c->choice));
+        cJSON_AddItemToObject(o, "measured", losses_json(r->plan, c));
         cJSON_AddItemToArray(list, o);
     }
     return list;
@@ -240,18 +247,17 @@ static void add_gain(cli_table *t, double gain)
     }
 }
 
-// "-0.5 LeNet, -7.8 ResNet-8", blank if nothing was measured; of a perplexity
-// "+4.9 % LSTM".
-static void add_losses(cli_table *t, const plan_choice *choice)
+// "-0.5 LeNet (20), -7.8 ResNet-8 (20)"; of a perplexity "+4.9 % LSTM (5)".
+static void add_losses(cli_table *t, const plan *p, const plan_candidate *c)
 {
     char text[CLI_CELL_SIZE] = "";
     size_t len = 0;
-    for (const plan_loss *l = plan_loss_next(choice, NULL);
-         l != NULL && len < sizeof(text); l = plan_loss_next(choice, l)) {
+    for (const plan_loss *l = first_loss(p, c); l != NULL && len < sizeof(text);
+         l = plan_loss_next(&c->choice, l)) {
         len += (size_t)snprintf(
-            text + len, sizeof(text) - len, "%s%+.1f%s %s",
+            text + len, sizeof(text) - len, "%s%+.1f%s %s (%u)",
             len == 0 ? "" : ", ", l->perplexity ? l->lost : 0.0 - l->lost,
-            l->perplexity ? " %" : "", l->network);
+            l->perplexity ? " %" : "", l->network, l->epochs);
     }
     cli_table_add(t, "%s", text);
 }
@@ -259,16 +265,18 @@ static void add_losses(cli_table *t, const plan_choice *choice)
 static void print_losses(const plan_report *r, FILE *stream)
 {
     char name[PLAN_NAME_SIZE];
+    const plan *const p = r->plan;
     cli_table t = cli_table_make("ll", "  ");
     (void)fprintf(
         stream,
-        "\nmeasured here after equal epochs, in points of accuracy from the "
-        "exact method\n(%% of perplexity for the LSTM); see experiments/:\n");
-    for (size_t i = 0; i < r->plan->count; i++) {
-        const plan_choice *const choice = &r->plan->candidates[i].choice;
-        if (plan_loss_next(choice, NULL) != NULL) {
-            cli_table_add(&t, "%s", plan_name(choice, name));
-            add_losses(&t, choice);
+        "\nmeasured against the exact method after as many epochs (in "
+        "brackets), in points\nof accuracy, %% of perplexity for the LSTM; see "
+        "experiments/:\n");
+    for (size_t i = 0; i < p->count; i++) {
+        const plan_candidate *const c = &p->candidates[i];
+        if (first_loss(p, c) != NULL) {
+            cli_table_add(&t, "%s", plan_name(&c->choice, name));
+            add_losses(&t, p, c);
         }
     }
     cli_table_print(&t, stream);

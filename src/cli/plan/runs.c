@@ -8,6 +8,9 @@
 
 #include "cli/plan/run_plot.h"
 
+// 100 times 0.57 is less than 57.
+static const double ROUNDING = 1e-9;
+
 // Curves of other data have nothing in common.
 static lac_status check_task(const plan_runs *r, size_t i)
 {
@@ -40,6 +43,26 @@ static lac_status parse_goal(const plan_runs *r, const char *text, double *out)
     return LAC_OK;
 }
 
+static bool is_repeated(const cli_texts *folders, size_t index)
+{
+    for (size_t i = 0; i < index; i++) {
+        if (strcmp(folders->items[i], folders->items[index]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static lac_status add_folder(
+    plan_runs *r, const char *folder, const plan_run_options *common)
+{
+    const size_t i = r->count++;
+    r->options[i] = *common;
+    r->options[i].folder = folder;
+    LAC_TRY(plan_run_open(&r->runs[i], &r->options[i]));
+    return check_task(r, i);
+}
+
 lac_status plan_runs_open(
     plan_runs *r, const cli_texts *folders, const plan_run_options *common,
     const char *goal)
@@ -54,11 +77,9 @@ lac_status plan_runs_open(
             LAC_ERR_NOMEM, "no memory for %zu runs", folders->count);
     }
     for (size_t i = 0; i < folders->count; i++) {
-        r->options[i] = *common;
-        r->options[i].folder = folders->items[i];
-        r->count++;
-        LAC_TRY(plan_run_open(&r->runs[i], &r->options[i]));
-        LAC_TRY(check_task(r, i));
+        if (!is_repeated(folders, i)) {
+            LAC_TRY(add_folder(r, folders->items[i], common));
+        }
     }
     return *goal == '\0' ? LAC_OK : parse_goal(r, goal, &r->goal);
 }
@@ -83,7 +104,8 @@ double plan_run_seconds_to(const plan_run *run, double goal)
     for (size_t i = 0; i < run->trained.count; i++) {
         const cli_run_epoch *const e = &run->trained.epochs[i];
         const double value = plan_run_value(run, e);
-        if (run->trained.text ? value <= goal : value >= goal) {
+        if (run->trained.text ? value <= goal + ROUNDING
+                              : value >= goal - ROUNDING) {
             return plan_run_seconds(run, e);
         }
     }
@@ -134,7 +156,7 @@ static size_t accuracy_levels(extent e, double out[PLAN_LEVELS_MAX])
         return 0;
     }
     const double step = round_up(span / PLAN_LEVELS_MAX);
-    const double last = floor(e.best / step);
+    const double last = floor((e.best + ROUNDING) / step);
     size_t count = 0;
     while (count < PLAN_LEVELS_MAX && (last - (double)count) * step > e.worst) {
         count++;

@@ -16,6 +16,7 @@ typedef struct plan_runs {
 
 // plan_runs_open reads the runs of some folders, with `common` apart from the
 // folder, and the text of a goal ("90%", or "120" for a text; "": none).
+// A folder that is named again is ignored.
 // Fails like plan_run_open, or with LAC_ERR_INVALID if the data of the runs
 // differ or the goal is none of theirs. Close it in either case.
 lac_status plan_runs_open(
@@ -36,7 +37,7 @@ double plan_run_seconds_to(const plan_run *run, double goal);
 enum { PLAN_LEVELS_MAX = 5 };
 size_t plan_runs_levels(const plan_runs *r, double out[PLAN_LEVELS_MAX]);
 
-// plan_runs_name writes the folder of a run without the folder that all runs
+// plan_runs_name returns the folder of a run without the folder that all runs
 // are in.
 const char *plan_runs_name(const plan_runs *r, size_t i);
 

@@ -101,10 +101,9 @@ static void advise_loss(
     const plan *p, const plan_candidate *best, char *text, size_t room)
 {
     const plan_candidate *const fastest = &p->candidates[0];
-    const plan_loss *const own =
-        plan_loss_nearest(&best->choice, &p->task.near);
-    const plan_loss *const other =
-        plan_loss_nearest(&fastest->choice, &p->task.near);
+    const plan_loss *const own = plan_candidate_loss(p, best);
+    const plan_loss *const other = plan_candidate_loss(p, fastest);
+    const double percent = 100 * (best->step / fastest->step - 1);
     char name[PLAN_NAME_SIZE], lost[PLAN_LOSS_SIZE], more[PLAN_LOSS_SIZE];
     int len = 0;
     if (own != NULL) {
@@ -113,10 +112,13 @@ static void advise_loss(
             plan_loss_text(own, lost), own->page);
     }
     if (best != fastest && len >= 0 && (size_t)len < room) {
+        char faster[PLAN_TEXT_SIZE] = "as fast";
+        if (percent >= 0.5) {
+            (void)snprintf(faster, sizeof(faster), "%.0f %% faster", percent);
+        }
         (void)snprintf(
-            text + len, room - (size_t)len, "; %s is %.0f %% faster%s%s",
-            plan_name(&fastest->choice, name),
-            100 * (best->step / fastest->step - 1),
+            text + len, room - (size_t)len, "; %s is %s%s%s",
+            plan_name(&fastest->choice, name), faster,
             other == NULL ? " and not measured" : ": ",
             other == NULL ? "" : plan_loss_text(other, more));
     }
