@@ -83,6 +83,22 @@ class Values(Comparison):
             self.assertIn("\nfewer: times fewer bytes than %s\n" % baseline,
                           self.succeeds("compare", *words))
 
+    def test_a_run_without_an_epoch_is_no_baseline(self):
+        self.three_runs()
+        self.run_of("begun", [])
+        runs = self.compared("begun", "few", "sum")["runs"]
+        self.assertEqual({run["baseline"] for run in runs}, {"sum"})
+
+    def test_a_folder_of_several_groups_is_the_baseline_of_each(self):
+        for name, model in (("a", "mlp"), ("b", "lenet"), ("c", "mlp")):
+            self.run_of("named/" + name, [epoch(1)], model=model, lr=name,
+                        algorithm="choco", compressor="sign")
+        for model in "mlp", "lenet":
+            self.run_of(model, [epoch(1)], model=model)
+        runs = self.compared("mlp", "lenet", "--baseline", "named")["runs"]
+        self.assertEqual({(run["model"], run["baseline"]) for run in runs},
+                         {("mlp", "named/a"), ("lenet", "named/b")})
+
     def test_models_and_data_have_groups_with_a_baseline_each(self):
         self.three_runs()
         for name, payload, words in (
@@ -189,8 +205,9 @@ class Values(Comparison):
                           ["~90.00", "~90.00", "~1.0000"],
                           ["~50.00", "~50.00", "~1.0000"]])
         text = self.succeeds("compare", *words)
-        self.assertIn("\n~ stopped: a sample of 100 examples, with a standard "
-                      "error of 3.00 points\n~ old: a sample of unknown size\n",
+        self.assertIn("\n~ stopped: accuracy on a sample of 100 examples, with a "
+                      "standard error of 3.00\npoints\n~ old: accuracy on a "
+                      "sample of unknown size\n",
                       text)
         self.assertNotIn("~ whole", text)
 

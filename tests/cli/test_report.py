@@ -156,8 +156,8 @@ class Content(Reports):
         page = self.report("a")
         self.assertEqual(page.text_of("td")[2:5],
                          ["~50.00 %", "~50.00 %", "~1"])
-        self.assertIn("~ a: a sample of 100 examples, with a standard error of "
-                      "5.00 points", page.text_of("li"))
+        self.assertIn("~ a: accuracy on a sample of 100 examples, with a standard "
+                      "error of 5.00 points", page.text_of("li"))
 
     def test_what_is_no_run_is_skipped(self):
         self.two_runs()
@@ -167,6 +167,13 @@ class Content(Reports):
                                 "other.html")
         self.assertEqual((done.returncode, done.stderr), (
             0, "laconic: notes.txt is no run of `laconic train`, skipped\n"))
+        self.write("compared.json", self.succeeds(
+            "compare", "sum", "few", "--json").encode())
+        done = self.run_laconic("report", "sum", "compared.json", "few",
+                                "--out", "other.html")
+        self.assertEqual((done.returncode, done.stderr), (
+            0, "laconic: compared.json is no run of `laconic train`, "
+            "skipped\n"))
         self.assertEqual(self.read("other.html"), self.read("r.html"))
         done = self.run_laconic("report", "notes.txt", "notes.txt", "--out",
                                 "x.html")

@@ -131,7 +131,8 @@ static compare_range row_examples(const compare_runs *c, size_t row)
     return range;
 }
 
-// "~ few: of a sample of 1,000 examples, with a standard error of 1.1 points".
+// "~ few: accuracy on a sample of 1,000 examples, with a standard error of 1.1
+// points".
 static void note_sample(
     const compare_runs *c, size_t row, compare_put *put, void *context)
 {
@@ -152,8 +153,9 @@ static void note_sample(
     }
     (void)compare_row_name(c, row, name);
     (void)snprintf(
-        note, sizeof(note), "~ %s: a sample of %s%s%s",
-        cli_fitted(name, SHARED_WIDTH, cell), count,
+        note, sizeof(note), "~ %s: %s on a sample of %s%s%s",
+        cli_fitted(name, SHARED_WIDTH, cell),
+        compare_is_text(c) ? "perplexity" : "accuracy", count,
         examples > 0 ? (compare_is_text(c) ? " words" : " examples") : "",
         error);
     put(context, note);

@@ -240,7 +240,8 @@ static bool is_uncompressed(const cli_run *run)
 static void move_baseline(const compare_runs *c, size_t *row_of)
 {
     size_t first = 0;
-    while (first < c->count && !is_uncompressed(&c->runs[first])) {
+    while (first < c->count &&
+           !(is_uncompressed(&c->runs[first]) && c->runs[first].count > 0)) {
         first++;
     }
     const size_t baseline = first < c->count ? row_of[first] : 0;
@@ -307,7 +308,9 @@ static lac_status arrange_groups(compare_set *s, const arrangement *a)
     s->group_count = groups;
     for (size_t i = 0; i < s->count; i++) {
         s->groups[a->number_of[i]].count++;
-        named = i < s->named ? a->number_of[i] + 1 : named;
+        if (i < s->named && a->number_of[i] >= named) {
+            named = a->number_of[i] + 1;
+        }
     }
     sort_runs(s->runs, s->count, a->number_of, groups, a->sorted);
     for (size_t i = 0; i < groups; i++) {

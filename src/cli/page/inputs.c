@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/options/option.h"
 #include "data/file.h"
 
 static const char trace_header[] = "round,error,mean_drift,payload_bytes";
@@ -166,7 +167,26 @@ static lac_status reject_plan(const char *path, const cJSON *object)
                      path);
 }
 
-static lac_status add_plan(page_inputs *in, const data_bytes *bytes)
+// `laconic plan` writes no more runs.
+static bool are_planned_runs(const cJSON *list)
+{
+    return cJSON_GetArraySize(list) <= CLI_TEXTS_MAX &&
+           is_list_of(list, is_planned_run);
+}
+
+// Other objects are skipped if that is allowed, but for what a user may mean.
+static lac_status refuse_plan(
+    const char *path, const cJSON *object, bool may_skip)
+{
+    if (may_skip && object != NULL && !is_average(object)) {
+        compare_skip(path);
+        return LAC_OK;
+    }
+    return reject_plan(path, object);
+}
+
+static lac_status add_plan(
+    page_inputs *in, const data_bytes *bytes, bool may_skip)
 {
     cJSON *const object =
         cJSON_ParseWithLength((const char *)bytes->data, bytes->len);
@@ -179,9 +199,9 @@ static lac_status add_plan(page_inputs *in, const data_bytes *bytes)
         return append_plan(
             in, (page_plan){.path = bytes->name, .object = object, .run = run});
     }
-    const lac_status status = is_list_of(runs, is_planned_run)
+    const lac_status status = are_planned_runs(runs)
                                   ? append_runs(in, runs)
-                                  : reject_plan(bytes->name, object);
+                                  : refuse_plan(bytes->name, object, may_skip);
     cJSON_Delete(object);
     return status;
 }
@@ -217,7 +237,7 @@ static lac_status sort_file(
         return add_trace(in, bytes);
     }
     if (is_object(bytes)) {
-        return add_plan(in, bytes);
+        return add_plan(in, bytes, may_skip);
     }
     if (may_skip) {
         compare_skip(bytes->name);

@@ -41,17 +41,15 @@ static double advantage(const compare_runs *c, size_t row, size_t than)
     return compare_is_text(c) ? -gain : gain;
 }
 
-// What the quality of a row may be off by: the spread of its seeds, or for a
-// single run the standard error of its test.
+// What the quality of a row may be off by: the spread of its seeds, or the
+// standard error of its test if that is larger.
 static double noise(const compare_runs *c, size_t row)
 {
     const compare_value v = quality(c, row);
-    if (isfinite(v.spread)) {
-        return v.spread;
-    }
     const double error = compare_error(
         v.mean, compare_row_value(c, row, CLI_METRIC_TEST_EXAMPLES).mean);
-    return compare_is_text(c) || !isfinite(error) ? 0 : error;
+    const double tested = compare_is_text(c) || !isfinite(error) ? 0 : error;
+    return fmax(tested, v.spread);
 }
 
 static void put_card(
