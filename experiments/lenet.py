@@ -70,11 +70,13 @@ def row(label, algorithm, compressor, result, baseline):
         return [label, name, "diverged", "", "", "", ""]
     behind = result["test_accuracy"] - baseline["test_accuracy"]
     mbit = result["break_even_mbit"]
+    speed = ("unknown" if result.get("workers_share_processors")
+             else "none" if mbit is None else f"{mbit:,.0f}")
     return [label, name, percent(result["test_accuracy"]),
             percent(result["averaged_accuracy"]), f"{100 * behind:+.2f}",
             f"{result['payload_bytes'] / 8e6:,.2f}",
             f"{result['times_fewer']:.1f}",
-            "none" if mbit is None else f"{mbit:,.0f}"]
+            speed]
 
 
 def table(results, machine):

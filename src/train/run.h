@@ -44,7 +44,8 @@ typedef struct train_tests {
     uint64_t every; // steps, or epochs; 0: only after the last step
     bool epochs;    // `every` counts epochs
     size_t sample;  // examples of a test; 0: all
-    size_t final;   // examples of the test after the last step; 0: all
+    size_t final;   // the whole test set is tested after the last step unless
+                    // it has more examples; 0: always
     bool objective; // compute the training objective of the averaged model
     bool spectra;   // record singular values (train/differences.c)
 } train_tests;

@@ -102,6 +102,13 @@ static train_quality combine_quality(
     };
 }
 
+// Whether a model that was tested has no finite loss.
+static bool has_no_loss(const train_quality *q)
+{
+    return q->examples > 0 &&
+           !(isfinite(q->loss) && isfinite(q->averaged_loss));
+}
+
 // Worker 0 makes the metrics of the reports of all workers.
 static void combine_reports(
     train_worker *w, const train_report *reports, train_metrics *out)
@@ -127,9 +134,7 @@ static void combine_reports(
     if (reports[0].final.averaged.count > 0) {
         out->final = combine_quality(w, reports, true);
     }
-    w->decision.diverged =
-        out->test.examples > 0 &&
-        !(isfinite(out->test.loss) && isfinite(out->test.averaged_loss));
+    w->decision.diverged = has_no_loss(&out->test) || has_no_loss(&out->final);
 }
 
 static lac_status test_averaged(
@@ -167,9 +172,10 @@ static lac_status test_all(train_worker *w, bool same, train_report *report)
 {
     const train_tests *const tests = &w->run->plan.tests;
     const train_feed_part sample = {.limit = tests->sample};
-    const train_feed_part whole = {.limit = tests->final};
+    const train_feed_part most = {.limit = tests->final}, whole = {0};
     const train_feed_part training = {.training = true, .shared = true};
-    const bool last = w->step == w->total_steps;
+    const bool last =
+        w->step == w->total_steps && train_feed_equal(w->feed, most, whole);
     const bool sampled = !train_feed_equal(w->feed, sample, whole);
     test_progress progress = {.total = count_batches(w, same, sample)};
     progress.total += last && sampled ? count_batches(w, same, whole) : 0;

@@ -226,6 +226,12 @@ class Tests(Runs):
         self.assertRegex(done.stdout, r"\n +%.2f %% +of the averaged model\n"
                          % (100 * last["final_averaged_accuracy"]))
 
+    def test_a_short_trial_has_no_test_on_the_whole_set(self):
+        found = json.loads(self.train("out", "--json", "--epochs", "1",
+                                      "--limit", "30").stdout)
+        self.assertEqual(found["test_examples"], 30)
+        self.assertNotIn("final_accuracy", found)
+
     def test_a_sample_of_all_examples_is_tested_once(self):
         found = json.loads(self.train("out", "--json", "--epochs", "1").stdout)
         for key in "accuracy", "worst_accuracy", "averaged_accuracy":

@@ -165,6 +165,7 @@ cJSON *cli_train_json(const train_run *run)
     cJSON_AddNumberToObject(o, "memory_bytes", cli_train_memory(&r->facts));
     cJSON_AddItemToObject(o, "memory", memory_json(&r->facts));
     cJSON_AddNumberToObject(o, "break_even_mbit", run_break_even(run));
+    cJSON_AddBoolToObject(o, "workers_share_processors", r->crowded);
     cJSON_AddNumberToObject(o, "seconds", r->seconds);
     cJSON_AddNumberToObject(
         o, "search_seconds", r->metrics.usage.search_seconds);
