@@ -33,7 +33,8 @@ set(lac_set_long "^(experiments|bench)[.]"
     "^conformance[.]transports[.]tcp_long$" "^command[.]report_browser$")
 
 # Tests that take long, and about how many seconds: they start first, so that
-# none of them runs alone at the end. Later runs have measured it.
+# none of them runs alone at the end. So do those with several processes, which
+# do not fit beside each other. Later runs have measured it.
 set(lac_seconds_60
     "^python[.](torch_hook|torch_examples|types|wheel)$"
     "^conformance[.]gossip[.]tcp$" "^algorithm[.]gamma_best$"
@@ -59,6 +60,10 @@ function(lac_assign_sets)
             endif()
         endforeach()
         set_property(TEST ${name} APPEND PROPERTY LABELS ${label})
+        get_property(processors TEST ${name} PROPERTY PROCESSORS)
+        if(processors GREATER 1)
+            set_property(TEST ${name} PROPERTY COST 10)
+        endif()
         foreach(seconds 20 60)
             string(JOIN "|" pattern ${lac_seconds_${seconds}})
             if(name MATCHES "${pattern}" AND NOT name MATCHES "[.]short$")
