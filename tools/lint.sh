@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs clang-tidy over every source that a build folder compiles.
+# Runs clang-tidy over every source that a build folder compiles, with the first
+# of its commands: some are compiled once for each transport.
 # usage: lint.sh BUILD-FOLDER JOBS
 set -eu
 
@@ -8,9 +9,14 @@ files=$(python3 - "$1" <<'END'
 import json, pathlib, sys
 build = pathlib.Path(sys.argv[1]).resolve()
 commands = json.loads((build / "compile_commands.json").read_text())
-files = {pathlib.Path(entry["file"]) for entry in commands}
-print("\n".join(sorted(str(file) for file in files
-                       if build not in file.parents)))
+first = {}
+for entry in commands:
+    if build not in pathlib.Path(entry["file"]).parents:
+        first.setdefault(entry["file"], entry)
+(build / "lint").mkdir(exist_ok=True)
+(build / "lint" / "compile_commands.json").write_text(
+    json.dumps(list(first.values())))
+print("\n".join(sorted(first)))
 END
 )
 [ -n "$files" ] || { echo "lint: no sources in $1" >&2; exit 1; }
@@ -22,7 +28,7 @@ printf '%s\n' "$files" | xargs -P "$2" -n 4 sh -c '
     shift
     output=$(clang-tidy -p "$build" --quiet --extra-arg=-UNDEBUG "$@" 2>&1 |
              grep -Ev "^[0-9]+ warnings? generated\.$")
-    [ -z "$output" ] || printf "%s\n" "$output"' sh "$1" >"$1/lint.log"
+    [ -z "$output" ] || printf "%s\n" "$output"' sh "$1/lint" >"$1/lint.log"
 cat "$1/lint.log"
 if [ -s "$1/lint.log" ]; then
     exit 1
