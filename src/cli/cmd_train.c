@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // laconic train: workers train one model together, with compressed messages.
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/compare/report.h"
 #include "cli/data/fetch.h"
@@ -66,16 +68,45 @@ static void request_stop(int number)
     stop_requested = number;
 }
 
+static void *receive_signals(void *signals)
+{
+    (void)pthread_sigmask(SIG_UNBLOCK, signals, NULL);
+    for (;;) {
+        (void)pause();
+    }
+    return NULL;
+}
+
 // A second signal ends the program at once. Every mpirun passes SIGUSR1 on and
 // waits; after the others some kill the workers within a second.
+//
+// A thread of its own receives the signals, and all that are created later
+// block them: the code that oneDNN generates uses small heap blocks as its
+// stack, and what the kernel stores there for a handler corrupts the heap.
 static void catch_stop_signals(void)
 {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1};
+    static sigset_t signals;
+    static bool received; // by a thread that an earlier run of --seeds made
+    pthread_t thread;
     struct sigaction action = {.sa_handler = request_stop};
     action.sa_flags = (int)(SA_RESETHAND | SA_RESTART);
     (void)sigemptyset(&action.sa_mask);
-    (void)sigaction(SIGINT, &action, NULL);
-    (void)sigaction(SIGTERM, &action, NULL);
-    (void)sigaction(SIGUSR1, &action, NULL);
+    (void)sigemptyset(&signals);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        (void)sigaction(numbers[i], &action, NULL);
+        (void)sigaddset(&signals, numbers[i]);
+    }
+    if (received) {
+        return;
+    }
+    (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    received = pthread_create(&thread, NULL, receive_signals, &signals) == 0;
+    if (received) {
+        (void)pthread_detach(thread);
+    } else {
+        (void)pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
+    }
 }
 
 static lac_status open_data(job *j)
