@@ -157,6 +157,13 @@ def a_worker_of_another_group_answers(make_group):
         listener.close()
 
 
+def expect_another_key(worker):
+    """The worker does not join: who answers has not the key of worker 0."""
+    worker.expect(r"worker 0 \(w0\) at .*: its key is not the one that is "
+                  "listed for it$")
+    worker.expect_exit(tcp_group.NOT_JOINED)
+
+
 def a_stranger_at_the_address_of_a_worker(make_group):
     """It has another key than the one that is listed."""
     with make_group(2) as group:
@@ -170,9 +177,7 @@ def a_stranger_at_the_address_of_a_worker(make_group):
                            accepted=accepted)
         except tls.Closed:
             pass
-        worker.expect(r"worker 0 \(w0\) at .*: its key is not the one that is "
-                      "listed for it$")
-        worker.expect_exit(tcp_group.NOT_JOINED)
+        expect_another_key(worker)
         listener.close()
 
 
@@ -192,9 +197,7 @@ def another_worker_at_the_address_of_a_worker(make_group):
                 3, 0, 1, group.session(), connection.binding()))
         except tls.Closed:
             pass
-        worker.expect(r"worker 0 \(w0\) at .*: its key is not the one that is "
-                      "listed for it$")
-        worker.expect_exit(tcp_group.NOT_JOINED)
+        expect_another_key(worker)
         listener.close()
 
 
