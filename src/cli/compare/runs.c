@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "cli/compare/settings.h"
+#include "cli/options/spec.h"
 #include "cli/report/table.h"
 #include "cli/train/seeds.h"
 #include "data/file.h"
@@ -230,10 +231,7 @@ static size_t find_groups(const compare_set *s, size_t *group_of)
 
 static bool is_uncompressed(const cli_run *run)
 {
-    const size_t len = strcspn(run->algorithm, ":");
-    return run->compressor == NULL &&
-           ((len == 9 && strncmp(run->algorithm, "allreduce", len) == 0) ||
-            (len == 5 && strncmp(run->algorithm, "dpsgd", len) == 0));
+    return run->compressor == NULL && cli_spec_is_exact(run->algorithm);
 }
 
 // Makes the row of the baseline the first one.

@@ -12,6 +12,11 @@ bool cli_spec_names(const char *spec, const char *name)
            (spec[len] == '\0' || spec[len] == ':');
 }
 
+bool cli_spec_is_exact(const char *spec)
+{
+    return cli_spec_names(spec, "allreduce") || cli_spec_names(spec, "dpsgd");
+}
+
 size_t cli_spec_part(const char *text, char separator)
 {
     size_t depth = 0, len = 0;

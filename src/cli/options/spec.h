@@ -10,6 +10,10 @@
 // cli_spec_names returns whether `spec` is of the plug-in `name`.
 bool cli_spec_names(const char *spec, const char *name);
 
+// cli_spec_is_exact returns whether `spec` is of an algorithm that averages
+// without compression, as long as it has no compressor: allreduce or dpsgd.
+bool cli_spec_is_exact(const char *spec);
+
 // cli_spec_part returns the length of the first part of `text`, which ends
 // before `separator` outside parentheses.
 size_t cli_spec_part(const char *text, char separator);

@@ -276,9 +276,8 @@ static bool has_local_steps(const plan *p, const plan_candidate *c)
 // Whether a candidate is exact, and so loses nothing.
 static bool is_exact(const plan *p, const plan_candidate *c)
 {
-    return !has_local_steps(p, c) &&
-           (strcmp(c->choice.algorithm, "allreduce") == 0 ||
-            strcmp(c->choice.algorithm, "dpsgd") == 0);
+    return !has_local_steps(p, c) && c->choice.compressor == NULL &&
+           cli_spec_is_exact(c->choice.algorithm);
 }
 
 const plan_loss *plan_candidate_loss(const plan *p, const plan_candidate *c)
