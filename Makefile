@@ -125,7 +125,8 @@ check-short: # the tests with the label `short`
 	ctest --preset short $(CTEST_FLAGS)
 
 check-fuzz: # hostile input for every decoder and parser
-	$(call preset,fuzz)
+	cmake --preset fuzz $(quiet)
+	cmake --build --preset fuzz --target fuzzers
 	@tools/fuzz.sh build-fuzz $(FUZZ_SECONDS)
 
 bench: build ## measure the compressors on this machine
