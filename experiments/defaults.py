@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Train every algorithm's example with the defaults of `laconic train`, and
-write the table in docs/training.md that compares it with its exact relative:
-allreduce for algorithms that average gradients, dpsgd for gossip, and for beer,
-which has no momentum, dpsgd without momentum at the rate of beer.
+write the table in docs/training-reference.md that compares it with its exact
+relative: allreduce for algorithms that average gradients, dpsgd for gossip, and
+for beer, which has no momentum, dpsgd without momentum at the rate of beer.
 
 usage: defaults.py LACONIC [--runs DIR] [--task NAME]... [--algorithm NAME]...
 
@@ -19,7 +19,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-PAGE = HERE.parent / "docs" / "training.md"
+PAGE = HERE.parent / "docs" / "training-reference.md"
 BEGIN, END = ("<!-- defaults.py: %s -->" % word for word in ("begin", "end"))
 RELATIVES = {"gradient": "allreduce", "model": "dpsgd"}
 PLAIN = "dpsgd-without-momentum"  # the relative of beer, a row of its own
