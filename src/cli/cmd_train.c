@@ -16,6 +16,7 @@
 #include "cli/launch/place.h"
 #include "cli/options/catalog.h"
 #include "cli/options/command.h"
+#include "cli/report/processor.h"
 #include "cli/report/progress.h"
 #include "cli/report/table.h"
 #include "cli/topology/network.h"
@@ -180,6 +181,11 @@ static int train_prepare(void *context, uint32_t world)
     job *const j = context;
     j->run.world = world;
     j->run.process = train_random_number();
+    j->run.processor_set = cli_processor_set();
+    j->run.processors = (uint64_t)cli_processor_count();
+    if (j->run.processor_set == 0) {
+        j->run.processor_set = j->run.process; // threads are known to share
+    }
     j->s.launch.workers = world;
     const int code = cli_network_open(
         "train", j->s.topology, world, j->s.seed, &j->topology);

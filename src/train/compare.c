@@ -171,10 +171,26 @@ static lac_status compare_processes(train_worker *w)
     return status;
 }
 
+// Whether there are more workers than processors in some set of processors.
+static bool share_processors(const train_claim *claims, uint32_t world)
+{
+    for (uint32_t k = 0; k < world; k++) {
+        uint64_t workers = 0;
+        for (uint32_t i = 0; i < world; i++) {
+            workers += claims[i].processor_set == claims[k].processor_set;
+            if (claims[k].processors != 0 && workers > claims[k].processors) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 // Worker 0 draws the number of this start and finds out whether all workers are
 // threads of one process, which have nothing to compare.
 static void begin_origin(train_worker *w, const train_claim *claims)
 {
+    w->run->result.crowded = share_processors(claims, w->world);
     w->origin = (train_origin){.start = train_random_number()};
     for (uint32_t k = 1; k < w->world; k++) {
         w->origin.apart |= claims[k].process != claims[0].process;
@@ -183,7 +199,10 @@ static void begin_origin(train_worker *w, const train_claim *claims)
 
 lac_status train_worker_compare(train_worker *w)
 {
-    const train_claim claim = {.process = w->run->process};
+    const train_claim claim = {
+        .process = w->run->process,
+        .processor_set = w->run->processor_set,
+        .processors = w->run->processors};
     const train_claim *claims = NULL;
     LAC_TRY(train_worker_claim(w, &claim, &claims));
     if (claims != NULL) {

@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "train/checkpoint.h"
 #include "train/uncompressed.h"
@@ -351,8 +350,6 @@ lac_status train_work(train_run *run, lac_transport *transport)
         run->result.searching = isnan(w->origin.rate);
     }
     if (rank == 0) {
-        run->result.crowded =
-            w->origin.apart == 0 && w->world > sysconf(_SC_NPROCESSORS_ONLN);
         run->result.seconds = train_worker_elapsed(w);
         run->result.seconds_before = w->elapsed_before;
         if (w->algorithm != NULL) {

@@ -166,8 +166,8 @@ typedef struct train_result {
     bool tested;      // `metrics` are those of the last step
     train_metrics metrics;
     train_facts facts;
-    bool crowded; // more workers in this process than processors: all seconds
-                  // include those in which others had the processor
+    bool crowded; // some workers share processors: all seconds include those
+                  // in which others had the processor
     double uncompressed_bytes; // the traffic without compression
     double seconds;            // of the whole run, before a resume too
     double seconds_before;     // of these, before the resume
@@ -181,6 +181,8 @@ typedef struct train_run {
     train_hooks hooks;
     uint32_t world;
     uint64_t process;       // random, different in all processes
+    uint64_t processor_set; // equal in processes that use the same processors
+    uint64_t processors;    // in that set; 0: unknown
     train_worker **workers; // `world` entries, NULL at first
     train_result result;
 } train_run;

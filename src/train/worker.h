@@ -46,6 +46,8 @@ typedef struct train_decision {
 // What a worker sends to worker 0 before the first step.
 typedef struct train_claim {
     uint64_t process;
+    uint64_t processor_set;
+    uint64_t processors;
     uint64_t run_id;                // of the run in its folder; 0: none
     uint64_t latest;                // step of the latest set there
     uint64_t steps[TRAIN_SETS_MAX]; // that it has files of, the newest first

@@ -51,7 +51,7 @@ class Train(ImageRuns):
         self.assertTrue(os.path.isdir(self.path("out", "step-16")))
 
     def test_workers_that_share_processors_have_no_break_even(self):
-        processors = os.sysconf("SC_NPROCESSORS_ONLN")
+        processors = len(os.sched_getaffinity(0))
         words = "--algorithm", "choco:gamma=0.2", "--compressor", "sign"
         for workers, known in {2: processors >= 2,
                                min(processors, 15) + 1: False}.items():
@@ -65,6 +65,22 @@ class Train(ImageRuns):
             table = self.train(out + "-table", *more).stdout
             self.assertEqual("unknown  the workers shared processors" in table,
                              not known)
+
+    def test_processes_that_share_processors_have_no_break_even(self):
+        if "tcp" not in self.listed("transports"):
+            self.skipTest("this build has no tcp")
+        processors = sorted(os.sched_getaffinity(0))
+        for used in {1, min(2, len(processors))}:
+            out = "out-%d" % used
+            done = self.run_laconic(
+                "launch", "-n", "2", "--", *self.words(
+                    out, "--algorithm", "choco:gamma=0.2", "--compressor",
+                    "sign", "--workers", "2", "--epochs", "1", "--json"),
+                preexec_fn=lambda: os.sched_setaffinity(
+                    0, processors[:used]))
+            self.assertEqual(done.returncode, GOOD, done.stderr)
+            found = json.loads(done.stdout)
+            self.assertEqual(found["workers_share_processors"], used == 1)
 
     def test_the_table_has_quality_and_cost(self):
         out = self.train("out", "--algorithm", "powergossip").stdout

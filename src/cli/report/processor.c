@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Reads /proc/cpuinfo, which has a paragraph for each processor with lines of
-// "key : value". The first processor stands for all.
+// "key : value". The first processor stands for all. Other files of /proc have
+// such lines too.
 #define _GNU_SOURCE // sched_getaffinity
 #include "cli/report/processor.h"
 
@@ -10,7 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LINE_SIZE = 256 };
+#include <laconic/laconic.h>
+
+enum { LINE_SIZE = 256, BOOT_SIZE = 64 };
+
+static const char cpuinfo[] = "/proc/cpuinfo";
 
 // Returns the value of a line if its key is `key`, without the line feed, else
 // NULL. "model" is not the key of "model name : AMD EPYC".
@@ -26,14 +31,15 @@ static const char *line_value(char line[LINE_SIZE], const char *key)
     return value + strspn(value, " \t");
 }
 
-// Writes the values of the `count` keys of the first processor, in the order of
+// Writes the values of the `count` keys of the first paragraph, in the order of
 // the file, with a space between them.
 static void join_values(
-    const char *const *keys, size_t count, char text[CLI_PROCESSOR_SIZE])
+    const char *path, const char *const *keys, size_t count,
+    char text[CLI_PROCESSOR_SIZE])
 {
     char line[LINE_SIZE];
     size_t len = 0;
-    FILE *const info = fopen("/proc/cpuinfo", "re");
+    FILE *const info = fopen(path, "re");
     text[0] = '\0';
     while (info != NULL && fgets(line, sizeof(line), info) != NULL &&
            line[0] != '\n') {
@@ -56,7 +62,7 @@ static void join_values(
 void cli_processor(char text[CLI_PROCESSOR_SIZE])
 {
     static const char *const keys[] = {"model name"};
-    join_values(keys, 1, text);
+    join_values(cpuinfo, keys, 1, text);
     if (text[0] == '\0') {
         (void)snprintf(text, CLI_PROCESSOR_SIZE, "an unknown processor");
     }
@@ -66,7 +72,7 @@ void cli_processor_id(char text[CLI_PROCESSOR_SIZE])
 {
     static const char *const keys[] = {
         "vendor_id", "cpu family", "model", "CPU implementer", "CPU part"};
-    join_values(keys, sizeof(keys) / sizeof(keys[0]), text);
+    join_values(cpuinfo, keys, sizeof(keys) / sizeof(keys[0]), text);
 }
 
 long cli_processor_count(void)
@@ -75,4 +81,22 @@ long cli_processor_count(void)
     return sched_getaffinity(0, sizeof(set), &set) == 0
                ? CPU_COUNT(&set)
                : sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+uint64_t cli_processor_set(void)
+{
+    static const char *const keys[] = {"Cpus_allowed_list"};
+    char boot[BOOT_SIZE] = "", list[CLI_PROCESSOR_SIZE];
+    char text[BOOT_SIZE + CLI_PROCESSOR_SIZE];
+    FILE *const file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (file != NULL) {
+        (void)fgets(boot, sizeof(boot), file);
+        (void)fclose(file);
+    }
+    join_values("/proc/self/status", keys, 1, list);
+    if (boot[0] == '\0' || list[0] == '\0') {
+        return 0;
+    }
+    (void)snprintf(text, sizeof(text), "%s%s", boot, list);
+    return lac_name_hash(text);
 }

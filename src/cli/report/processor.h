@@ -3,6 +3,8 @@
 #ifndef LACONIC_CLI_REPORT_PROCESSOR_H
 #define LACONIC_CLI_REPORT_PROCESSOR_H
 
+#include <stdint.h>
+
 enum { CLI_PROCESSOR_SIZE = 128 };
 
 // cli_processor writes the name of the processor, or "an unknown processor".
@@ -17,5 +19,9 @@ void cli_processor_id(char text[CLI_PROCESSOR_SIZE]);
 // cli_processor_count returns how many processors (cores or hardware threads)
 // this process may use.
 long cli_processor_count(void);
+
+// cli_processor_set returns a number that two processes have in common if they
+// may use the same processors of the same machine, or 0 if Linux does not tell.
+uint64_t cli_processor_set(void);
 
 #endif
