@@ -4,7 +4,9 @@ which steps they average them.
 
 usage: test_train_runs.py LACONIC
 """
+import contextlib
 import fcntl
+import glob
 import json
 import math
 import os
@@ -651,33 +653,49 @@ class Calls(Runs):
         self.rejected(FAILED, "--batch is", "train", "--resume", "--out",
                       "out", "--batch", "6")
 
-    def test_a_run_of_seeds_that_was_stopped_is_resumed_as_a_whole(self):
+    @contextlib.contextmanager
+    def endless(self, latest, *words):
+        """A run without end that has written its first checkpoint."""
         job = subprocess.Popen(
-            (LACONIC,) + self.words("out", "--epochs", "100000", "--seeds",
-                                    "1,2"),
+            (LACONIC,) + self.words(*words, "--epochs", "100000"),
             cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
             text=True)
-        while not os.path.exists(self.path("out", "seed-1", "latest")):
-            self.assertIsNone(job.poll())
-            time.sleep(0.01)
-        job.send_signal(signal.SIGINT)
-        _, err = job.communicate(timeout=HANG)
+        try:
+            while not os.path.exists(self.path(*latest)):
+                self.assertIsNone(job.poll())
+                time.sleep(0.01)
+            yield job
+        finally:
+            job.kill()
+            job.communicate()
+
+    def test_a_run_of_seeds_that_was_stopped_is_resumed_as_a_whole(self):
+        with self.endless(("out", "seed-1", "latest"), "out", "--seeds",
+                          "1,2") as job:
+            job.send_signal(signal.SIGINT)
+            _, err = job.communicate(timeout=HANG)
         self.assertIn("laconic train --resume --out out`", err)
 
     def test_a_signal_has_an_exit_code(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
             out = "out%d" % number
-            job = subprocess.Popen(
-                (LACONIC,) + self.words(out, "--epochs", "100000"),
-                cwd=self.folder, stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE, text=True)
-            while not os.path.exists(self.path(out, "latest")):
-                self.assertIsNone(job.poll())
-                time.sleep(0.01)
-            job.send_signal(number)
-            _, err = job.communicate(timeout=HANG)
+            with self.endless((out, "latest"), out) as job:
+                job.send_signal(number)
+                _, err = job.communicate(timeout=HANG)
             self.assertEqual(job.returncode, 128 + number)
             self.assertIn(f"laconic train --resume --out {out}`", err)
+
+    def test_no_thread_that_computes_receives_a_signal(self):
+        with self.endless(("out", "latest"), "out") as job:
+            masks = []
+            for path in glob.glob(f"/proc/{job.pid}/task/*/status"):
+                with open(path) as file:
+                    found = re.search(r"^SigBlk:\s*(\w+)$", file.read(), re.M)
+                    masks.append(int(found.group(1), 16))
+        self.assertGreater(len(masks), WORKERS)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
+            blocked = sum(mask >> (number - 1) & 1 for mask in masks)
+            self.assertEqual(blocked, len(masks) - 1, (number, masks))
 
 
 if __name__ == "__main__":
