@@ -9,7 +9,7 @@
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
-FUZZ_SECONDS ?= 90
+FUZZ_SECONDS ?= 60
 RUN ?= runs/first
 TRAIN ?= --model lenet --data fashion-mnist --workers 8 --topology ring \
          --algorithm powergossip --epochs 12 --schedule cosine

@@ -104,7 +104,13 @@ def run_wheel(build):
         if not place.startswith(folder):
             print(f"wheel: the library in use is {place}")
             return 1
-        return run_numpy(python, **options)
+        # The group numpy has tested the code; here it is the packaging: the
+        # library with its modules, and processes that find it.
+        check = subprocess.run([python, "-m", "laconic", "--check"], **options)
+        return check.returncode or pytest(
+            python, *(TESTS / f"test_{name}.py"
+                      for name in ("ffi", "compressor", "transport")),
+            **options)
 
 
 def main(group, build):

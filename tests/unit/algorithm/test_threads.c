@@ -57,13 +57,25 @@ static lac_status do_round(
     return lac_algorithm_mix(a, round, slices, updates, TENSORS);
 }
 
+// What the workers begin with: sines take longer than the rounds.
+static float initial[WORLD][VALUES];
+
+static int draw_initial(void **state)
+{
+    (void)state;
+    for (uint32_t rank = 0; rank < WORLD; rank++) {
+        for (size_t i = 0; i < VALUES; i++) {
+            initial[rank][i] = (float)sin(0.7 * (double)i + 2.0 * rank);
+        }
+    }
+    return 0;
+}
+
 static lac_status do_rounds(test_worker *w, lac_algorithm *a)
 {
     const run *const r = w->context;
     float *const x = r->x[w->rank];
-    for (size_t i = 0; i < VALUES; i++) {
-        x[i] = (float)sin(0.7 * (double)i + 2.0 * w->rank);
-    }
+    memcpy(x, initial[w->rank], sizeof(initial[w->rank]));
     for (uint64_t round = 0; round < ROUNDS; round++) {
         LAC_TRY(do_round(r, a, w->rank, round, x));
     }
@@ -132,21 +144,19 @@ static void any_number_of_threads_has_the_same_bits(void **state)
     }
 }
 
-// The last value is that of the last thread.
+// The last value is that of the last thread. The algorithms take turns.
 static void every_thread_finds_values_that_are_not_finite(void **state)
 {
     (void)state;
     static float x[WORLD][VALUES];
     static const size_t places[] = {0, LARGE - 1, VALUES - 1};
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        for (size_t k = 0; k < 3; k++) {
-            run r = {cases[i][0], cases[i][1], 3, places[k], x};
-            test_worker workers[WORLD];
-            run_workers(WORLD, run_as_worker, &r, workers);
-            assert_int_equal(workers[1].status, LAC_ERR_INVALID);
-            assert_non_null(strstr(workers[1].message, "not finite"));
-            assert_int_not_equal(workers[0].status, LAC_OK);
-        }
+        run r = {cases[i][0], cases[i][1], 3, places[i % 3], x};
+        test_worker workers[WORLD];
+        run_workers(WORLD, run_as_worker, &r, workers);
+        assert_int_equal(workers[1].status, LAC_ERR_INVALID);
+        assert_non_null(strstr(workers[1].message, "not finite"));
+        assert_int_not_equal(workers[0].status, LAC_OK);
     }
 }
 
@@ -199,5 +209,5 @@ int main(void)
         cmocka_unit_test(every_thread_finds_values_that_are_not_finite),
         cmocka_unit_test(an_outer_algorithm_has_the_threads_of_its_inner_one),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, draw_initial, NULL);
 }
