@@ -2,17 +2,19 @@
 # SPDX-License-Identifier: MIT
 """Measure steps of PyTorch's DDP, with and without hooks, over real links.
 
-usage: ddp.py [--write] [--links LIST] [--turns N] BUILD_DIR
+usage: ddp.py [--network NAME] [--write] [--links LIST] [--turns N] BUILD_DIR
        ddp.py --smoke BUILD_DIR
 
 Two processes in two network namespaces that a shaped veth pair joins, as in
 exchange.py. This needs root and a Python with torch, else the script exits with
-77. The gradients have the shapes of ResNet-50; ddp_worker.py describes the
-backward pass that produces them. Plain DDP, the hooks of PyTorch and
-laconic.torch.Hook take turns in one run.
+77. Plain DDP, the hooks of PyTorch and laconic.torch.Hook take turns in one run.
 
---smoke makes steps of tiny tensors on loopback, for the tests. --write replaces
-the table in docs/performance.md.
+By default the gradients have the shapes of ResNet-50, and no network computes
+them; ddp_worker.py describes the backward pass that produces them. --network
+measures whole training steps of a network of ddp_networks.py.
+
+--smoke makes steps of tiny tensors and of the networks on loopback, for the
+tests. --write replaces the table in docs/performance.md.
 """
 import argparse
 import contextlib
@@ -29,10 +31,13 @@ HERE = pathlib.Path(__file__).resolve().parent
 PACKAGE = HERE.parent / "python"
 
 LINKS = ["unshaped", "1gbit", "100mbit"]
-TORCH = ["backward alone", "DDP", "DDP, fp16_compress", "DDP, powerSGD 1",
+TORCH = ["alone", "DDP", "DDP, fp16_compress", "DDP, powerSGD 1",
          "DDP, powerSGD 2", "DDP, powerSGD 4"]
 OURS = [name for name in exchange.OURS if name not in exchange.EXACT]
 STEPS = 3  # in a turn, so that the barrier before them counts little
+
+# Networks, and the number of their parameters.
+NETWORKS = {"resnet18": 11173962, "decoder": 3323648}
 
 
 def use_package(folder):
@@ -50,11 +55,15 @@ def use_package(folder):
     return python
 
 
-def open_jobs(stack, python, layout, host, folder):
+def open_jobs(stack, python, what, host, folder,
+              wanted=(("torch", TORCH), ("hook", OURS))):
+    """Workers that make steps of `what`, a layout file or a network."""
     jobs = []
-    for name, contenders in (("torch", TORCH), ("hook", OURS)):
-        command = [python, "-B", str(HERE / "ddp_worker.py"), layout]
+    for name, contenders in wanted:
+        command = [python, "-B", str(HERE / "ddp_worker.py"), what]
         job = Job(name, command, contenders, False, host, str(folder))
+        if what in NETWORKS:
+            job.gradient_bytes = 4 * NETWORKS[what]
         stack.callback(job.close)
         job.open()
         print(f"{name}: {job.versions}", file=sys.stderr)
@@ -69,18 +78,23 @@ def measure(options):
 
     def measure_in(folder, stack):
         host = exchange.open_namespaces(stack)
-        layout = exchange.write_layout(folder / "layout", exchange.resnet50())
-        jobs, missing = open_jobs(stack, python, layout, host, folder), {}
+        what = options.network or exchange.write_layout(
+            folder / "layout", exchange.resnet50())
+        jobs, missing = open_jobs(stack, python, what, host, folder), {}
         return jobs, missing, exchange.measure_each(
             options, LINKS, host, jobs, STEPS, missing)
 
-    return exchange.run_mode("ddp", options, measure_in)
+    return exchange.run_mode(
+        f"ddp_{options.network}" if options.network else "ddp", options,
+        measure_in)
 
 
 def smoke(options):
-    """Two turns of every contender, with tiny tensors on loopback."""
+    """Two turns of every contender, with tiny tensors on loopback, and one of
+    one contender with each network."""
     python = use_package(options.folder)
-    report.selftest_ddp(LINKS, TORCH, OURS)
+    for mode in ("ddp", *(f"ddp_{name}" for name in NETWORKS)):
+        report.selftest_ddp(mode, LINKS, TORCH, OURS)
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(
             tempfile.TemporaryDirectory(prefix="laconic-ddp-")))
@@ -90,8 +104,15 @@ def smoke(options):
         missing = {}
         figures = exchange.take_turns(jobs, [("all", 2)], 2,
                                       exchange.LINKS["unshaped"], missing)
-    assert not missing, missing
-    assert len(figures) == len(TORCH) + len(OURS), figures
+        assert not missing, missing
+        assert len(figures) == len(TORCH) + len(OURS), figures
+        for network in NETWORKS:
+            jobs = open_jobs(stack, python, network, Loopback(), folder,
+                             [(network, ["powersgd:rank=2"])])
+            (turn,), = exchange.take_turns(
+                jobs, [("all", 1)], 1, exchange.LINKS["unshaped"],
+                missing).values()
+            assert turn[1] == 0, f"{network}: gradients differ"
     return 0
 
 
@@ -99,11 +120,14 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__.split("\n", 1)[0], allow_abbrev=False)
     parser.add_argument("--smoke", action="store_true",
-                        help="a few steps of tiny tensors")
+                        help="a few steps")
+    parser.add_argument("--network", choices=sorted(NETWORKS),
+                        help="whole training steps of this network")
     parser.add_argument("--write", action="store_true",
                         help="replace the table in docs/performance.md")
     parser.add_argument("--json", metavar="FILE",
-                        help="where the figures go (ddp.json in BUILD_DIR)")
+                        help="where the figures go (ddp.json in BUILD_DIR, "
+                             "or ddp_NAME.json)")
     parser.add_argument("--turns", type=int, default=0,
                         help="instead of 11 on fast links, 3 on slow")
     parser.add_argument("--links", type=exchange.comma_list(exchange.LINKS),

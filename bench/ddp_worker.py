@@ -4,23 +4,28 @@
 bench_exchange.
 
 usage: ddp_worker.py LAYOUT CONTENDER...
+       ddp_worker.py resnet18|decoder CONTENDER...
 
-The model has the tensors of the layout. Its loss is the sum of the dot products
-of the tensors with constants, one after the other. The backward pass therefore
+With a layout, a step is a forward and a backward pass of a model with its
+tensors; nothing updates the model. The loss is the sum of the dot products of
+the tensors with constants, one after the other. The backward pass therefore
 produces, in little time and from the last tensor to the first, gradients that
-are equal to the constants, and DDP sends each bucket when it is full. A
-contender is one of
+are equal to the constants, and DDP sends each bucket when it is full. Models of
+all contenders share the memory of their parameters.
 
-    backward alone        without DDP
+With a network of ddp_networks.py, a step is a forward pass, a backward pass and
+a step of the optimiser, and each contender trains a model of its own.
+
+A contender is one of
+
+    alone                 without DDP
     DDP                   plain
     DDP, fp16_compress    with a hook of PyTorch
     DDP, powerSGD RANK    with a hook of PyTorch and one bucket: with two, the
                           hook hangs on Gloo
     ALGORITHM [with COMPRESSOR]    with laconic.torch.Hook
-
-A step is a forward and a backward pass; nothing updates the model. Models of
-all contenders share the memory of their parameters.
 """
+import copy
 import datetime
 import sys
 
@@ -31,6 +36,7 @@ from torch.distributed.algorithms.ddp_comm_hooks import (
     default_hooks, powerSGD_hook)
 from torch.nn.parallel import DistributedDataParallel
 
+from ddp_networks import Network
 from exchange_peers import read_layout, serve
 from training_speed import blas_of_this_process
 
@@ -87,7 +93,7 @@ def with_hook_of_torch(model, name):
 
 def wrapped(model, text):
     """The model as the contender `text` trains it."""
-    if text == "backward alone":
+    if text == "alone":
         return model
     if text == "DDP":
         return in_ddp(model)
@@ -102,18 +108,33 @@ def wrapped(model, text):
 
 
 class Program:
-    def __init__(self, shapes, contenders):
+    """What both programs have in common; `contenders` are functions that make a
+    step and write what they trained to a dict."""
+
+    def __init__(self):
         torch.set_num_threads(1)
         dist.init_process_group("gloo", timeout=datetime.timedelta(hours=1))
-        rank, world = dist.get_rank(), dist.get_world_size()
+        self.rank, self.world = dist.get_rank(), dist.get_world_size()
         self.barrier = dist.barrier
         self.versions = (f"PyTorch {torch.__version__} with Gloo, "
                          f"{blas_of_this_process()}")
+        self.ends = []
+
+    def prepare(self, first, count):
+        assert first == 0 and count == len(self.ends)
+        return {}
+
+
+class Backward(Program):
+    """Forward and backward passes that produce drawn gradients."""
+
+    def __init__(self, shapes, contenders):
+        super().__init__()
         self.ends = shapes
         parameters = [torch.zeros(shape) for shape in shapes]
-        gradients = drawn(shapes, rank)
-        others = [drawn(shapes, other) for other in range(world)]
-        self.mean = [sum(tensors) / world for tensors in zip(*others)]
+        gradients = drawn(shapes, self.rank)
+        others = [drawn(shapes, other) for other in range(self.world)]
+        self.mean = [sum(tensors) / self.world for tensors in zip(*others)]
         self.contenders = [
             self.step_of(Model(parameters, gradients), text)
             for text in contenders]
@@ -127,10 +148,6 @@ class Program:
             result["of"] = model
         return step
 
-    def prepare(self, first, count):
-        assert first == 0 and count == len(self.ends)
-        return {}
-
     def error(self, result):
         """The relative error of the mean of the last step."""
         distance = norm = 0.0
@@ -140,11 +157,40 @@ class Program:
         return (distance / norm) ** 0.5
 
 
+class Training(Program):
+    """Whole steps of a network."""
+
+    def __init__(self, name, contenders):
+        super().__init__()
+        self.network = Network(name, self.rank)
+        self.contenders = [self.step_of(text) for text in contenders]
+
+    def step_of(self, text):
+        module = wrapped(copy.deepcopy(self.network.model), text)
+        optimizer = self.network.optimizer(module.parameters())
+
+        def step(result):
+            optimizer.zero_grad()
+            self.network.loss(module).backward()
+            optimizer.step()
+            result["of"] = module
+        return step
+
+    def error(self, result):
+        """How much the workers' gradients differ: DDP gives all the same."""
+        norm = sum(parameter.grad.double().square().sum()
+                   for parameter in result["of"].parameters()).sqrt()
+        norms = [torch.zeros_like(norm) for _ in range(self.world)]
+        dist.all_gather(norms, norm)
+        return float((max(norms) - min(norms)) / max(norms))
+
+
 def main():
     if len(sys.argv) < 3:
-        sys.exit("usage: ddp_worker.py LAYOUT CONTENDER...")
-    layout, *contenders = sys.argv[1:]
-    serve(Program(read_layout(layout), contenders))
+        sys.exit("usage: ddp_worker.py LAYOUT|NETWORK CONTENDER...")
+    what, *contenders = sys.argv[1:]
+    serve(Training(what, contenders) if what in ("resnet18", "decoder")
+          else Backward(read_layout(what), contenders))
 
 
 if __name__ == "__main__":

@@ -21,6 +21,8 @@ METHOD = {
            "mean of the steps of a turn, the median of the turns; sent is "
            "what the interface of the busier host counted in a step",
 }
+METHOD["ddp_resnet18"] = METHOD["ddp_decoder"] = METHOD["ddp"].replace(
+    "a forward and a backward pass", "a training step")
 # The lines of the plot: jobs in order of preference, contender, colour, name.
 LINES = [
     (("torch",), "all_reduce", "#888888", "Gloo all_reduce"),
@@ -228,10 +230,10 @@ def selftest(links, sizes, ours):
         check_report(run)
 
 
-def selftest_ddp(links, torch, ours):
-    """The table of bench/ddp.py, with the widest figures."""
+def selftest_ddp(mode, links, torch, ours):
+    """A table of bench/ddp.py, with the widest figures."""
     check_report(describe(
-        "ddp", "a machine", [], {},
+        mode, "a machine", [], {},
         [made_up(job, contender, 19.9999, link=link)
          for job, contenders in (("torch", torch), ("hook", ours))
          for contender in contenders for link in links]))
