@@ -27,8 +27,9 @@ set(lac_set_install "^(install|packages)([.]|$)" "^python[.]wheel$")
 # The types of the Python package, and PyTorch beyond a short pass.
 set(lac_set_python "^python[.](types|torch_)")
 
-# Experiments, benchmarks, searches, a message of 5 GiB and a browser.
-set(lac_set_long "^(experiments|bench)[.]"
+# Experiments, benchmarks, searches, a message of 5 GiB, a browser, and the
+# outputs that documents show.
+set(lac_set_long "^(experiments|bench)[.]" "^docs[.]outputs$"
     "^algorithm[.](gamma_best|memory_bytes)$"
     "^conformance[.]transports[.]tcp_long$" "^command[.]report_browser$")
 

@@ -7,7 +7,7 @@ import re
 import sys
 import textwrap
 
-SOURCES = {"c": "logistic.c", "fortran": "average.f90"}
+SOURCES = {"c": ["logistic.c", "roundtrip.c"], "fortran": ["average.f90"]}
 FENCE = re.compile(r"^(<!-- file: \S+ -->\n)?```(\w*)\n(.*?)^```",
                    re.M | re.S)
 
@@ -25,8 +25,9 @@ blocks = [(language, block) for file, language, block
           in FENCE.findall(document.read_text()) if file == ""]
 failed = len(blocks) == 0
 for language, block in blocks:
-    source = root / "examples" / SOURCES[language]
-    if not is_part_of(block, source.read_text().splitlines()):
-        print(f"{document.name}: not in {source.name}:\n{block}")
+    sources = [root / "examples" / name for name in SOURCES[language]]
+    if not any(is_part_of(block, source.read_text().splitlines())
+               for source in sources):
+        print(f"{document.name}: not in {SOURCES[language]}:\n{block}")
         failed = True
 sys.exit(1 if failed else 0)
