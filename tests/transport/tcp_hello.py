@@ -2,6 +2,7 @@
 """A member of the group, whose key is listed, sends a wrong HELLO: the worker
 refuses it and names the reason. Arguments: PROGRAM CASE."""
 import socket
+import ssl
 import sys
 import time
 
@@ -78,6 +79,22 @@ def a_recorded_hello_is_refused(make_group):
         group.start(2)
         for worker in group.workers:
             worker.expect_exit(0)
+
+
+def only_the_key_of_a_certificate_counts(make_group):
+    """Neither its dates, which have passed, nor its signature, which no longer
+    fits."""
+    with make_group(2) as group:
+        group.start(0)
+        member = tcp_group.Member(group, 1)
+        der = ssl.PEM_cert_to_DER_cert(member.certificate.read_text())
+        changed, count = tcp_group.re.subn(
+            rb"\x17\x0d\d{12}Z", b"\x17\x0d700101000000Z", der)
+        assert count == 2
+        member.certificate.write_text(ssl.DER_cert_to_PEM_cert(changed))
+        member.join()
+        member.run_rounds(200)
+        group.workers[0].expect_exit(0)
 
 
 def half_a_hello(make_group):

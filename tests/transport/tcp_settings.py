@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Settings, files and environments that do not fit: each has its message and
 ends in time. Arguments: PROGRAM CASE."""
+import base64
+import errno
+import hmac
 import socket
+import struct
 import sys
 
 import tcp_group
+import tls
+from tcp_strangers import expect_finish, wait_for_listener
 
 NO_NAME = "no-such-host.invalid"
 
@@ -38,6 +44,37 @@ def nobody_is_there(make_group):
         expect_no_join(group.start(0, join=1), r"tcp: worker 0 cannot connect "
                        r"with worker 1 \(w1\) at 127.0.0.1:\d+: it has not "
                        "come$")
+
+
+def workers_come_in_any_order(make_group):
+    """Worker 1 finds no worker at first."""
+    with make_group(2) as group:
+        with socket.create_server(("127.0.0.1", group.ports[0])) as early:
+            group.start(1)
+            early.accept()[0].close()
+        group.start(0)
+        expect_finish(group)
+
+
+def nobody_dials_the_last_worker(make_group):
+    """So it may be behind NAT, without an address that others reach."""
+    with make_group(2) as group:
+        group.peers.write_text(group.peers.read_text().replace(
+            "w1 127.0.0.1", f"w1 {NO_NAME}"))
+        group.start(0)
+        group.start(1)
+        expect_finish(group)
+
+
+def one_address_to_listen_on(make_group):
+    for name, more, code in [("all", "", 0), (
+            "one", ",listen=127.0.0.1", errno.ECONNREFUSED)]:
+        with make_group(2, name) as group, socket.socket() as other:
+            group.start(0, more=more)
+            wait_for_listener(group, 0)
+            assert other.connect_ex(("127.0.0.2", group.ports[0])) == code
+            group.start(1)
+            expect_finish(group)
 
 
 def dials_that_were_refused_are_closed(make_group):
@@ -197,6 +234,48 @@ def the_reason_reaches_those_who_wait(make_group):
         second = job.start(1, 3)
         expect_no_join(first, "tcp: worker 2 did not come")
         expect_no_join(second, ".*127.0.0.1.*: tcp: worker 2 did not come")
+
+
+def write_shared_key(token, path):
+    """The key that all workers but worker 0 derive from the token."""
+    secret = hmac.digest(bytes(32), token.read_bytes(), "sha256")
+    seed = hmac.digest(
+        secret, b"laconic tcp 1 rendezvous: others\x01", "sha256")
+    der = bytes.fromhex("302e020100300506032b657004220420") + seed
+    path.write_text("-----BEGIN PRIVATE KEY-----\n"
+                    f"{base64.b64encode(der).decode()}\n"
+                    "-----END PRIVATE KEY-----\n")
+    return tcp_group.certificate_of(path)
+
+
+def a_token_opens_only_the_rendezvous(make_group):
+    """Worker 2, which the test plays, meets the others with the token. Worker 1
+    then refuses the key of the token and takes that of the run."""
+    with make_group(3) as group:
+        job = Torchrun(group)
+        for rank in range(2):
+            job.start(rank, 3)
+        group.ports[0] = job.port
+        wait_for_listener(group, 0)
+        shared = group.folder / "shared"
+        certificate = write_shared_key(job.token, shared)
+        meeting = tls.Connection(job.port, certificate, shared)
+        meeting.write(struct.pack(
+            "<4sHHIIHH32s32s64s12x", b"LACM", 1, 160, 3, 2, 1, 0,
+            base64.b64decode(group.texts[2]), meeting.binding(), b"127.0.0.1"))
+        reply = meeting.read(12 + 3 * 98)
+        meeting.close()
+        entries = [struct.unpack_from("<64xH32s", reply, 12 + 98 * rank)
+                   for rank in range(3)]
+        group.ports[1] = entries[1][0]
+        group.texts = [base64.b64encode(key).decode() for _, key in entries]
+        received, reason = tls.Connection(
+            group.ports[1], certificate, shared).read_to_the_end()
+        assert received == b"" and "alert" in reason, (received, reason)
+        member = tcp_group.Member(group, 2)
+        member.join()
+        member.run_rounds(200)
+        expect_finish(group)
 
 
 def environments_that_cannot_be_used(make_group):

@@ -55,9 +55,9 @@ def a_client_without_a_key(make_group):
         expect_finish(group)
 
 
-def a_client_with_another_key(make_group):
+def refuse_another_key(make_group, more):
     with make_group(2) as group:
-        group.start(0)
+        group.start(0, more=more)
         wait_for_listener(group, 0)
         stranger = group.folder / "stranger"
         group.make_key(stranger)
@@ -69,8 +69,16 @@ def a_client_with_another_key(make_group):
         received, reason = tls.Connection(
             group.ports[0], certificate, stranger).read_to_the_end()
         assert received == b"" and "alert" in reason, (received, reason)
-        group.start(1)
+        group.start(1, more=more)
         expect_finish(group)
+
+
+def a_client_with_another_key(make_group):
+    refuse_another_key(make_group, "")
+
+
+def a_client_with_another_key_in_the_clear(make_group):
+    refuse_another_key(make_group, ",encryption=no")
 
 
 def a_worker_with_another_key(make_group):
@@ -120,6 +128,24 @@ def other_protocols(make_group):
             raise AssertionError("TLS 1.2 was accepted")
         except tls.Closed as closed:
             assert "alert protocol version" in str(closed), closed
+        group.start(1)
+        expect_finish(group)
+
+
+def other_ciphers(make_group):
+    """TLS 1.3 has more ciphers and groups than are accepted."""
+    with make_group(2) as group:
+        group.start(0)
+        wait_for_listener(group, 0)
+        for option, value, accepted in [
+                ("-ciphersuites", "TLS_AES_128_GCM_SHA256", True),
+                ("-ciphersuites", "TLS_CHACHA20_POLY1305_SHA256", True),
+                ("-ciphersuites", "TLS_AES_256_GCM_SHA384", False),
+                ("-groups", "X25519", True), ("-groups", "P-256", False)]:
+            printed = s_client(group.ports[0], option, value)
+            expected = ("alert certificate required" if accepted
+                        else "alert handshake failure")
+            assert expected in printed, (value, printed)
         group.start(1)
         expect_finish(group)
 
