@@ -43,6 +43,21 @@ static void use_own_communicators(int rank, int size)
     }
 }
 
+static void refuse_a_message_above_64_gib(int rank, int size)
+{
+    lac_transport *const t = join(MPI_COMM_WORLD);
+    const lac_send send = {
+        .peer = (uint32_t)((rank + 1) % size),
+        .data = "",
+        .len = ((size_t)64 << 30) + 1};
+    REQUIRE(
+        lac_transport_exchange(
+            t, &send, 1, NULL, 0, lac_transport_now(t) + 600) ==
+        LAC_ERR_INVALID);
+    REQUIRE(strstr(lac_error_message(), "at most 64 GiB fit") != NULL);
+    lac_transport_leave(t);
+}
+
 static int compare(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -134,8 +149,8 @@ static void bench(int rank)
     }
 }
 
-// A program may finalise MPI before it leaves: a later call fails, and no
-// function of MPI is called, which would end the job.
+// A program may finalise MPI before it leaves: a later call fails, and so does
+// joining again. No function of MPI is called, which would end the job.
 static bool leave_late(void)
 {
     lac_transport *const t = join(MPI_COMM_WORLD);
@@ -147,7 +162,11 @@ static bool leave_late(void)
         status == LAC_ERR_UNSUPPORTED &&
         strstr(lac_error_message(), "was called after MPI_Finalize") != NULL;
     lac_transport_leave(t);
-    return finalised && refused;
+    lac_transport *again = NULL;
+    return finalised && refused &&
+           lac_transport_join(&again, "mpi", NULL, 0, LAC_RANK_ANY) ==
+               LAC_ERR_UNSUPPORTED &&
+           strstr(lac_error_message(), "it cannot start again") != NULL;
 }
 
 int main(int argc, char **argv)
@@ -162,6 +181,7 @@ int main(int argc, char **argv)
         return MPI_Finalize() == MPI_SUCCESS ? EXIT_SUCCESS : EXIT_FAILURE;
     }
     use_own_communicators(rank, size);
+    refuse_a_message_above_64_gib(rank, size);
     host_report();
     return leave_late() ? EXIT_SUCCESS : EXIT_FAILURE;
 }

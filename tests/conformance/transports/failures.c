@@ -207,6 +207,19 @@ static void be_aborted_by_any_thread(worker *w)
     REQUIRE(w, lac_transport_now(w->t) - begun < LONG_SECONDS);
 }
 
+// Another thread aborts the last worker, which is in no exchange and leaves.
+static void report_an_abort_before_leaving(worker *w)
+{
+    pthread_t thread;
+    if (is_last(w)) {
+        REQUIRE(w, pthread_create(&thread, NULL, abort_elsewhere, w->t) == 0);
+        REQUIRE(w, pthread_join(thread, NULL) == 0);
+        return;
+    }
+    REQUIRE(w, await_from(w, w->world - 1, 2, LONG_SECONDS) == LAC_ERR_PEER);
+    REQUIRE(w, error_contains("aborted: enough"));
+}
+
 // Runs a native sum that the last worker does not take part in, and returns
 // its status. Processes never release the memory: MPI may still write to it.
 static lac_status sum_without_last(worker *w, double seconds)
@@ -250,6 +263,7 @@ const duty fatal_duties[] = {
     {"report_who_left", report_who_left},
     {"report_an_abort", report_an_abort},
     {"be_aborted_by_any_thread", be_aborted_by_any_thread},
+    {"report_an_abort_before_leaving", report_an_abort_before_leaving},
     {"end_a_sum_at_its_deadline", end_a_sum_at_its_deadline},
     {"end_a_sum_by_an_abort", end_a_sum_by_an_abort},
     {NULL, NULL},

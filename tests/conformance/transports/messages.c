@@ -280,6 +280,29 @@ static void barrier(const worker *w)
     }
 }
 
+// The rest of a long message leaves while its sender does not use the
+// transport. Threads have a barrier to wait at; processes have none.
+static void send_while_away(worker *w)
+{
+    enum { LEN = 32 << 20 }; // more than sockets hold
+    if (w->world == 1 || w->barrier == NULL) {
+        return;
+    }
+    uint8_t *const bytes = w->rank == 0 ? calloc(LEN, 1) : NULL;
+    const lac_send send = {.peer = 1, .tag = 6, .data = bytes, .len = LEN};
+    lac_receive receive = {.peer = 0, .tag = 6};
+    const lac_status status = lac_transport_exchange(
+        w->t, &send, w->rank == 0, &receive, w->rank == 1,
+        soon(w, LONG_SECONDS));
+    barrier(w); // worker 1 has the message
+    REQUIRE(w, status == LAC_OK);
+    REQUIRE(w, w->rank != 1 || receive.len == LEN);
+    REQUIRE(
+        w, lac_transport_exchange(
+               w->t, NULL, 0, NULL, 0, soon(w, LONG_SECONDS)) == LAC_OK);
+    free(bytes);
+}
+
 static lac_status exchange_with_neighbours(
     worker *w, uint8_t *bytes, size_t len)
 {
@@ -421,6 +444,7 @@ const duty steady_duties[] = {
     {"keep_the_order", keep_the_order},
     {"deliver_late", deliver_late},
     {"survive_random_traffic", survive_random_traffic},
+    {"send_while_away", send_while_away},
     {"allocate_nothing_once_warm", allocate_nothing_once_warm},
     {"sum_to_the_same_bits", sum_to_the_same_bits},
     {NULL, NULL},

@@ -19,9 +19,12 @@ static void path_in(const char *name, char out[PATH_SIZE])
     (void)snprintf(out, PATH_SIZE, "%s/%s", folder, name);
 }
 
-// Two modules that are no libraries, one of them in laconic/.
+// Modules that are no libraries, some of them in laconic/.
 static const char *const files[] = {
-    "laconic_near.so", "laconic/laconic_below.so"};
+    "laconic_near.so", "laconic/laconic_below.so", "laconic_mpi_mpich.so",
+    "laconic/laconic_mpi_openmpi.so"};
+
+enum { FILES = sizeof(files) / sizeof(files[0]) };
 
 static int make_folder(void **state)
 {
@@ -31,7 +34,7 @@ static int make_folder(void **state)
     assert_non_null(mkdtemp(folder));
     path_in("laconic", path);
     assert_int_equal(mkdir(path, 0700), 0);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < FILES; i++) {
         path_in(files[i], path);
         FILE *const file = fopen(path, "w");
         assert_non_null(file);
@@ -45,9 +48,9 @@ static int remove_folder(void **state)
     (void)state;
     char path[PATH_SIZE];
     assert_ok(lac_modules_path(NULL));
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < FILES; i++) {
         path_in(files[i], path);
-        assert_int_equal(unlink(path), 0);
+        (void)unlink(path); // a test may have done so
     }
     path_in("laconic", path);
     assert_int_equal(rmdir(path), 0);
@@ -76,6 +79,8 @@ static void a_missing_module_is_reported_with_its_folder(void **state)
     lac_transport *t = NULL;
     char expected[PATH_SIZE];
     assert_ok(lac_modules_path(folder));
+    path_in("laconic_mpi_mpich.so", expected);
+    assert_int_equal(unlink(expected), 0);
     (void)snprintf(
         expected, sizeof(expected),
         "mpi: there is no laconic_mpi_mpich.so in %s/", folder);
@@ -87,6 +92,25 @@ static void a_missing_module_is_reported_with_its_folder(void **state)
         lac_transport_library("mpi:library=mpich", library, sizeof(library)),
         LAC_ERR_UNSUPPORTED, expected);
     assert_string_equal(library, "as before");
+}
+
+// No MPI is loaded, so the modules decide.
+static void the_only_mpi_is_taken_and_two_are_not_guessed_between(void **state)
+{
+    (void)state;
+    lac_transport *t = NULL;
+    char path[PATH_SIZE];
+    assert_ok(lac_modules_path(folder));
+    assert_fails(
+        lac_transport_join(&t, "mpi", NULL, 0, 1), LAC_ERR_INVALID,
+        "mpi: there are modules for Open MPI and for MPICH, and the program "
+        "has loaded neither, expected mpi:library=openmpi or "
+        "mpi:library=mpich, by the mpirun that started it");
+    path_in("laconic/laconic_mpi_openmpi.so", path);
+    assert_int_equal(unlink(path), 0);
+    assert_status(
+        lac_transport_join(&t, "mpi", NULL, 0, 1), LAC_ERR_UNSUPPORTED);
+    assert_non_null(strstr(lac_error_message(), "laconic_mpi_mpich.so"));
 }
 
 static void wrong_folders_are_refused_and_change_nothing(void **state)
@@ -117,6 +141,9 @@ int main(void)
             remove_folder),
         cmocka_unit_test_setup_teardown(
             a_missing_module_is_reported_with_its_folder, make_folder,
+            remove_folder),
+        cmocka_unit_test_setup_teardown(
+            the_only_mpi_is_taken_and_two_are_not_guessed_between, make_folder,
             remove_folder),
         cmocka_unit_test_setup_teardown(
             wrong_folders_are_refused_and_change_nothing, make_folder,
