@@ -3,6 +3,7 @@
 processes that are awaited instead of polled.
 """
 import os
+import re
 import select
 import signal
 import socket
@@ -63,6 +64,13 @@ def words_of(pid):
             return file.read().split("\0")[:-1]
     except (FileNotFoundError, ProcessLookupError):
         return []
+
+
+def handles(pid, number):
+    """Whether a process has a handler of the signal."""
+    with open("/proc/%d/status" % pid, encoding="utf-8") as file:
+        caught = re.search(r"^SigCgt:\s*(\w+)$", file.read(), re.M)
+    return caught is not None and int(caught[1], 16) >> (number - 1) & 1 == 1
 
 
 class Reader:

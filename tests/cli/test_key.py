@@ -48,10 +48,13 @@ class Key(Command):
         self.assertEqual(self.mode(*name[:-1]), 0o700)
         before = self.read(os.path.join(*name))
         self.assertNotIn(public.encode(), before)
+        private = before.decode().splitlines()[1]
+        self.assertNotIn(private, first)
         for words in ((), ("--show",), ("--file", self.path(*name))):
             shown = self.made(*words)
             self.assertEqual(shown.split()[-1], public)
             self.assertNotIn("new", shown.split("\n")[0])
+            self.assertNotIn(private, shown)
         self.assertEqual(self.read(os.path.join(*name)), before)
         self.assertEqual(os.listdir(self.path(*name[:-1])), ["key"])
 

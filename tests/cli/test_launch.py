@@ -9,10 +9,11 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import unittest
 
 from command import Command, FAILED, GOOD, HANG, LACONIC, USAGE
-from processes import Process, Reader, parent
+from processes import Process, Reader, free_port, handles, parent
 import training
 
 # Prints its process and that of a program that it starts, and waits for it.
@@ -359,6 +360,41 @@ class Launch(Command):
         for pids in found.values():
             self.assertTrue(pids[0].ends())
             pids[1].kill()  # it left the group on purpose
+
+    def start_lonely_run(self):
+        """A run whose worker 1 does not come, when it handles signals."""
+        training.images(os.path.join(self.folder, "images"))
+        token = os.path.join(self.folder, "run-token")
+        if not os.path.exists(token):
+            self.succeeds("key", "--token", token)
+        job = subprocess.Popen(
+            (LACONIC, "train", "--model", "lenet", "--data", "mnist",
+             "--data-dir", "images", "--out", "out", "--transport",
+             "tcp:token=%s,timeout=3000" % token),
+            cwd=self.folder, env={
+                **self.environment, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT":
+                str(free_port() - 1), "RANK": "0", "WORLD_SIZE": "2"})
+        self.addCleanup(job.wait)
+        self.addCleanup(job.kill)
+        while not handles(job.pid, signal.SIGUSR1):
+            self.assertIsNone(job.poll())
+            time.sleep(0.01)
+        return job
+
+    def test_a_signal_twice_ends_a_worker_at_once(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
+            job = self.start_lonely_run()
+            job.send_signal(number)
+            while handles(job.pid, number):
+                self.assertIsNone(job.poll())
+                time.sleep(0.01)
+            job.send_signal(number)
+            self.assertEqual(job.wait(HANG), -number)
+
+    def test_sighup_ends_a_worker_at_once(self):
+        job = self.start_lonely_run()
+        job.send_signal(signal.SIGHUP)
+        self.assertEqual(job.wait(HANG), -signal.SIGHUP)
 
     def test_an_agent_refuses_what_is_no_message(self):
         head = b"laconic launch 1\n"

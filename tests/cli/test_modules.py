@@ -26,6 +26,19 @@ class Modules(Command):
         self.assertIn(f"there is no laconic_mpi_openmpi.so in {self.folder}/",
                       done.stderr)
 
+    def test_the_launcher_decides_the_module(self):
+        clean = {name: value for name, value in os.environ.items()
+                 if not name.startswith(("OMPI_", "PMI_", "PMIX_"))}
+        for variable, library in (
+                ("OMPI_COMM_WORLD_SIZE", "openmpi"), ("PMI_SIZE", "mpich"),
+                ("PMIX_RANK", "openmpi")):
+            for transport in ((), ("--transport", "mpi")):
+                done = self.run_laconic(*JOIN[:3], *transport, env={
+                    **clean, variable: "2", "LACONIC_MODULES": self.folder})
+                self.assertEqual(done.returncode, FAILED)
+                self.assertIn(f"there is no laconic_mpi_{library}.so in "
+                              f"{self.folder}/", done.stderr)
+
     def test_a_relative_folder_is_refused(self):
         done = self.join("lib")
         self.assertEqual(done.returncode, USAGE)

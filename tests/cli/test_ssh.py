@@ -7,6 +7,7 @@ usage: test_ssh.py LACONIC
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -201,6 +202,19 @@ class Ssh(unittest.TestCase):
         for worker in workers:
             self.assertTrue(worker.ends())
         self.nothing_stays()
+
+    def test_a_lost_connection_ends_all(self):
+        job, reader, workers = self.start()
+        by_ssh = [pid for pid in self.strangers()
+                  if words_of(pid)[:1] == ["ssh"] and
+                  ADDRESSES[1] in words_of(pid)]
+        self.assertEqual(len(by_ssh), 1)
+        os.kill(by_ssh[0], signal.SIGKILL)
+        self.assertEqual(job.wait(HANG), FAILED)
+        for worker in workers:
+            self.assertTrue(worker.ends())
+        self.nothing_stays()
+        self.assertIn("worker 1 on %s " % ADDRESSES[1], reader.text)
 
     def test_tokens_are_removed(self):
         done = self.launch("sh", "-c", "echo ${LACONIC_TRANSPORT#*=}",
