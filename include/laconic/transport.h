@@ -167,8 +167,8 @@ LAC_FALLIBLE lac_status lac_transport_join_with(
 
 /// lac_transport_leave ends the membership and releases `t`. It cannot fail
 /// and does not wait for dead workers. It waits for peers that still read what
-/// this worker sent, at most as long as the last exchange was allowed to take.
-/// NULL is allowed.
+/// this worker sent, at most as long as its longest exchange was allowed to
+/// take, or its setting `timeout` with "mpi". NULL is allowed.
 LAC_API void lac_transport_leave(lac_transport *t);
 
 /// lac_transport_rank returns the rank of this worker.
