@@ -216,6 +216,7 @@ lac_status laci_group_open(laci_group **out, const laci_group_options *options)
     g->world = world;
     g->timeout = options->timeout;
     g->timing = options->timing;
+    g->nonfinite = SIZE_MAX;
     g->pace.slow = true; // until the first sum is measured
     g->frame = (laci_frame){
         .session = options->session,
@@ -243,6 +244,18 @@ double laci_group_set_timeout(laci_group *g, double seconds)
     const double before = g->timeout;
     g->timeout = seconds;
     return before;
+}
+
+bool laci_group_expect_finite(laci_group *g, bool expected)
+{
+    const bool before = g->expects_finite;
+    g->expects_finite = expected;
+    return before;
+}
+
+size_t laci_group_nonfinite(const laci_group *g)
+{
+    return g->nonfinite;
 }
 
 void laci_group_close(laci_group *g)

@@ -156,6 +156,17 @@ LACI_CHECKED lac_status laci_group_sum(
     laci_group *g, uint64_t round, uint32_t phase, float *x, size_t n,
     size_t notes);
 
+// laci_group_expect_finite sets whether the values of sums are finite on all
+// workers, which they are not at first. Then a peer that sends one that is not
+// makes all workers fail with LAC_ERR_CORRUPT and its name; see finite.h. It
+// returns the old value. All workers of a group have the same.
+bool laci_group_expect_finite(laci_group *g, bool expected);
+
+// laci_group_nonfinite returns the index of the first number of the last sum,
+// notes included, that is not finite on any worker: SIZE_MAX if there is none.
+// Where values are expected to be finite, it is the first that overflowed.
+size_t laci_group_nonfinite(const laci_group *g);
+
 // The values of a sum where their owner has them. load writes values
 // [at, at + n) to x_out as numbers of the type, store takes their sums; both
 // are called once for each value, in blocks of any order, and store after load.

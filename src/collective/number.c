@@ -2,12 +2,14 @@
 #include "collective/number.h"
 
 #include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "kernels/vector.h"
+
+// The marks of an overflow, see finite.h: quiet NaN with the letters "ov".
+static const uint32_t mark_f32_bits = 0x7fc06f76;
+static const uint64_t mark_f64_bits = 0x7ff8000000006f76;
 
 // Whether bytes of a message can be used as numbers where they are.
 static bool readable(const uint8_t *bytes, size_t size)
@@ -49,13 +51,38 @@ static void add_bytes_f32(
     }
 }
 
-static void unify_nan_f32(const void *x, void *out, size_t n)
+static bool finite_f32(const laci_kernels *kernels, const void *x, size_t n)
 {
-    const float *const from = x;
-    float *const to = out;
+    return laci_all_finite(kernels, x, n);
+}
+
+static bool finite_bytes_f32(
+    const laci_kernels *kernels, const uint8_t *in, size_t n)
+{
+    return kernels->vector->max_payload(in, n) < LACI_INFINITY_BITS;
+}
+
+static void unify_nan_f32(void *x, size_t n)
+{
+    float *const values = x;
     for (size_t i = 0; i < n; i++) {
-        to[i] = isnan(from[i]) ? NAN : from[i];
+        values[i] = isnan(values[i]) ? NAN : values[i];
     }
+}
+
+static void mark_f32(void *x, size_t n)
+{
+    float *const values = x;
+    for (size_t i = 0; i < n; i++) {
+        if (!isfinite(values[i])) {
+            values[i] = laci_float_of(mark_f32_bits);
+        }
+    }
+}
+
+static bool is_mark_f32(const uint8_t *in)
+{
+    return laci_get_u32(in) == mark_f32_bits;
 }
 
 static double read_f32(const void *x, size_t i)
@@ -74,7 +101,11 @@ const laci_number laci_number_f32 = {
     .get = get_f32,
     .add = add_f32,
     .add_bytes = add_bytes_f32,
+    .finite = finite_f32,
+    .finite_bytes = finite_bytes_f32,
     .unify_nan = unify_nan_f32,
+    .mark = mark_f32,
+    .is_mark = is_mark_f32,
     .read = read_f32,
     .write = write_f32,
 };
@@ -137,13 +168,51 @@ static void add_bytes_f64(
     }
 }
 
-static void unify_nan_f64(const void *x, void *out, size_t n)
+static bool finite_f64(const laci_kernels *kernels, const void *x, size_t n)
 {
-    const double *const from = x;
-    double *const to = out;
+    (void)kernels;
+    const double *const values = x;
+    bool finite = true;
     for (size_t i = 0; i < n; i++) {
-        to[i] = isnan(from[i]) ? (double)NAN : from[i];
+        finite &= isfinite(values[i]) != 0;
     }
+    return finite;
+}
+
+static bool finite_bytes_f64(
+    const laci_kernels *kernels, const uint8_t *in, size_t n)
+{
+    if (readable(in, sizeof(double))) {
+        return finite_f64(kernels, in, n);
+    }
+    bool finite = true;
+    for (size_t i = 0; i < n; i++) {
+        finite &= isfinite(get_one_f64(in + sizeof(double) * i)) != 0;
+    }
+    return finite;
+}
+
+static void unify_nan_f64(void *x, size_t n)
+{
+    double *const values = x;
+    for (size_t i = 0; i < n; i++) {
+        values[i] = isnan(values[i]) ? (double)NAN : values[i];
+    }
+}
+
+static void mark_f64(void *x, size_t n)
+{
+    double *const values = x;
+    for (size_t i = 0; i < n; i++) {
+        if (!isfinite(values[i])) {
+            memcpy(&values[i], &mark_f64_bits, sizeof(values[i]));
+        }
+    }
+}
+
+static bool is_mark_f64(const uint8_t *in)
+{
+    return laci_get_u64(in) == mark_f64_bits;
 }
 
 static double read_f64(const void *x, size_t i)
@@ -162,7 +231,11 @@ const laci_number laci_number_f64 = {
     .get = get_f64,
     .add = add_f64,
     .add_bytes = add_bytes_f64,
+    .finite = finite_f64,
+    .finite_bytes = finite_bytes_f64,
     .unify_nan = unify_nan_f64,
+    .mark = mark_f64,
+    .is_mark = is_mark_f64,
     .read = read_f64,
     .write = write_f64,
 };
@@ -194,11 +267,6 @@ static void add_bytes_i8(
     add_i8(kernels, in, y, n);
 }
 
-static void copy_i8(const void *x, void *out, size_t n)
-{
-    memmove(out, x, n);
-}
-
 static double read_i8(const void *x, size_t i)
 {
     return ((const int8_t *)x)[i];
@@ -215,7 +283,6 @@ const laci_number laci_number_i8 = {
     .get = get_i8,
     .add = add_i8,
     .add_bytes = add_bytes_i8,
-    .unify_nan = copy_i8,
     .read = read_i8,
     .write = write_i8,
 };
@@ -263,11 +330,6 @@ static void add_bytes_i16(
     }
 }
 
-static void copy_i16(const void *x, void *out, size_t n)
-{
-    memmove(out, x, n * sizeof(uint16_t));
-}
-
 static double read_i16(const void *x, size_t i)
 {
     return ((const int16_t *)x)[i];
@@ -284,10 +346,15 @@ const laci_number laci_number_i16 = {
     .get = get_i16,
     .add = add_i16,
     .add_bytes = add_bytes_i16,
-    .unify_nan = copy_i16,
     .read = read_i16,
     .write = write_i16,
 };
+
+// NaN counts as the largest, so that it is not lost.
+static float max_of(float x, float y)
+{
+    return x <= y || isnan(y) ? y : x;
+}
 
 static void add_max(
     const laci_kernels *kernels, const void *x, void *y, size_t n)
@@ -296,7 +363,7 @@ static void add_max(
     const float *const values = x;
     float *const most = y;
     for (size_t i = 0; i < n; i++) {
-        most[i] = values[i] > most[i] ? values[i] : most[i];
+        most[i] = max_of(values[i], most[i]);
     }
 }
 
@@ -306,8 +373,7 @@ static void add_bytes_max(
     (void)kernels;
     float *const most = y;
     for (size_t i = 0; i < n; i++) {
-        const float value = laci_get_f32(in + sizeof(float) * i);
-        most[i] = value > most[i] ? value : most[i];
+        most[i] = max_of(laci_get_f32(in + sizeof(float) * i), most[i]);
     }
 }
 
@@ -317,7 +383,10 @@ const laci_number laci_number_max = {
     .get = get_f32,
     .add = add_max,
     .add_bytes = add_bytes_max,
+    .finite = finite_f32,
+    .finite_bytes = finite_bytes_f32,
     .unify_nan = unify_nan_f32,
+    .mark = mark_f32,
     .read = read_f32,
     .write = write_f32,
 };

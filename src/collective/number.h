@@ -4,6 +4,7 @@
 #ifndef LACONIC_COLLECTIVE_NUMBER_H
 #define LACONIC_COLLECTIVE_NUMBER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,9 +22,20 @@ typedef struct laci_number {
     void (*add_bytes)(
         const laci_kernels *kernels, const uint8_t *in, void *y, size_t n);
 
-    // Copies x to `out`, which may be x. The sum of two NaNs has the bits of
-    // either; here all NaN become the same one.
-    void (*unify_nan)(const void *x, void *out, size_t n);
+    // Whether n numbers in memory, or in a message, are finite. These and the
+    // next three are NULL for integers.
+    bool (*finite)(const laci_kernels *kernels, const void *x, size_t n);
+    bool (*finite_bytes)(
+        const laci_kernels *kernels, const uint8_t *in, size_t n);
+
+    // All NaN become the same one: the sum of two NaNs has the bits of either.
+    void (*unify_nan)(void *x, size_t n);
+
+    // All numbers that are not finite become the mark of an overflow, a NaN
+    // with bits of its own (finite.h). is_mark returns whether one number in
+    // a message is that; NULL where nothing overflows.
+    void (*mark)(void *x, size_t n);
+    bool (*is_mark)(const uint8_t *in);
 
     // One number of an array.
     double (*read)(const void *x, size_t i);

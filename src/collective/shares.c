@@ -34,6 +34,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "collective/finite.h"
 #include "collective/listing.h"
 #include "collective/wire.h"
 
@@ -109,6 +110,7 @@ static void load_body(
         uint8_t *const out = body + done * p->type->size;
         void *const x = laci_numbers_begin(p->type, out, g->partial);
         load_part(p, at + done, now, x);
+        laci_finite_send(g, p->type, x, now);
         laci_numbers_end(p->type, out, x, now);
         done += now;
     }
@@ -143,32 +145,37 @@ static void load_own(const laci_group *g, const block *b, void *x)
     load_part(b->piece, start + b->at, b->n, x);
 }
 
-// Copies worker k's part of the block to `y`, or adds it.
-static void take_part(
-    const laci_group *g, uint32_t k, const block *b, void *y, bool add)
+// Copies worker k's part of the block to `y`, or adds it. It is checked first,
+// which brings it to the cache.
+static lac_status take_part(
+    laci_group *g, uint32_t k, const block *b, void *y, bool add)
 {
     const laci_number *const type = b->piece->type;
     const uint8_t *body;
     if (k == g->rank && add) {
         load_own(g, b, g->own);
         type->add(g->kernels, g->own, y, b->n);
-    } else if (k == g->rank) {
-        load_own(g, b, y);
-    } else {
-        (void)laci_wire_body(g, receive_of(g, k), &body);
-        body += b->at * type->size;
-        if (add) {
-            type->add_bytes(g->kernels, body, y, b->n);
-        } else {
-            type->get(body, y, b->n);
-        }
+        return LAC_OK;
     }
+    if (k == g->rank) {
+        load_own(g, b, y);
+        return LAC_OK;
+    }
+    (void)laci_wire_body(g, receive_of(g, k), &body);
+    body += b->at * type->size;
+    LAC_TRY(laci_finite_receive(g, type, k, body, b->n));
+    if (add) {
+        type->add_bytes(g->kernels, body, y, b->n);
+    } else {
+        type->get(body, y, b->n);
+    }
+    return LAC_OK;
 }
 
 // Adds the parts of a block in the order of doubling: neighbours first, then
 // pairs of neighbours. Partial sums that wait for their other half are a stack
 // in g->partial, where the last one remains.
-static void add_parts(const laci_group *g, const block *b)
+static lac_status add_parts(laci_group *g, const block *b)
 {
     const uint32_t core = laci_sum_core(g->world);
     uint8_t *top = g->partial;
@@ -176,12 +183,12 @@ static void add_parts(const laci_group *g, const block *b)
         const bool has_extra = k < g->world - core;
         uint32_t halves = k; // bit i: a sum of 2^i parts waits
         if ((k & 1) != 0 && !has_extra) {
-            take_part(g, k, b, top - LACI_SUM_BLOCK_SIZE, true);
+            LAC_TRY(take_part(g, k, b, top - LACI_SUM_BLOCK_SIZE, true));
             halves >>= 1;
         } else {
-            take_part(g, k, b, top, false);
+            LAC_TRY(take_part(g, k, b, top, false));
             if (has_extra) {
-                take_part(g, k + core, b, top, true);
+                LAC_TRY(take_part(g, k + core, b, top, true));
             }
             top += LACI_SUM_BLOCK_SIZE;
         }
@@ -191,15 +198,17 @@ static void add_parts(const laci_group *g, const block *b)
                 g->kernels, top, top - LACI_SUM_BLOCK_SIZE, b->n);
         }
     }
+    return LAC_OK;
 }
 
-// Copies sums to a message and returns them. All NaN become the same one, see
-// number.h.
+// Copies sums to a message and returns them.
 static const void *place_sums(
     const laci_number *type, void *sums, uint8_t *out, size_t n)
 {
     void *const x = laci_numbers_begin(type, out, sums);
-    type->unify_nan(sums, x, n);
+    if (x != sums) {
+        memcpy(x, sums, n * type->size);
+    }
     laci_numbers_end(type, out, x, n);
     return x;
 }
@@ -218,7 +227,8 @@ static lac_status add_shares(laci_group *g, const piece *p)
     uint8_t *const sums = g->sets[g->current].scratch + LACI_FRAME_SIZE;
     for (size_t at = 0; at < count;) {
         const block b = {p, at, block_count(p, count - at)};
-        add_parts(g, &b);
+        LAC_TRY(add_parts(g, &b));
+        laci_finite_end(g, p->type, p->at + start + at, g->partial, b.n);
         const void *const placed =
             place_sums(p->type, g->partial, sums + at * p->type->size, b.n);
         if (p->early) {
@@ -287,24 +297,40 @@ static void take_tail(
     }
 }
 
-static void store_sums(
-    const laci_group *g, const gathered *from, const piece *p)
+// Uses the share of worker k: the sums of others are checked, and stored if
+// that is wanted.
+static lac_status take_share(
+    laci_group *g, const gathered *from, const piece *p, uint32_t k, bool store)
+{
+    const uint8_t *const body = gathered_sums(g, from, k);
+    const size_t start = laci_share_start(&g->rules, k, p->n);
+    const size_t count = laci_share_count(&g->rules, k, p->n);
+    for (size_t at = 0; at < count;) {
+        const size_t now = block_count(p, count - at);
+        const uint8_t *const in = body + at * p->type->size;
+        if (k != g->rank) {
+            LAC_TRY(laci_finite_end_received(
+                g, p->type, k, p->at + start + at, in, now));
+        }
+        if (store) {
+            store_part(
+                p, start + at, now,
+                laci_numbers_view(p->type, in, g->partial, now));
+        }
+        at += now;
+    }
+    return LAC_OK;
+}
+
+static lac_status take_sums(
+    laci_group *g, const gathered *from, const piece *p, bool store)
 {
     for (uint32_t k = 0; k < g->world; k++) {
-        if (k == g->rank && p->early) {
-            continue;
-        }
-        const uint8_t *const body = gathered_sums(g, from, k);
-        const size_t start = laci_share_start(&g->rules, k, p->n);
-        const size_t count = laci_share_count(&g->rules, k, p->n);
-        for (size_t at = 0; at < count;) {
-            const size_t now = block_count(p, count - at);
-            const void *const sums = laci_numbers_view(
-                p->type, body + at * p->type->size, g->partial, now);
-            store_part(p, start + at, now, sums);
-            at += now;
+        if (k != g->rank || !p->early) {
+            LAC_TRY(take_share(g, from, p, k, store));
         }
     }
+    return LAC_OK;
 }
 
 // A vector as a stream.
@@ -332,12 +358,18 @@ static laci_number_stream stream_of(const laci_number *type, vector *v)
 }
 
 lac_status laci_sum_shares(
-    laci_group *g, const laci_number *type, void *x, size_t n)
+    laci_group *g, const laci_number *type, void *x, size_t at, size_t n)
 {
     vector v = {x, type->size};
     const laci_number_stream stream = stream_of(type, &v);
     const piece p = {
-        .stream = &stream, .type = type, .values = n, .n = n, .early = true};
+        .stream = &stream,
+        .type = type,
+        .at = at,
+        .values = n,
+        .n = n,
+        .early = true,
+    };
     send_shares(g, g->sets[g->current].scratch, &p);
     receive_from_all(g);
     LAC_TRY(laci_wire_run(g));
@@ -347,8 +379,7 @@ lac_status laci_sum_shares(
     receive_from_all(g);
     LAC_TRY(laci_wire_run(g));
     LAC_TRY(check_sums(g, &from, &p));
-    store_sums(g, &from, &p);
-    return LAC_OK;
+    return take_sums(g, &from, &p, true);
 }
 
 // Shares differ by at most one number.
@@ -524,10 +555,7 @@ static lac_status end_piece(laci_group *g, pieces *p, size_t k, uint32_t first)
     if (k == 0) {
         take_tail(g, &from, &ended, p->tail);
     }
-    if (p->tail[NOTE] == 0) {
-        store_sums(g, &from, &ended);
-    }
-    return LAC_OK;
+    return take_sums(g, &from, &ended, p->tail[NOTE] == 0);
 }
 
 // Makes exchange t and uses what it brought.

@@ -8,14 +8,14 @@
 
 #include "collective/group.h"
 
-// laci_sum_shares sums one piece of a sum, at most g->rules.piece bytes, in two
-// exchanges. laci_sum_ahead sums all pieces of a sum, n > 0, and sends each
-// before the last one has arrived. laci_sum_stream does the same with values
-// from a stream: see laci_group_sum_stream; `note` may be NULL. A share of a
-// whole piece must have at least LACI_SUM_SHARE bytes. All fail like an
-// exchange; x is then lost.
-LACI_CHECKED lac_status
-laci_sum_shares(laci_group *g, const laci_number *type, void *x, size_t n);
+// laci_sum_shares sums one piece of a sum, the numbers [at, at + n) of x, at
+// most g->rules.piece bytes, in two exchanges. laci_sum_ahead sums all pieces
+// of a sum, n > 0, and sends each before the last one has arrived.
+// laci_sum_stream does the same with values from a stream: see
+// laci_group_sum_stream; `note` may be NULL. A share of a whole piece must have
+// at least LACI_SUM_SHARE bytes. All fail like an exchange; x is then lost.
+LACI_CHECKED lac_status laci_sum_shares(
+    laci_group *g, const laci_number *type, void *x, size_t at, size_t n);
 LACI_CHECKED lac_status
 laci_sum_ahead(laci_group *g, const laci_number *type, void *x, size_t n);
 LACI_CHECKED lac_status laci_sum_stream(

@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "collective/finite.h"
 #include "collective/listing.h"
 #include "collective/number.h"
 #include "collective/shares.h"
@@ -26,6 +27,7 @@ static void send_partial(
 {
     uint8_t *const message = g->sets[g->current].scratch;
     const size_t len = n * type->size;
+    laci_finite_send(g, type, g->sum, n);
     type->put(message + LACI_FRAME_SIZE, g->sum, n);
     laci_wire_frame(g, message, len, peer);
     laci_wire_send(g, peer, message, len);
@@ -48,6 +50,7 @@ static lac_status add_partial(laci_group *g, const laci_number *type, size_t n)
 {
     const uint8_t *body;
     LAC_TRY(laci_wire_expect(g, 0, n * type->size, &body));
+    LAC_TRY(laci_finite_receive(g, type, g->receives[0].peer, body, n));
     type->add_bytes(g->kernels, body, g->sum, n);
     return LAC_OK;
 }
@@ -70,7 +73,7 @@ static lac_status sum_in_core(
         LAC_TRY(laci_wire_run(g));
         LAC_TRY(add_partial(g, type, n));
     }
-    type->unify_nan(g->sum, g->sum, n);
+    laci_finite_end(g, type, g->sum_at, g->sum, n);
     if (has_extra) {
         send_partial(g, type, g->rank + core, n);
         LAC_TRY(laci_wire_run(g));
@@ -91,20 +94,23 @@ static lac_status sum_as_extra(
     receive_partial(g, partner);
     LAC_TRY(laci_wire_run(g));
     LAC_TRY(laci_wire_expect(g, 0, n * type->size, &body));
+    LAC_TRY(laci_finite_end_received(g, type, partner, g->sum_at, body, n));
     type->get(body, g->sum, n);
     return LAC_OK;
 }
 
-// Sums one piece by recursive doubling, in place: x is lost when this fails.
+// Sums numbers [at, at + n) of x by recursive doubling, in place: x is lost
+// when this fails.
 static lac_status sum_doubling(
-    laci_group *g, const laci_number *type, void *x, size_t n)
+    laci_group *g, const laci_number *type, void *x, size_t at, size_t n)
 {
     const uint32_t core = laci_sum_core(g->world);
     uint16_t last = (uint16_t)(g->frame.step + 1);
     for (uint32_t bit = 1; bit < core; bit <<= 1) {
         last++;
     }
-    g->sum = n == 0 ? g->partial : x;
+    g->sum = n == 0 ? g->partial : (uint8_t *)x + at * type->size;
+    g->sum_at = at;
     if (g->rank < core) {
         LAC_TRY(sum_in_core(g, type, core, n));
     } else {
@@ -181,7 +187,9 @@ static lac_status sum_native(laci_group *g, float *x, size_t n)
     const lac_status status =
         laci_transport_allreduce(g->transport, x, n, start + g->timeout);
     laci_wire_waited(g, start);
-    return laci_group_abort_on_failure(g, status);
+    LAC_TRY(laci_group_abort_on_failure(g, status));
+    laci_finite_end(g, &laci_number_f32, 0, x, n);
+    return LAC_OK;
 }
 
 static lac_status sum_in_pieces(
@@ -194,11 +202,10 @@ static lac_status sum_in_pieces(
     size_t done = 0;
     do {
         const size_t now = n - done < most ? n - done : most;
-        void *const piece = n == 0 ? x : (uint8_t *)x + done * type->size;
         if (laci_has_shares(&g->rules, now * type->size)) {
-            LAC_TRY(laci_sum_shares(g, type, piece, now));
+            LAC_TRY(laci_sum_shares(g, type, x, done, now));
         } else {
-            LAC_TRY(sum_doubling(g, type, piece, now));
+            LAC_TRY(sum_doubling(g, type, x, done, now));
         }
         done += now;
     } while (done < n);
@@ -261,6 +268,12 @@ void laci_list_numbers(laci_listing *l, const laci_number *type, size_t n)
     }
 }
 
+static lac_status start_sum(laci_group *g, uint64_t round, uint32_t phase)
+{
+    g->nonfinite = SIZE_MAX;
+    return laci_wire_start(g, round, phase);
+}
+
 lac_status laci_group_sum(
     laci_group *g, uint64_t round, uint32_t phase, float *x, size_t n,
     size_t notes)
@@ -269,7 +282,7 @@ lac_status laci_group_sum(
     if (g->world == 1) {
         return LAC_OK;
     }
-    LAC_TRY(laci_wire_start(g, round, phase));
+    LAC_TRY(start_sum(g, round, phase));
     if (laci_is_native(&g->rules, all)) {
         LAC_TRY(sum_native(g, x, all));
     } else {
@@ -301,7 +314,7 @@ lac_status laci_group_sum_stream(
     laci_group *g, uint64_t round, uint32_t phase,
     const laci_number_stream *stream, size_t n, float *note)
 {
-    LAC_TRY(laci_wire_start(g, round, phase));
+    LAC_TRY(start_sum(g, round, phase));
     LAC_TRY(laci_sum_stream(g, stream, n, note));
     const size_t size = stream->type->size;
     laci_wire_count(g, n * size, (n + (note != NULL)) * size);
@@ -324,7 +337,7 @@ lac_status laci_group_sum_numbers(
     if (g->world == 1) {
         return LAC_OK;
     }
-    LAC_TRY(laci_wire_start(g, round, phase));
+    LAC_TRY(start_sum(g, round, phase));
     return sum_numbers(g, type, x, n, n);
 }
 
@@ -341,6 +354,6 @@ lac_status laci_group_max(
     if (g->world == 1) {
         return LAC_OK;
     }
-    LAC_TRY(laci_wire_start(g, round, phase));
+    LAC_TRY(start_sum(g, round, phase));
     return sum_numbers(g, &laci_number_max, x, n, n + notes);
 }

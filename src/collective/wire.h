@@ -70,7 +70,9 @@ struct laci_group {
     bool timing;
     double waited;
     laci_counts counts;
-    lac_status failure; // the first
+    bool expects_finite; // see laci_group_expect_finite
+    size_t nonfinite;    // see laci_group_nonfinite
+    lac_status failure;  // the first
     char why[LACI_MESSAGE_SIZE];
     laci_frame frame; // of the current exchange, without the receiver
     laci_set sets[LACI_SET_COUNT];
@@ -83,6 +85,7 @@ struct laci_group {
     uint32_t send_count;
     uint32_t receive_count;
     void *sum;      // the partial sum of recursive doubling
+    size_t sum_at;  // where it begins in the numbers of the call
     size_t longest; // longer messages are refused before they are read
     laci_pace pace;
     void *partial;  // a stack of blocks, for sums of shares

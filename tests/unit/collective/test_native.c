@@ -3,6 +3,7 @@
 // with a table and counters, in the place of the transport's.
 #include "groups.h"
 
+#include <float.h>
 #include <sched.h>
 
 #include "collective/frame.h"
@@ -86,6 +87,24 @@ static void large_sums_are_left_to_the_transport(void **state)
     assert_int_equal(native_calls, WORLD);
 }
 
+static lac_status sum_huge(test_worker *w)
+{
+    static _Thread_local float x[MANY];
+    x[77] = FLT_MAX;
+    (void)laci_group_expect_finite(w->group, true);
+    LAC_TRY(laci_group_sum(w->group, 0, 0, x, MANY, 0));
+    EXPECT(laci_group_nonfinite(w->group) == 77);
+    return LAC_OK;
+}
+
+static void an_overflow_is_noticed(void **state)
+{
+    (void)state;
+    native_calls = native_ends = 0;
+    run_all(WORLD, sum_huge, NULL);
+    assert_int_equal(native_calls, WORLD);
+}
+
 // Worker 3 sums one value less, or is in another round.
 static lac_status sum_oddly(test_worker *w)
 {
@@ -134,6 +153,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(large_sums_are_left_to_the_transport),
+        cmocka_unit_test(an_overflow_is_noticed),
         cmocka_unit_test(no_sum_ends_unless_all_mean_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
