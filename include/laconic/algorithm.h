@@ -77,10 +77,12 @@ typedef enum lac_family {
 } lac_family;
 
 /// The policy of all workers when one of them has a tensor with a non-finite
-/// value, or one that would make its error memory overflow. Model algorithms
-/// can only stop. Such tensors never reach an error memory.
+/// value, or one that would make its error memory overflow, or when the sum of
+/// a tensor over all workers overflows. Model algorithms can only stop. Such
+/// tensors never reach an error memory.
 typedef enum lac_nonfinite {
-    /// Fail with LAC_ERR_INVALID; the message names the worker and the tensor.
+    /// Fail with LAC_ERR_INVALID; the message names the worker and the tensor,
+    /// or the tensor whose sum overflows.
     /// A gradient algorithm can repeat the round with other gradients. The
     /// finite tensors of this call are already in the memory of error-feedback.
     LAC_NONFINITE_STOP = 0,
@@ -216,16 +218,23 @@ LAC_API bool lac_algorithm_takes_update(const lac_algorithm *a);
 /// no start. A call may have any of the tensors, the same on all workers. Their
 /// grouping into calls does not change the results, except for the last bits of
 /// allreduce where the transport has its own all-reduce for sums above 16 KiB.
-/// A sum of finite values over all workers may overflow; its result is then
-/// infinite, and in powersgd it counts as a non-finite value. compressed adds
-/// shares of the mean, which do not overflow; it makes the group fail if a
-/// compressor itself turns a finite value into an infinity, as the scaling of
-/// random-k does near the largest float.
+/// A sum of finite values over all workers that overflows is handled by the
+/// policy for non-finite values, on all workers alike. With LAC_NONFINITE_RAW
+/// allreduce and error-feedback return an infinite sum, the others fail as with
+/// LAC_NONFINITE_STOP. error-feedback empties the memory of a tensor whose sum
+/// overflows. compressed adds shares of the mean, which do not overflow; it
+/// makes the group fail if a compressor itself turns a finite value into an
+/// infinity, as the scaling of random-k does near the largest float.
+/// A worker that sends an infinity or NaN makes all workers fail with
+/// LAC_ERR_CORRUPT and its name. In sums there are two exceptions: where the
+/// transport sums by itself this counts as an overflow, and policies that pass
+/// such values on (LAC_NONFINITE_PROPAGATE, and LAC_NONFINITE_RAW in allreduce
+/// and error-feedback) do so.
 /// Fails like lac_algorithm_end, and by LAC_NONFINITE_STOP. After a failure the
 /// undelivered values stay in the memory of error-feedback; the rest of the
-/// state and the values are unchanged. One exception: a failure of the network
-/// in the middle of an allreduce over tcp may leave some results written, also
-/// where they replace the gradient.
+/// state and the values are unchanged. One exception: a failure of the network,
+/// or a sum that overflows, in the middle of an allreduce over tcp may leave
+/// some results written, also where they replace the gradient.
 LAC_FALLIBLE lac_status lac_algorithm_reduce(
     lac_algorithm *a, uint64_t round, const lac_slice *slices, size_t count);
 

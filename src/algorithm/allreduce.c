@@ -84,12 +84,15 @@ static const laci_item *seek(
     return &s->round->items[c->item];
 }
 
-// Loads n values of the item, from `at` on.
+// Loads n values of the item, from `at` on: zeros if it is not finite.
 static void load_values(
     const laci_worker *w, const laci_item *item, size_t at, void *x_out,
     size_t n)
 {
-    if (item->dtype == LAC_F64) {
+    const bool is_double = item->dtype == LAC_F64;
+    if (item->in != item->given) {
+        memset(x_out, 0, n * (is_double ? sizeof(double) : sizeof(float)));
+    } else if (is_double) {
         memcpy(x_out, (const double *)item->source + at, n * sizeof(double));
     } else {
         laci_dtype_load(w->kernels, item->dtype, item->source, at, x_out, n);
@@ -162,6 +165,18 @@ static void store_items(void *context, size_t at, size_t n, const void *sums)
     }
 }
 
+// Names the tensor of a sum that overflowed.
+static lac_status name_overflow(stream_state *s, lac_status status)
+{
+    const size_t at = laci_group_nonfinite(s->round->group);
+    size_t n = 1;
+    if (status != LACI_OVERFLOW || at >= s->n) {
+        return status;
+    }
+    const laci_item *const item = seek(s, &s->loads, at, &n);
+    return laci_nonfinite_overflows(s->round, (size_t)(item - s->round->items));
+}
+
 // The first sum, which carries the count of non-finite tensors of all dtypes.
 static lac_status sum_floats(stream_state *s)
 {
@@ -178,12 +193,14 @@ static lac_status sum_doubles(stream_state *s)
     const laci_round *const r = s->round;
     if (s->streams) {
         const laci_number_stream stream = {s->type, s, load_items, store_items};
-        return laci_group_sum_stream(
-            r->group, r->number, PHASE_DOUBLES, &stream, s->n, NULL);
+        LAC_TRY(laci_group_sum_stream(
+            r->group, r->number, PHASE_DOUBLES, &stream, s->n, NULL));
+    } else {
+        load_items(s, 0, s->n, s->sums);
+        LAC_TRY(laci_group_sum_f64(
+            r->group, r->number, PHASE_DOUBLES, s->sums, s->n));
     }
-    load_items(s, 0, s->n, s->sums);
-    return laci_group_sum_f64(
-        r->group, r->number, PHASE_DOUBLES, s->sums, s->n);
+    return laci_nonfinite_later(r);
 }
 
 // A sum that is streamed has no copy of the values. The others are stored when
@@ -198,9 +215,9 @@ static lac_status allreduce_reduce(void *state, laci_round *round)
         LAC_TRY(
             laci_round_room(round, doubles.n * sizeof(double), &doubles.sums));
     }
-    LAC_TRY(sum_floats(&floats));
+    LAC_TRY(name_overflow(&floats, sum_floats(&floats)));
     if (doubles.n > 0) {
-        LAC_TRY(sum_doubles(&doubles));
+        LAC_TRY(name_overflow(&doubles, sum_doubles(&doubles)));
     }
     if (!floats.streams) {
         store_items(&floats, 0, floats.n, floats.sums);
@@ -244,6 +261,7 @@ const laci_algorithm_ops laci_allreduce_algorithm = {
     .native_sums = true,
     .streams_sums = true,
     .any_dtype = true,
+    .infinite_sums = true,
     .plan = allreduce_plan,
     .sum_bound = allreduce_sum_bound,
     .reduce = allreduce_reduce,

@@ -227,6 +227,7 @@ static lac_status ef21_reduce(void *state, laci_round *round)
     if (first_n > 0) {
         LAC_TRY(laci_group_sum(
             round->group, round->number, PHASE_START, round->sums, first_n, 0));
+        LAC_TRY(laci_nonfinite_later(round));
     }
     ef21_finish(state, round, first_n);
     return LAC_OK;

@@ -29,6 +29,7 @@
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "compress/compressor.h"
+#include "kernels/vector.h"
 
 typedef struct error_feedback {
     bool memory;
@@ -223,6 +224,28 @@ static lac_status view_sums(laci_round *round)
     return LAC_OK;
 }
 
+// Returns LACI_OVERFLOW. Later rounds could not deliver what overflows either,
+// so the memories of these tensors are emptied, on all workers. Those of the
+// others keep what was not delivered.
+static lac_status drop_overflows(
+    const error_feedback *s, const laci_round *round, size_t n)
+{
+    lac_status status = LACI_OVERFLOW;
+    for (size_t i = round->count; i-- > 0;) {
+        const size_t floats = round->sent[i].len / sizeof(float);
+        lac_memory *const errors = errors_of(s, &round->items[i]);
+        n -= floats;
+        if (laci_all_finite(round->worker->kernels, round->sums + n, floats)) {
+            continue;
+        }
+        if (errors != NULL) {
+            laci_error_memory_decay(errors, 0);
+        }
+        status = laci_nonfinite_overflows(round, i);
+    }
+    return status;
+}
+
 static lac_status reduce_by_sum(const error_feedback *s, laci_round *round)
 {
     size_t n = 0;
@@ -234,7 +257,11 @@ static lac_status reduce_by_sum(const error_feedback *s, laci_round *round)
         laci_get_floats(bytes, round->sums + n, floats);
         n += floats;
     }
-    LAC_TRY(laci_nonfinite_sum(round, round->sums, n));
+    const lac_status status = laci_nonfinite_sum(round, round->sums, n);
+    if (status == LACI_OVERFLOW) {
+        return drop_overflows(s, round, n);
+    }
+    LAC_TRY(status);
     LAC_TRY(laci_group_abort_on_failure(round->group, view_sums(round)));
     for (size_t i = 0; i < round->count; i++) {
         settle(s, round, i);
@@ -307,6 +334,7 @@ const laci_algorithm_ops laci_error_feedback_algorithm = {
     .plugin.state_size = sizeof(error_feedback),
     .family = LAC_FAMILY_GRADIENT,
     .takes_compressor = true,
+    .infinite_sums = true,
     .form_of = error_feedback_form,
     .accepts = error_feedback_accepts,
     .configure = error_feedback_configure,

@@ -153,18 +153,7 @@ static lac_status find_scales(const integer *s, const laci_round *round)
     for (size_t i = 0; i < round->count; i++) {
         round->sums[i] = largest_of(s, round, i);
     }
-    LAC_TRY(laci_nonfinite_max(round, round->sums, round->count));
-    for (size_t i = 0; i < round->count; i++) {
-        if (!isfinite(round->sums[i])) {
-            return laci_group_abort_on_failure(
-                round->group,
-                lac_fail(
-                    LAC_ERR_INVALID,
-                    "integer: the values of %s overflow in this round",
-                    round->items[i].name));
-        }
-    }
-    return LAC_OK;
+    return laci_nonfinite_max(round, round->sums, round->count);
 }
 
 static laci_integers integers_of(

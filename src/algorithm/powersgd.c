@@ -344,6 +344,16 @@ static lac_status check_range(
     return LAC_OK;
 }
 
+// Of a tensor that was summed uncompressed.
+static lac_status check_raw(const laci_powersgd_step *t)
+{
+    const laci_round *const round = t->round;
+    return t->rank > 0 || step_finite(t, t->first, t->item->n)
+               ? LAC_OK
+               : laci_nonfinite_overflows(
+                     round, (size_t)(t->item - round->items));
+}
+
 static lac_status check_first(const laci_powersgd_step *t)
 {
     return t->rank == 0 ? LAC_OK
@@ -416,12 +426,26 @@ static lac_status sum_factors(const sums *s)
     return LAC_OK;
 }
 
+// The first sum, of P and of tensors uncompressed.
+static lac_status sum_first(const sums *s)
+{
+    const laci_round *const round = s->round;
+    const lac_status status =
+        laci_nonfinite_sum(round, round->sums, first_n(s));
+    if (status == LACI_OVERFLOW) { // with a message that names no tensor
+        LAC_TRY(for_each_step(s, check_raw));
+    } else {
+        LAC_TRY(status);
+    }
+    LAC_TRY(for_each_step(s, check_first));
+    return status;
+}
+
 static lac_status powersgd_reduce(void *state, laci_round *round)
 {
     const sums s = sums_of(state, round);
     LAC_TRY(share_steps(&s, begin_step));
-    LAC_TRY(laci_nonfinite_sum(round, round->sums, first_n(&s)));
-    LAC_TRY(for_each_step(&s, check_first));
+    LAC_TRY(sum_first(&s));
     if (s.all.second > 0 && !s.settings->alternating) {
         LAC_TRY(sum_factors(&s));
     }

@@ -143,7 +143,10 @@ typedef struct laci_algorithm_ops {
                            // to floats; all else sees the floats of `in`
     bool any_dtype;        // gradient family: converts the values of slices
                            // itself, has no state, and sums non-finite values
-                           // like others
+                           // like others; `in` that is not `given` marks an
+                           // item that is zero in this sum
+    bool infinite_sums;    // gradient family: a sum that overflows is a result
+                           // where the policy is raw
 
     // Claims that the conformance suite tests.
     bool baseline;   // takes no compressor and is exact gossip, or the mean

@@ -201,6 +201,7 @@ static lac_status open_group(lac_algorithm *a, const lac_algorithm_options *o)
     LAC_TRY(laci_group_open(&round->group, &options));
     round->sums = laci_group_floats(round->group);
     a->nonfinite.raw = round->sums + (options.floats - a->nonfinite.raw_n);
+    laci_nonfinite_group(a);
     return LAC_OK;
 }
 

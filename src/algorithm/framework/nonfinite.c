@@ -27,12 +27,30 @@ enum { FINITE = 0, NOT_FINITE = 1, OVERFLOWS = 2 };
 
 // The algorithm's part: the count in the first exchange.
 
+lac_status laci_nonfinite_later(const laci_round *round)
+{
+    if (round->infinite_sums ||
+        laci_group_nonfinite(round->group) == SIZE_MAX) {
+        return LAC_OK;
+    }
+    return lac_fail(
+        LACI_OVERFLOW, "%s: a sum over all workers overflows",
+        round->worker->algorithm);
+}
+
+lac_status laci_nonfinite_overflows(const laci_round *round, size_t i)
+{
+    return lac_fail(
+        LACI_OVERFLOW, "%s: the sum of %s over all workers overflows",
+        round->worker->algorithm, round->items[i].name);
+}
+
 lac_status laci_nonfinite_sum(const laci_round *round, float *x, size_t n)
 {
     x[n] = (float)round->nonfinite;
     LAC_TRY(
         laci_group_sum(round->group, round->number, 0, x, n, LACI_SUM_NOTES));
-    return x[n] != 0 ? LACI_NONFINITE : LAC_OK;
+    return x[n] != 0 ? LACI_NONFINITE : laci_nonfinite_later(round);
 }
 
 void laci_nonfinite_list_sum(laci_listing *l, size_t n)
@@ -45,7 +63,7 @@ lac_status laci_nonfinite_max(const laci_round *round, float *x, size_t n)
     x[n] = (float)round->nonfinite;
     LAC_TRY(
         laci_group_max(round->group, round->number, 0, x, n, LACI_SUM_NOTES));
-    return x[n] != 0 ? LACI_NONFINITE : LAC_OK;
+    return x[n] != 0 ? LACI_NONFINITE : laci_nonfinite_later(round);
 }
 
 void laci_nonfinite_list_max(laci_listing *l, size_t n)
@@ -59,7 +77,7 @@ lac_status laci_nonfinite_stream(
     float count = (float)round->nonfinite;
     LAC_TRY(laci_group_sum_stream(
         round->group, round->number, 0, stream, n, &count));
-    return count != 0 ? LACI_NONFINITE : LAC_OK;
+    return count != 0 ? LACI_NONFINITE : laci_nonfinite_later(round);
 }
 
 laci_writer *laci_nonfinite_message(const laci_round *round, uint32_t slot)
@@ -155,6 +173,16 @@ lac_status laci_nonfinite_open(lac_algorithm *a)
             a->worker.algorithm);
     }
     return LAC_OK;
+}
+
+void laci_nonfinite_group(lac_algorithm *a)
+{
+    const lac_nonfinite policy = a->nonfinite.policy;
+    a->round.infinite_sums =
+        policy == LAC_NONFINITE_RAW && a->ops->infinite_sums;
+    (void)laci_group_expect_finite(
+        a->round.group,
+        !a->round.infinite_sums && policy != LAC_NONFINITE_PROPAGATE);
 }
 
 void laci_nonfinite_fini(lac_algorithm *a)
@@ -342,7 +370,9 @@ static lac_status sum_raw(lac_algorithm *a)
             n += item->n;
         }
     }
+    const bool expected = laci_group_expect_finite(round->group, false);
     LAC_TRY(laci_group_sum(round->group, round->number, PHASE_RAW, raw, n, 0));
+    (void)laci_group_expect_finite(round->group, expected);
     a->worker.kernels->gossip->scale(
         (float)(1.0 / a->worker.world), raw, raw, n);
     return LAC_OK;
@@ -390,12 +420,21 @@ static void undo_partition(lac_algorithm *a, size_t finite)
     }
 }
 
+// Sums non-finite values like others.
+static lac_status reduce_given(lac_algorithm *a)
+{
+    for (size_t i = 0; i < a->round.count; i++) {
+        a->items[i].in = a->items[i].given;
+    }
+    a->round.nonfinite = 0;
+    return a->ops->reduce(a->state, &a->round);
+}
+
 static lac_status resolve_raw(lac_algorithm *a)
 {
     const size_t count = a->round.count;
     if (a->ops->any_dtype) {
-        a->round.nonfinite = 0;
-        return a->ops->reduce(a->state, &a->round);
+        return reduce_given(a);
     }
     copy_errors(a, true);
     LAC_TRY(sum_raw(a));

@@ -16,6 +16,11 @@
 //
 // To restore the state, it keeps a copy of error memories: only these change
 // before the first exchange.
+//
+// A sum of finite tensors may overflow too, see laci_nonfinite_overflow. A
+// worker that sends anything else that is not finite in a sum (finite.h) makes
+// all workers fail with its name, except by the policies that pass such values
+// on: propagate, and raw if the algorithm has infinite_sums.
 #ifndef LACONIC_ALGORITHM_FRAMEWORK_NONFINITE_H
 #define LACONIC_ALGORITHM_FRAMEWORK_NONFINITE_H
 
@@ -39,6 +44,9 @@ void laci_nonfinite_plan(lac_algorithm *a, lac_nonfinite policy);
 lac_status laci_nonfinite_open(lac_algorithm *a);
 void laci_nonfinite_fini(lac_algorithm *a);
 
+// laci_nonfinite_group sets which values the group accepts in sums.
+void laci_nonfinite_group(lac_algorithm *a);
+
 // laci_nonfinite_room returns the most bytes that it adds to a message.
 size_t laci_nonfinite_room(const lac_algorithm *a);
 
@@ -56,7 +64,7 @@ lac_status laci_nonfinite_resolve(lac_algorithm *a);
 
 // laci_nonfinite_overflow finishes a round in which a sum overflowed: skip and
 // propagate treat it like a non-finite value, the others fail with the
-// algorithm's message.
+// algorithm's message. The group stays usable.
 lac_status laci_nonfinite_overflow(lac_algorithm *a);
 
 // laci_nonfinite_stop fails with LAC_ERR_INVALID, on all workers, if an update

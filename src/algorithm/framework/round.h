@@ -62,8 +62,9 @@ struct laci_round {
     double rate; // of the local steps: lac_algorithm_set_rate
 
     // Gradient family: how many items hold zeros in place of non-finite
-    // values.
+    // values, and whether an infinite sum is a result: see infinite_sums.
     uint32_t nonfinite;
+    bool infinite_sums;
 
     laci_writer *message; // being written by laci_gossip_put
     laci_reader *readers; // messages that arrived: of neighbours or of workers
@@ -223,7 +224,14 @@ LACI_CHECKED lac_status laci_nonfinite_find(const laci_round *round, size_t i);
 
 // A sum of finite values over all workers overflowed. `reduce` returns it, with
 // a message by lac_fail, on all workers alike and before it changes any field.
+// The sums below do so with a message of their own, and laci_nonfinite_later
+// after any later sum of the round. laci_nonfinite_overflows writes a message
+// that names item `i`.
 #define LACI_OVERFLOW ((lac_status)3)
+
+LACI_CHECKED lac_status laci_nonfinite_later(const laci_round *round);
+LACI_CHECKED lac_status
+laci_nonfinite_overflows(const laci_round *round, size_t i);
 
 // Floats that the first sum carries after its payload.
 enum { LACI_SUM_NOTES = 1 };

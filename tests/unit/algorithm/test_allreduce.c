@@ -3,6 +3,7 @@
 // streamed from the slices and back. The linker lets the local transport ask.
 #include "workers.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "exchanges.h"
@@ -25,6 +26,7 @@ typedef struct job {
     bool in_place;
     uint32_t faulty;     // the worker with a value that is not finite, or none
     size_t fault_tensor; // and where
+    bool huge;           // there, a sum over all workers overflows instead
     lac_status expected;
     float in[WORLD_MAX][VALUES_MAX];
     float out[WORLD_MAX][VALUES_MAX];
@@ -84,6 +86,9 @@ static void fill(uint32_t rank)
     }
     if (rank == shared.faulty) {
         shared.in[rank][offsets[shared.fault_tensor]] = INFINITY;
+    }
+    if (shared.huge) {
+        shared.in[rank][offsets[shared.fault_tensor]] = FLT_MAX;
     }
 }
 
@@ -192,6 +197,7 @@ static void set_job(bool in_place)
     shared.policy = LAC_NONFINITE_STOP;
     shared.in_place = in_place;
     shared.faulty = LAC_RANK_ANY;
+    shared.huge = false;
 }
 
 static void streamed_means_have_the_same_bits_and_traffic(void **state)
@@ -284,6 +290,53 @@ static void raw_sums_have_the_same_bits(void **state)
     }
 }
 
+static void set_overflow(size_t k, lac_nonfinite policy)
+{
+    set_fault(k, policy);
+    shared.faulty = LAC_RANK_ANY;
+    shared.huge = true;
+}
+
+static void expect_everywhere(float value)
+{
+    for (uint32_t rank = 0; rank < 3; rank++) {
+        for (size_t i = 0; i < values; i++) {
+            assert_true(
+                isnan(value) ? isnan(shared.in[rank][i])
+                             : shared.in[rank][i] == value);
+        }
+    }
+}
+
+static void a_sum_that_overflows_has_the_result_of_the_policy(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < (size_t)2 * FAULTS; k++) {
+        test_worker workers[3];
+        char expected[100];
+        asked = k < FAULTS ? 0 : sizeof(float) * PIECE;
+        set_overflow(k % FAULTS, LAC_NONFINITE_STOP);
+        (void)snprintf(
+            expected, sizeof(expected),
+            "allreduce: the sum of t%zu over all workers overflows",
+            shared.fault_tensor);
+        run_workers(3, reduce_twice, NULL, workers);
+        for (uint32_t rank = 0; rank < 3; rank++) {
+            assert_int_equal(workers[rank].status, LAC_ERR_INVALID);
+            assert_string_equal(workers[rank].message, expected);
+        }
+        set_overflow(k % FAULTS, LAC_NONFINITE_SKIP);
+        reduce_all(3);
+        expect_everywhere(0);
+        set_overflow(k % FAULTS, LAC_NONFINITE_PROPAGATE);
+        reduce_all(3);
+        expect_everywhere(NAN);
+        set_overflow(k % FAULTS, LAC_NONFINITE_RAW);
+        reduce_all(3);
+        assert_true(isinf(shared.in[0][offsets[shared.fault_tensor]]));
+    }
+}
+
 static lac_status read_memory(test_worker *w)
 {
     lac_cost cost;
@@ -339,6 +392,7 @@ int main(void)
         cmocka_unit_test(stop_leaves_inputs_and_outputs),
         cmocka_unit_test(skip_returns_zeros),
         cmocka_unit_test(raw_sums_have_the_same_bits),
+        cmocka_unit_test(a_sum_that_overflows_has_the_result_of_the_policy),
         cmocka_unit_test(no_memory_is_reported_for_streamed_values),
         cmocka_unit_test(a_failure_in_the_middle_reaches_all),
     };
