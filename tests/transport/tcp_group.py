@@ -147,13 +147,20 @@ class Group:
         return (f"tcp:peers={self.peers},key={self.keys[rank]},timeout={join}"
                 f"{more}")
 
-    def run(self, spec, *, timeout=60, blocks=1, length=1000,
+    def run(self, spec, *, timeout=60, blocks=1, length=1000, shape=(),
             environment=None):
         """Starts a worker with any spec."""
-        worker = Worker([self.program, spec, timeout, blocks, length],
-                        environment)
+        return self.execute(spec, timeout, blocks, length, *shape,
+                            environment=environment)
+
+    def execute(self, *words, environment=None):
+        worker = Worker([self.program, *words], environment)
         self.workers.append(worker)
         return worker
+
+    def check(self, rank):
+        """Starts a worker that checks its links."""
+        return self.execute("check", self.spec(rank))
 
     def start(self, rank, *, join=60, more="", **options):
         return self.run(self.spec(rank, join, more), **options)
@@ -199,14 +206,19 @@ class Member:
         return hello(self.group.world, self.rank, peer, self.group.session(),
                      connection.binding(), changed)
 
+    def join_with(self, peer):
+        """Connects with one worker; returns the connection."""
+        connection = self.connect(peer)
+        connection.write(self.hello(connection, peer))
+        answer = connection.read(96)
+        assert answer[:4] == b"LACH", answer
+        self.connections[peer] = connection
+        return connection
+
     def join(self):
         """Connects with all workers below; returns the connections."""
         for peer in range(self.rank):
-            connection = self.connect(peer)
-            connection.write(self.hello(connection, peer))
-            answer = connection.read(96)
-            assert answer[:4] == b"LACH", answer
-            self.connections[peer] = connection
+            self.join_with(peer)
         return self.connections
 
     def send_all(self, data):
