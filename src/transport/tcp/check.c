@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/fail.h"
 #include "transport/tcp/session.h"
 
@@ -42,6 +43,20 @@ static void check_send(
     (void)!laci_tcp_post(k->s, peer, &head, data);
 }
 
+// A peer asks again when it has its answer. One that asks without taking
+// answers gets no more: they would fill the memory of this worker.
+static void send_answer(check *k, uint32_t peer, uint32_t tag)
+{
+    const laci_tcp_outgoing *out = k->s->peers[peer].first_out;
+    for (; out != NULL; out = out->next) {
+        const uint32_t pending = laci_get_u32(out->head + 4);
+        if (pending == PONG || pending == BULK_TAKEN) {
+            return;
+        }
+    }
+    check_send(k, peer, tag, NULL, 0);
+}
+
 // Answers what peer asked. Returns whether a message with `awaited` came.
 static bool answer(check *k, uint32_t peer, uint32_t awaited)
 {
@@ -50,9 +65,9 @@ static bool answer(check *k, uint32_t peer, uint32_t awaited)
     while ((message = laci_tcp_next(&k->s->peers[peer])) != NULL) {
         const uint32_t tag = message->head.tag;
         if (tag == PING) {
-            check_send(k, peer, PONG, NULL, 0);
+            send_answer(k, peer, PONG);
         } else if (tag == BULK) {
-            check_send(k, peer, BULK_TAKEN, NULL, 0);
+            send_answer(k, peer, BULK_TAKEN);
         } else if (tag == FINISHED) {
             k->peers[peer].finished = true;
         }
