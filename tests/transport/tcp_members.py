@@ -42,8 +42,7 @@ def expect_error(workers, pattern, seconds=DEADLINE + LATER):
         assert "worker 2" in error[1], error[1]
         _, took = worker.expect(r"^failed after (\S+) seconds")
         assert float(took[1]) < SLACK * seconds, (took[1], seconds)
-        _, memory = worker.expect(r"^peak memory (\d+) KiB")
-        assert int(memory[1]) < MEMORY * 1024, memory[1]
+        expect_memory(worker, MEMORY)
     text = "".join(worker.text() for worker in workers)
     assert tcp_group.re.search(pattern, text), text
 
@@ -142,6 +141,55 @@ def run_streams(make_group, data, pattern, more=""):
         expect_error(workers, pattern)
         for thread in threads:
             thread.join()
+
+
+def expect_memory(worker, most):
+    _, memory = worker.expect(r"^peak memory (\d+) KiB")
+    assert int(memory[1]) < most * 1024, memory[1]
+
+
+def endless_messages_while_joining(make_group):
+    """Worker 1 never comes. What worker 2 sends early is not all read."""
+    size = 64 << 20
+    with make_group(3) as group:
+        worker = group.start(0, join=3)
+        member = tcp_group.Member(group, 2)
+        thread = stream_to(member.join_with(0), head(DATA, 7, size) +
+                           bytes(size))
+        worker.expect_exit(tcp_group.NOT_JOINED)
+        worker.expect("cannot join: .*worker 1")
+        expect_memory(worker, MEMORY // 3)
+        thread.join()
+        member.close()
+
+
+def endless_message(make_group):
+    """One that nobody asked for, before the one that is waited for."""
+    seconds = 100  # a busy machine must have sent enough of it
+    with joined(make_group, timeout=seconds) as (member, workers):
+        member.send_all(head(DATA, 7, 4 * GIB))
+        threads = [stream_to(connection, bytes(1 << 20))
+                   for connection in member.connections.values()]
+        expect_error(workers, "worker 2 sent 1 messages with 10737[0-9]* bytes "
+                     "that worker . does not receive", seconds)
+        for thread in threads:
+            thread.join()
+
+
+def endless_questions(make_group):
+    """It asks a check of the links, and takes no answers."""
+    ping, pong, taken, finished = (head(DATA, tag, 0) for tag in (0, 1, 3, 4))
+    with make_group(2) as group:
+        worker = group.check(0)
+        member = tcp_group.Member(group, 1)
+        connection = member.join_with(0)
+        connection.write((1 << 20) * ping)
+        thread = stream_to(connection, pong + taken + finished)
+        worker.expect_exit(0)
+        worker.expect("^peer 1: ")
+        expect_memory(worker, MEMORY // 5)
+        thread.join()
+        member.close()
 
 
 def endless_messages(make_group):

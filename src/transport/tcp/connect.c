@@ -80,9 +80,13 @@ static void adopt(joining *j, laci_tcp_attempt *a, uint32_t peer)
         j->missing--;
     }
     p->came = true;
-    // Messages of the old one are those of a process that has ended.
+    // Messages of the old one are those of a process that has ended. Their
+    // memory goes too: somebody who dials again and again must not pile it up.
     laci_tcp_message *message;
     while ((message = laci_tcp_next(p)) != NULL) {
+        j->s->services->free(message->memory);
+        message->memory = NULL;
+        message->cap = 0;
         laci_tcp_recycle(j->s, message);
     }
     p->connection = a->connection;
@@ -232,7 +236,9 @@ static void advance_peer(joining *j, uint32_t peer)
         laci_tcp_push(s, p);
     }
     const double first_loss = s->first_loss;
-    laci_tcp_pull(s, p);
+    if (!p->paused) {
+        laci_tcp_pull(s, p);
+    }
     if (p->lost && !p->spoke) {
         p->lost = p->came = false;
         s->first_loss = first_loss;
@@ -251,9 +257,10 @@ static void wait_for_sockets(joining *j)
         j->polled[count++] = laci_tcp_attempt_poll(&j->pending[i]);
     }
     for (uint32_t peer = 0; peer < s->world; peer++) {
-        const laci_tcp_connection *const c = s->peers[peer].connection;
-        j->polled[count++] =
-            (struct pollfd){.fd = c == NULL ? -1 : c->socket, .events = POLLIN};
+        const laci_tcp_peer *const p = &s->peers[peer];
+        const bool reads = p->connection != NULL && !p->paused;
+        j->polled[count++] = (struct pollfd){
+            .fd = reads ? p->connection->socket : -1, .events = POLLIN};
     }
     for (uint32_t peer = 0; peer < s->rank; peer++) {
         j->polled[count++] = laci_tcp_attempt_poll(&j->dials[peer].attempt);
@@ -286,6 +293,9 @@ static lac_status advance_all(joining *j)
     }
     for (uint32_t peer = 0; peer < s->rank; peer++) {
         LAC_TRY(advance_dial(j, peer, now));
+    }
+    if (s->maybe_ahead) {
+        laci_tcp_pause_those_ahead(s);
     }
     for (uint32_t peer = 0; peer < s->world; peer++) {
         if (s->peers[peer].connection != NULL) {

@@ -38,8 +38,9 @@ void laci_tcp_kick(laci_tcp_session *s)
 
 bool laci_tcp_watch(laci_tcp_session *s, laci_tcp_peer *p)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = p};
-    p->watched_events = EPOLLIN;
+    struct epoll_event event = {
+        .events = p->paused ? 0 : (uint32_t)EPOLLIN, .data.ptr = p};
+    p->watched_events = event.events;
     p->watched =
         epoll_ctl(s->epoll, EPOLL_CTL_ADD, p->connection->socket, &event) == 0;
     return p->watched;
@@ -84,10 +85,7 @@ void laci_tcp_pause_those_ahead(laci_tcp_session *s)
     s->maybe_ahead = false;
     for (uint32_t peer = 0; peer < s->world; peer++) {
         laci_tcp_peer *const p = &s->peers[peer];
-        const laci_tcp_message *const arriving = p->arriving;
-        const uint64_t early =
-            arriving == NULL || arriving->claimed ? 0 : arriving->got;
-        const bool ahead = p->queued_bytes + early > LACI_TCP_AHEAD_BYTES;
+        const bool ahead = laci_tcp_early(p) > LACI_TCP_AHEAD_BYTES;
         const bool pause = ahead && !is_awaited(s, peer);
         s->maybe_ahead = s->maybe_ahead || ahead;
         if (p->connection != NULL && pause != p->paused) {

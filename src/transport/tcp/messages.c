@@ -11,8 +11,9 @@
 // other connections: after so many bytes they have their turn.
 enum { TURN_BYTES = 1 << 20 };
 
-// Messages that no receive has asked for: a few may be long, many are short.
-enum { FEW_MESSAGES = 64, MOST_MESSAGES = 1 << 20 };
+// Messages that no receive has asked for: what a peer can send before the one
+// that this worker waits for.
+enum { MOST_MESSAGES = 1 << 20 };
 #define MOST_BYTES ((uint64_t)1 << 30)
 
 static void head_write(const laci_tcp_head *head, uint8_t out[LACI_TCP_HEAD])
@@ -121,6 +122,16 @@ static void count_dequeued(laci_tcp_peer *p, const laci_tcp_message *message)
 {
     p->queued--;
     p->queued_bytes -= message->head.len;
+}
+
+static bool arrives_early(const laci_tcp_peer *p)
+{
+    return p->arriving != NULL && !p->arriving->claimed;
+}
+
+uint64_t laci_tcp_early(const laci_tcp_peer *p)
+{
+    return p->queued_bytes + (arrives_early(p) ? p->arriving->got : 0);
 }
 
 laci_tcp_message *laci_tcp_next(laci_tcp_peer *p)
@@ -260,18 +271,21 @@ static void begin_message(laci_tcp_session *s, laci_tcp_peer *p)
 }
 
 // A worker sends what the others receive. One that sends without end would fill
-// their memory.
-static void check_flood(laci_tcp_session *s, laci_tcp_peer *p)
+// their memory: nothing is read from it for a while, or if this worker waits
+// for it, a problem.
+static void check_early(laci_tcp_session *s, laci_tcp_peer *p)
 {
-    if (p->queued > MOST_MESSAGES ||
-        (p->queued > FEW_MESSAGES && p->queued_bytes > MOST_BYTES)) {
+    const uint64_t early = laci_tcp_early(p);
+    s->maybe_ahead = s->maybe_ahead || early > LACI_TCP_AHEAD_BYTES;
+    if (p->queued > MOST_MESSAGES || early > MOST_BYTES) {
         p->unusable = true;
         laci_tcp_problem(
             s, LAC_ERR_PEER,
             "worker %u sent %llu messages with %llu bytes that worker %u does "
             "not receive",
-            (uint32_t)(p - s->peers), (unsigned long long)p->queued,
-            (unsigned long long)p->queued_bytes, s->rank);
+            (uint32_t)(p - s->peers),
+            (unsigned long long)(p->queued + arrives_early(p)),
+            (unsigned long long)early, s->rank);
     }
 }
 
@@ -284,9 +298,7 @@ static void end_message(laci_tcp_session *s, laci_tcp_peer *p)
             s->missing--;
         } else {
             tcp_enqueue(p, message);
-            s->maybe_ahead =
-                s->maybe_ahead || p->queued_bytes > LACI_TCP_AHEAD_BYTES;
-            check_flood(s, p);
+            check_early(s, p);
         }
         return;
     }
@@ -315,9 +327,9 @@ static size_t pull_once(laci_tcp_session *s, laci_tcp_peer *p)
             p->connection, message->payload + message->got,
             (size_t)(message->head.len - message->got));
         message->got += got;
-        s->maybe_ahead =
-            s->maybe_ahead ||
-            (!message->claimed && message->got > LACI_TCP_AHEAD_BYTES);
+        if (!message->claimed) {
+            check_early(s, p);
+        }
     }
     if (p->arriving != NULL && p->arriving->got == p->arriving->head.len) {
         end_message(s, p);
@@ -468,7 +480,7 @@ void laci_tcp_drop(laci_tcp_session *s, laci_tcp_peer *p)
 {
     laci_tcp_connection_close(p->connection); // epoll drops a closed socket
     p->connection = NULL;
-    p->watched = p->unusable = false;
+    p->watched = p->paused = p->unusable = false;
     p->head_got = 0;
     if (p->arriving != NULL && !p->arriving->claimed) {
         laci_tcp_recycle(s, p->arriving);

@@ -183,6 +183,9 @@ bool laci_tcp_head_read(
 // arriving, if there is one. Failures are a problem of the session.
 void laci_tcp_claim(laci_tcp_session *s, size_t i);
 
+// laci_tcp_early returns the bytes of a peer that no receive has asked for.
+uint64_t laci_tcp_early(const laci_tcp_peer *p);
+
 // laci_tcp_next takes the oldest message of a peer that no receive has asked
 // for, or returns NULL. laci_tcp_recycle makes a message available for reuse.
 laci_tcp_message *laci_tcp_next(laci_tcp_peer *p);
