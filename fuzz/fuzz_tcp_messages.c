@@ -67,7 +67,9 @@ static void check_session(const laci_tcp_session *s)
     fuzz_require(
         early == p->queued && early_len == p->queued_bytes,
         "messages are miscounted");
-    check_text(s->cause);
+    check_text(p->word.text);
+    fuzz_require(
+        s->cause == (p->word.given ? &p->word : NULL), "a cause of nobody");
     check_text(s->problem_text);
     fuzz_require(
         (s->problem == LAC_OK) == (s->problem_text[0] == '\0'),

@@ -12,10 +12,10 @@ LATER = 1     # how long after it, or after a death, the contract allows
 SLACK = 3     # times longer on a busy machine
 
 
-def lose(make_group, world, number, timeout, within, pattern):
+def lose(make_group, world, number, timeout, within, pattern, shape=()):
     """Sends a signal to worker 1 and reads the errors of the others."""
     with make_group(world) as group:
-        workers = [group.start(rank, blocks=0, timeout=timeout)
+        workers = [group.start(rank, blocks=0, timeout=timeout, shape=shape)
                    for rank in range(world)]
         for worker in workers:
             worker.expect("^block")
@@ -32,9 +32,9 @@ def kill(make_group, world):
     lose(make_group, world, signal.SIGKILL, 300, LATER, "worker 1 was lost")
 
 
-def stop(make_group, world):
+def stop(make_group, world, *shape):
     lose(make_group, world, signal.SIGSTOP, DEADLINE, DEADLINE + LATER,
-         "worker 1 was silent")
+         "worker 1 was silent", shape)
 
 
 def one_of_2_is_killed(make_group):
@@ -57,8 +57,21 @@ def one_of_3_is_stopped(make_group):
     stop(make_group, 3)
 
 
-def one_of_5_is_stopped(make_group):
-    stop(make_group, 5)
+def one_of_4_is_stopped(make_group):
+    stop(make_group, 4)
+
+
+def one_of_8_is_stopped(make_group):
+    stop(make_group, 8)
+
+
+def one_of_4_in_a_ring_is_stopped(make_group):
+    """Most others do not wait for it, but for one who does."""
+    stop(make_group, 4, "ring")
+
+
+def one_of_8_in_a_ring_is_stopped(make_group):
+    stop(make_group, 8, "ring")
 
 
 def one_is_stopped_while_joining(make_group):

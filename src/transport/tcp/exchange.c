@@ -14,6 +14,11 @@
 // A message that is about to arrive is found sooner by polling than by sleep.
 #define SPIN_SECONDS 50e-6
 
+// A worker that is suspected answers only if it has waited for so long, or for
+// half of what its exchange allows. Before that it may be slow itself, and a
+// member must not make it accuse the healthy.
+#define LONG_WAIT_SECONDS 30.0
+
 // Polls between two looks at the clock, and between two at other threads.
 enum { POLLS_PER_CHECK = 8, POLLS_PER_YIELD = 64, SLEEP_MS = 50 };
 
@@ -63,7 +68,7 @@ static lac_status tcp_start_messages(
     for (size_t i = 0; i < send_count; i++) {
         const lac_send *const send = &sends[i];
         if (s->peers[send->peer].left) {
-            LAC_TRY(laci_tcp_check_causes(s));
+            LAC_TRY(laci_tcp_settle(s));
             return s->services->fail(
                 LAC_ERR_PEER, "worker %u has left, but worker %u sends to it",
                 send->peer, s->rank);
@@ -88,27 +93,38 @@ static lac_status tcp_start_messages(
     return LAC_OK;
 }
 
-// Fails if a worker has left without sending an expected message. Otherwise
-// sets `*silent_out` to a worker that this exchange waits for.
-static lac_status tcp_check_silent(laci_tcp_session *s, uint32_t *silent_out)
+// Fails if a worker has left without sending an expected message.
+static lac_status tcp_check_left(const laci_tcp_session *s)
 {
-    bool found = false;
+    for (size_t i = 0; i < s->receive_count; i++) {
+        const uint32_t peer = s->receives[i].peer;
+        if (s->claims[i] == NULL && s->peers[peer].left) {
+            return s->services->fail(
+                LAC_ERR_PEER,
+                "worker %u has left, but worker %u waits for its message", peer,
+                s->rank);
+        }
+    }
+    return LAC_OK;
+}
+
+// Returns a worker that this exchange waits for a message of: if possible one
+// that has not shown that it is alive.
+static uint32_t tcp_find_silent(const laci_tcp_session *s)
+{
+    uint32_t silent = s->rank;
     for (size_t i = 0; i < s->receive_count; i++) {
         const laci_tcp_message *const message = s->claims[i];
         const uint32_t peer = s->receives[i].peer;
         if (message != NULL && message->got == message->head.len) {
             continue;
         }
-        if (message == NULL && s->peers[peer].left) {
-            return s->services->fail(
-                LAC_ERR_PEER,
-                "worker %u has left, but worker %u waits for its message", peer,
-                s->rank);
+        if (!s->peers[peer].word.given && !s->peers[peer].left) {
+            return peer;
         }
-        *silent_out = found ? *silent_out : peer;
-        found = true;
+        silent = silent == s->rank ? peer : silent;
     }
-    return LAC_OK;
+    return silent;
 }
 
 // Returns a worker that has not taken a message of the last exchange.
@@ -123,34 +139,52 @@ static uint32_t tcp_find_holder(const laci_tcp_session *s)
     return s->rank;
 }
 
-static lac_status tcp_check_wait(laci_tcp_session *s, const wait *w, double now)
+// Tells the others whom this exchange waits for.
+static void tcp_accuse_silent(laci_tcp_session *s, const wait *w, double now)
 {
-    uint32_t silent = s->rank;
+    const uint32_t peer =
+        s->missing > 0 ? tcp_find_silent(s) : tcp_find_holder(s);
     char reason[LACI_TCP_WHY];
-    LAC_TRY(laci_tcp_check_causes(s));
-    LAC_TRY(tcp_check_silent(s, &silent));
-    if (now < w->deadline) {
-        return LAC_OK;
-    }
-    if (s->missing > 0) {
-        (void)snprintf(
-            reason, sizeof(reason),
-            "worker %u was silent for %.1f seconds in an exchange of worker %u",
-            silent, now - w->entered, s->rank);
-        return laci_tcp_suspect(s, silent, reason);
-    }
-    const uint32_t holder = tcp_find_holder(s);
     (void)snprintf(
         reason, sizeof(reason),
-        "worker %u was silent for %.1f seconds and did not take a message of "
-        "worker %u",
-        holder, now - w->entered, s->rank);
-    return laci_tcp_suspect(s, holder, reason);
+        s->missing > 0
+            ? "worker %u was silent for %.1f seconds in an exchange of worker "
+              "%u"
+            : "worker %u was silent for %.1f seconds and did not take a "
+              "message of worker %u",
+        peer, now - w->entered, s->rank);
+    laci_tcp_accuse(s, peer, reason);
 }
 
+// Whether this worker is suspected, has not said yet why it waits itself, and
+// has waited for long.
+static bool must_answer(const laci_tcp_session *s, const wait *w, double now)
+{
+    const double half = (w->deadline - w->entered) / 2;
+    return s->accused && !s->announced && !atomic_load(&s->aborted) &&
+           now - w->entered >= fmin(half, LONG_WAIT_SECONDS);
+}
+
+static lac_status tcp_check_wait(laci_tcp_session *s, const wait *w, double now)
+{
+    if (must_answer(s, w, now)) {
+        tcp_accuse_silent(s, w, now);
+    }
+    LAC_TRY(laci_tcp_check_causes(s));
+    if (s->cause != NULL) {
+        return LAC_OK; // a suspect may still answer
+    }
+    LAC_TRY(tcp_check_left(s));
+    if (now >= w->deadline) {
+        tcp_accuse_silent(s, w, now);
+    }
+    return LAC_OK;
+}
+
+// A worker that has given up does not go on, even if what it waited for comes.
 static bool exchange_done(const laci_tcp_session *s)
 {
-    return s->missing == 0 && s->pending[!s->parity] == 0;
+    return s->missing == 0 && s->pending[!s->parity] == 0 && !s->announced;
 }
 
 // Milliseconds that the next poll may sleep.

@@ -116,7 +116,6 @@ lac_status laci_tcp_session_prepare(laci_tcp_session *s, EVP_PKEY *key)
         .sender = s->rank,
     };
     s->suspect = LAC_RANK_ANY;
-    s->cause_suspect = LAC_RANK_ANY;
     if (!laci_tcp_session_digest(&s->roster, s->hello.session) ||
         RAND_bytes(
             (uint8_t *)&s->hello.incarnation, sizeof(s->hello.incarnation)) !=

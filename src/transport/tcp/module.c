@@ -33,7 +33,7 @@ static void tcp_finish(laci_tcp_session *s)
     double until = s->services->now() + fmax(s->allowed, LEAST_TIMEOUT);
     bool failed = false;
     while (!laci_tcp_all_sent(s) && s->services->now() < until) {
-        if (!failed && (atomic_load(&s->aborted) || s->cause_known)) {
+        if (!failed && (atomic_load(&s->aborted) || s->cause != NULL)) {
             failed = true;
             until = fmin(until, s->services->now() + FAILED_GRACE_SECONDS);
         }

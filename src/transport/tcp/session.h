@@ -66,6 +66,15 @@ typedef struct laci_tcp_outgoing {
     uint8_t note[LACI_TCP_NOTE + LACI_TCP_WHY];
 } laci_tcp_outgoing;
 
+// Why a worker gave up. It is in its own words, or in those of a worker that
+// it forwards.
+typedef struct laci_tcp_word {
+    bool given;
+    uint32_t rank;    // whose words they are
+    uint32_t suspect; // the worker that this one waited for, or LAC_RANK_ANY
+    char text[LACI_TCP_WHY];
+} laci_tcp_word;
+
 typedef struct laci_tcp_peer {
     laci_tcp_connection *connection; // NULL: not yet, or not any more
     bool watched;                    // by epoll
@@ -87,6 +96,7 @@ typedef struct laci_tcp_peer {
     bool aborted;
     bool lost; // its connection ended, and it had not left
     char loss[LACI_TCP_REASON];
+    laci_tcp_word word; // the first one; this worker's too
 } laci_tcp_peer;
 
 typedef struct laci_tcp_session {
@@ -117,14 +127,12 @@ typedef struct laci_tcp_session {
     char why[LACI_TCP_WHY];
     bool announced; // the abort of this worker was sent to the others
 
-    bool cause_known; // another worker aborted: its rank and its reason
-    uint32_t cause_rank;
-    char cause[LACI_TCP_WHY];
-    uint32_t cause_suspect;
-    uint32_t suspect;   // the worker that this one waited for, or
-                        // LAC_RANK_ANY
-    double first_loss;  // when a worker was lost; 0: none was
-    lac_status problem; // of a message that cannot be taken
+    const laci_tcp_word *cause; // the first word of any worker; NULL: none
+    double heard;               // when it was given
+    bool accused;               // some worker suspects this one
+    uint32_t suspect;           // of the abort of this worker
+    double first_loss;          // when a worker was lost; 0: none was
+    lac_status problem;         // of a message that cannot be taken
     char problem_text[LACI_TCP_WHY];
     double allowed; // seconds that the longest exchange was allowed to take
 
@@ -226,15 +234,16 @@ void laci_tcp_problem(
     __attribute__((format(printf, 3, 4)));
 
 // laci_tcp_check_causes fails if this worker or another one aborted,
-// is lost, or sent what cannot be taken. A lost worker is not reported at once:
-// the reason why it ended may still be on its way from another worker.
+// is lost, or sent what cannot be taken. Neither a lost worker nor a suspected
+// one is reported at once: the reason why the first ended may still be on its
+// way from another worker, and the second may still show that it is alive.
+// laci_tcp_settle waits for that, and succeeds if there is no cause.
 lac_status laci_tcp_check_causes(laci_tcp_session *s);
+lac_status laci_tcp_settle(laci_tcp_session *s);
 
-// laci_tcp_suspect fails with `reason`, because of `peer`, and sends the reason
-// to the others. If the peer turns out to have aborted because of another
-// worker, it fails with the peer's reason instead.
-lac_status laci_tcp_suspect(
-    laci_tcp_session *s, uint32_t peer, const char *reason);
+// laci_tcp_accuse sends all others that this worker gives up for `reason`,
+// because of `peer`. The running exchange fails when that is settled.
+void laci_tcp_accuse(laci_tcp_session *s, uint32_t peer, const char *reason);
 void laci_tcp_abort(void *state, const char *why);
 void laci_tcp_announce_abort(laci_tcp_session *s);
 void laci_tcp_announce_leave(laci_tcp_session *s);
