@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import unittest
+import xml.etree.ElementTree
 
 sys.dont_write_bytecode = True
 from command import FAILED, GOOD, HANG, LACONIC, USAGE
@@ -340,6 +341,197 @@ class Content(Reports):
         for line in metrics(os.path.join(self.folder, "run")):
             self.assertIn(("run", "epoch %d" % line["epoch"], "%.2f %%"
                            % (100 * line["test_accuracy"])), titles)
+
+
+TOP, BOTTOM = 12.0, 246.0  # of the plot in a chart
+
+
+class Chart:
+    """A chart of the page, by its title."""
+
+    def __init__(self, text, title):
+        figure, = re.findall(
+            r"(?s)<figure><figcaption>%s<small>.*?</figure>" % title, text)
+        self.logarithmic = "<small> log scale</small>" in figure
+        self.note = "".join(re.findall(r'(?s)<p class="note">(.*?)</p>',
+                                       figure))
+        self.root = xml.etree.ElementTree.fromstring(
+            re.search(r"(?s)<svg class=.chart.*</svg>", figure).group())
+
+    def labels(self, side):
+        """Labels of the ticks: "mid" along x, "end" along y."""
+        return [label.text for label in self.root.iter("text")
+                if label.get("class") == side]
+
+    def curve(self, style):
+        """Paths, circles and triangles of a curve, not of single seeds."""
+        curve = [g for g in self.root.iter("g")
+                 if g.get("class") == "curve r%d" % style][-1]
+        paths = curve.findall("path")
+        return (paths[0].get("d"), curve.findall("circle"),
+                [path.get("d") for path in paths[1:]])
+
+    def heights(self, style):
+        return [float(y) for y in
+                re.findall(r"[ML][-\d.]+ ([-\d.]+)", self.curve(style)[0])]
+
+
+class Charts(Reports):
+    def chart(self, title, *paths):
+        self.report(*paths)
+        return Chart(self.read("r.html").decode(), title)
+
+    def eleven_runs(self, accuracies, losses):
+        """Ten that learn, and one with these values."""
+        for i in range(10):
+            self.run_of("r%d" % i, [
+                epoch(1, 0.75 + i / 200, 0.65 - i / 100),
+                epoch(2, 0.85 + i / 200, 0.4 - i / 100),
+                epoch(3, 0.91 - i / 1000, 0.27 + i / 1000)], lr=str(i))
+        self.run_of("failed<", [
+            epoch(n, accuracy, loss) for n, accuracy, loss
+            in zip((1, 2, 3), accuracies, losses)], lr="99")
+        return ["r%d" % i for i in range(10)] + ["failed<"]
+
+    def test_a_failed_run_does_not_flatten_ten(self):
+        runs = self.eleven_runs((0.28, 0.53, 0.21), (1.9, 1.3, 2.4))
+        chart = self.chart("Accuracy over epochs", *runs)
+        self.assertEqual(chart.labels("end")[0], "75 %")
+        heights = [y for i in range(10) for y in chart.heights(i)]
+        self.assertGreater(max(heights) - min(heights), 0.7 * (BOTTOM - TOP))
+        # The failed run has no line, and a triangle for each of its points.
+        path, circles, triangles = chart.curve(10)
+        self.assertEqual((path, len(triangles)), ("", 3))
+        for triangle in triangles:
+            self.assertRegex(triangle, r"^M[\d.]+ 246\.0l4 -7h-8z$")
+        self.assertEqual(chart.curve(0)[2], [])
+        self.assertEqual([c.find("title").text for c in circles], [
+            "failed<\nepoch 1\n28.00 %", "failed<\nepoch 2\n53.00 %",
+            "failed<\nepoch 3\n21.00 %"])
+        self.assertIn("Beyond the axis:", chart.note)
+        self.assertIn('<span class="beyond r10"><b>\u25bc</b> failed&lt;, '
+                      "down to 21.00 %</span>", chart.note)
+        chart = self.chart("Test loss over epochs", *runs)
+        self.assertIn("failed&lt;, up to 2.4", chart.note)
+        self.assertRegex(chart.curve(10)[2][0], r"^M[\d.]+ 12\.0l4 7h-8z$")
+
+    def test_a_run_that_leaves_the_axis_is_drawn_to_its_end(self):
+        runs = self.eleven_runs((0.8, 0.9, 0.1), (0.5, 1e7, 1e7))
+        chart = self.chart("Accuracy over epochs", *runs)
+        path, circles, triangles = chart.curve(10)
+        self.assertEqual((len(circles), len(triangles)), (3, 1))
+        self.assertEqual(re.findall("[ML]", path), ["M", "L", "L"])
+        self.assertEqual(chart.heights(10)[-1], BOTTOM)
+        # The losses of the others need no logarithms.
+        chart = self.chart("Test loss over epochs", *runs)
+        self.assertFalse(chart.logarithmic)
+        self.assertEqual(chart.labels("end")[-1], "0.7")
+        self.assertEqual(chart.heights(10)[-1], TOP)
+        self.assertEqual(len(chart.curve(10)[2]), 2)
+
+    def test_failed_runs_have_triangles_of_their_own(self):
+        runs = self.eleven_runs((0.2, 0.2, 0.2), (1, 1, 1))
+        self.run_of("worse", [epoch(n, 0.1) for n in (1, 2, 3)], lr="100")
+        chart = self.chart("Accuracy over epochs", *runs, "worse")
+        self.assertEqual(chart.labels("end")[0], "75 %")
+        self.assertEqual(len({*chart.curve(10)[2], *chart.curve(11)[2]}), 6)
+
+    def test_every_curve_has_a_place_if_none_is_apart(self):
+        runs = self.eleven_runs((0.7, 0.8, 0.9), (0.7, 0.5, 0.3))
+        for title in "Accuracy over epochs", "Test loss over bytes":
+            chart = self.chart(title, *runs)
+            self.assertEqual(chart.note, "")
+            for i in range(11):
+                self.assertEqual(chart.curve(i)[2], [])
+
+    def test_models_that_are_always_equal_are_no_scale(self):
+        for i in range(10):
+            self.run_of("r%d" % i, [epoch(1, consensus=0),
+                                    epoch(2, consensus=0)], lr=str(i))
+        for i, distance in (10, 0.001), (11, 0.4):
+            self.run_of("r%d" % i, [
+                epoch(1, consensus=distance), epoch(2, consensus=distance / 9)],
+                lr=str(i), algorithm="dpsgd")
+            chart = self.chart("Distance over epochs",
+                               *("r%d" % k for k in range(i + 1)))
+            self.assertEqual((chart.note, len(chart.heights(i))), ("", 2))
+
+    def test_a_failed_seed_is_marked(self):
+        for i in range(4):
+            for seed in 1, 2:
+                accuracy = 0.01 if (i, seed) == (3, 2) else 0.8 + i / 100
+                self.run_of("r%d/seed-%d" % (i, seed), [
+                    epoch(1, accuracy), epoch(2, accuracy + 0.05)],
+                    seed=str(seed), lr=str(i))
+        chart = self.chart("Accuracy over epochs", "r0", "r1", "r2", "r3")
+        self.assertEqual(chart.labels("end")[0], "80 %")
+        self.assertIn("r3/seed-* (2), down to 1.00 %", chart.note)
+        faint = [path for path in chart.root.iter("path")
+                 if path.get("class") == "out"]
+        self.assertEqual(len(faint), 1 + 2)  # of the seed, and of the mean
+
+    def test_no_two_curves_look_the_same(self):
+        runs = ["r%02d" % i for i in range(45)]
+        for i, run in enumerate(runs):
+            self.run_of(run, [epoch(1, 0.5 + i / 100)], epochs="1", lr=str(i))
+        self.report(*runs)
+        text = self.read("r.html").decode()
+        colours = re.findall(r"\.r(\d+),\.l\d+\{--c:var\((--k\d)\)\}", text)
+        dashes = dict(re.findall(r"\.r(\d+) path,\.l\d+ path"
+                                 r"\{stroke-dasharray:([\d. ]+)\}", text))
+        self.assertEqual(len(colours), 45)
+        self.assertEqual(len({(colour, dashes.get(style))
+                              for style, colour in colours}), 45)
+        for _, colour in colours:
+            self.assertEqual(len(re.findall(colour + ": #", text)), 2)
+
+    def check_labels(self, chart):
+        """A digit of 13 pixels is at most 8.3 wide in common fonts."""
+        labels = sorted((float(label.get("x")), label.text)
+                        for label in chart.root.iter("text")
+                        if label.get("y") == "263")
+        self.assertGreater(len(labels), 1)
+        for (x, text), (other, word) in zip(labels, labels[1:]):
+            self.assertGreater(other - x, 8.3 * (len(text) + len(word)) / 2,
+                               labels)
+
+    def test_labels_do_not_collide(self):
+        for i, ratio in enumerate((40, 100, 199, 500, 900, 3e4, 1e7)):
+            self.run_of("r%d" % i, [epoch(1, payload=1e8),
+                                    epoch(2, payload=ratio * 0.5e8)],
+                        epochs="2")
+            self.check_labels(self.chart("Accuracy over bytes", "r%d" % i))
+        for rounds in 7000, 1199999, 12000000, 120000000:
+            self.write("t.csv", (TRACE + "0,1,0,0\n%d,0.5,0,9\n"
+                                 % rounds).encode())
+            self.check_labels(self.chart("Error over rounds", "t.csv"))
+
+    def test_errors_have_a_logarithmic_axis(self):
+        for name, factor in ("fast", 0.1), ("slow", 0.9):
+            self.write(name + ".csv", (TRACE + "".join(
+                "%d,%g,0,%d\n" % (i, factor ** i, 9 * i)
+                for i in range(6))).encode())
+            for title in "Error over rounds", "Error over bytes":
+                chart = self.chart(title, name + ".csv")
+                self.assertTrue(chart.logarithmic)
+                self.assertGreater(len(chart.labels("end")), 2)
+            # The same factor in each round is a straight line.
+            heights = self.chart("Error over rounds",
+                                 name + ".csv").heights(0)
+            for y, following in zip(heights, heights[1:]):
+                self.assertAlmostEqual(following - y, heights[1] - heights[0],
+                                       delta=0.2)
+
+    def test_an_error_that_falls_to_0_is_marked(self):
+        self.write("t.csv", (TRACE + "0,100,0,0\n1,1,1e-9,50\n"
+                             "2,0,1e-8,100\n3,0,1e-7,150\n").encode())
+        chart = self.chart("Error over rounds", "t.csv")
+        self.assertEqual(len(chart.curve(0)[2]), 2)
+        self.assertIn("t.csv, down to 0<", chart.note)
+        # A mean that has not drifted yet is not beyond the axis.
+        chart = self.chart("Drift over rounds", "t.csv")
+        self.assertEqual((chart.curve(0)[2], chart.note), ([], ""))
+
 
 
 class Form(Reports):

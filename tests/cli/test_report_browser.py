@@ -181,6 +181,50 @@ class InBrowser(Runs):
             "return text.getClientRects().length > 1; })"
             ".map(cell => cell.textContent)"), [])
 
+    def many_runs(self):
+        """Eleven rows of seeds with long names and many settings. One
+        diverged."""
+        for i in range(11):
+            for seed in "1", "2":
+                loss = 1.2345e7 if i == 10 else 0.3 + i / 500
+                accuracy = 0.1 if i == 10 else 0.9 - i / 500
+                wobble = 0 if seed == "1" else 0.00234
+                self.run_of(
+                    "error-feedback--top-k-%d/seed-%s" % (i, seed),
+                    [epoch(n, accuracy - 0.1 / n + wobble,
+                           (loss + wobble) * 2 / n, payload=123456789 // (1 + i))
+                     for n in (1, 2)], epochs="2", seed=seed,
+                    algorithm="error-feedback:decay=0.9%d" % i,
+                    compressor="top-k:0.0%d" % i, lr="0.012345%d" % i,
+                    **{"a-long-name-of-a-setting-%d" % k: "value-%d" % i
+                       for k in range(8)})
+        return ["error-feedback--top-k-%d" % i for i in range(11)]
+
+    def test_texts_in_charts_do_not_overlap(self):
+        paths = self.many_runs() + list(self.everything())
+        for width in 400, 1200:
+            page = self.show(*paths, width=width)
+            self.assertEqual(page.value(
+                "Array.from(document.querySelectorAll('main svg')).flatMap("
+                "svg => { const texts = Array.from(svg.querySelectorAll('text'),"
+                "t => [t.textContent, t.getBoundingClientRect()]);"
+                "return texts.flatMap(([a, p], i) => texts.slice(i + 1)"
+                ".filter(([b, q]) => p.left < q.right && q.left < p.right"
+                " && p.top + 3 < q.bottom && q.top + 3 < p.bottom)"
+                ".map(([b]) => a + ' / ' + b)); })"), [])
+
+    def test_a_run_beyond_the_axis_is_marked_and_named(self):
+        page = self.show(*self.many_runs())
+        chart = "#accuracy + .charts figure:first-child "
+        page.point(chart + ".r10 circle:last-of-type")
+        self.assertEqual(page.value(
+            "document.querySelector('.tip .on').lastChild.textContent"),
+            "5.12 % \u00b1 0.17 %")
+        self.assertEqual(self.displayed(chart + ".beyond"), [True])
+        page.click("#s10")
+        self.assertEqual(self.displayed(chart + ".beyond"), [False])
+        self.assertEqual(page.errors, [])
+
     def test_a_chart_can_be_enlarged(self):
         page = self.show(*self.everything())
         width = "document.querySelector('.chart').getBoundingClientRect().width"

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 // A chart of curves, as SVG. It needs no script: every point has a title, which
-// browsers show under the pointer.
+// browsers show under the pointer. A few curves with values far from those of
+// the others do not stretch the vertical axis: their points beyond it are
+// triangles at its end, and a note below the chart names them.
 #ifndef LACONIC_CLI_PAGE_CHART_H
 #define LACONIC_CLI_PAGE_CHART_H
 
 #include <stdio.h>
+
+#include <laconic/laconic.h>
 
 #include "cli/page/scale.h"
 
@@ -29,8 +33,7 @@ typedef struct page_axis {
     const char *label;  // beside the axis
     const char *before; // a value of x in a title: "epoch "
     page_kind kind;
-    bool wide; // logarithmic if the values differ much
-    bool zero; // begins at 0
+    page_form form;
 } page_axis;
 
 typedef struct page_chart {
@@ -41,6 +44,7 @@ typedef struct page_chart {
 } page_chart;
 
 // page_chart_put prints the chart, or nothing if there is no point in it.
-void page_chart_put(FILE *f, const page_chart *chart);
+// Fails with LAC_ERR_NOMEM.
+lac_status page_chart_put(FILE *f, const page_chart *chart);
 
 #endif

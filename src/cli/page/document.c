@@ -15,7 +15,7 @@
 #include "data/output.h"
 #include "data/sha256.h"
 
-enum { COLOURS = 10, HASH_BYTES = 32, HASH_SIZE = 48 };
+enum { COLOURS = 8, HASH_BYTES = 32, HASH_SIZE = 48 };
 
 // Writes the SHA-256 of the script in base64.
 static void script_hash(char out[HASH_SIZE])
@@ -55,18 +55,33 @@ static void put_page_title(FILE *f, const page_inputs *in)
     }
 }
 
+// Curves of the same colour have different dashes: none, long ones, dots, then
+// long ones with more and more dots between them.
+static void put_dashes(FILE *f, size_t i)
+{
+    const size_t round = i / COLOURS;
+    if (round == 0) {
+        return;
+    }
+    (void)fprintf(
+        f, ".r%zu{--fill:none}.r%zu path,.l%zu path{stroke-dasharray:%s", i, i,
+        i, round == 2 ? "2 2.5" : "6 3");
+    for (size_t dot = 2; dot < round; dot++) {
+        (void)fputs(" 1.5 3", f);
+    }
+    (void)fputs("}\n", f);
+}
+
 // The colour of a curve, its switch, and the switch under the pointer.
 static void put_style(FILE *f, size_t i)
 {
     (void)fprintf(
         f,
         ".r%zu,.l%zu{--c:var(--k%zu)}"
-        "body:has(#s%zu:not(:checked)) .curve.r%zu{display:none}"
+        "body:has(#s%zu:not(:checked)) :is(.curve,.beyond).r%zu{display:none}"
         "body:has(.l%zu:hover) .curve:not(.r%zu){opacity:.12}\n",
         i, i, i % COLOURS, i, i, i, i);
-    if (i >= COLOURS) {
-        (void)fprintf(f, ".r%zu path,.l%zu path{stroke-dasharray:6 3}\n", i, i);
-    }
+    put_dashes(f, i);
 }
 
 static void put_head(FILE *f, const page_inputs *in)

@@ -195,17 +195,19 @@ static lac_status put_run_chart(
     }
     const page_chart chart = {
         .title = title,
-        .x = {"time", "", PAGE_SECONDS, false, true},
-        .y = {.kind = kind, .wide = kind == PAGE_NUMBER},
+        .x = {"time", "", PAGE_SECONDS, PAGE_FROM_ZERO},
+        .y =
+            {.kind = kind,
+             .form = kind == PAGE_NUMBER ? PAGE_WIDE : PAGE_LINEAR},
         .curves = curves,
         .count = count,
     };
-    if (good) {
-        page_chart_put(f, &chart);
-    }
+    const lac_status status =
+        good ? page_chart_put(f, &chart)
+             : lac_fail(LAC_ERR_NOMEM, "no memory for curves");
     free(curves);
     free(points);
-    return good ? LAC_OK : lac_fail(LAC_ERR_NOMEM, "no memory for curves");
+    return status;
 }
 
 static lac_status put_planned_runs(FILE *f, const page_inputs *in)

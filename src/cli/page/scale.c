@@ -12,6 +12,7 @@ enum { STEPS = 4 }; // about as many intervals between ticks
 
 static const double VALUE_MAX = 1e150;
 static const double LOG_RATIO = 30;
+static const double DECADE = 10;
 
 bool page_usable(double value)
 {
@@ -106,6 +107,20 @@ static void make_linear(page_scale *s)
     }
 }
 
+// Less than a decade has the ticks of a linear axis.
+static void make_short_logarithmic(page_scale *s)
+{
+    page_scale linear = *s;
+    make_linear(&linear);
+    for (size_t i = 0; i < linear.tick_count; i++) {
+        if (linear.ticks[i] > 0) {
+            s->ticks[s->tick_count++] = linear.ticks[i];
+        }
+    }
+    s->low = linear.low > 0 ? linear.low : s->low;
+    s->high = linear.high;
+}
+
 // Ticks at powers of 10; between them at 2 and 5 if they are few.
 static void make_logarithmic(page_scale *s)
 {
@@ -125,26 +140,43 @@ static void make_logarithmic(page_scale *s)
     }
 }
 
+bool page_is_logarithmic(page_form form, const page_range *range)
+{
+    return range->high > 0 &&
+           (form == PAGE_LOG ||
+            (form == PAGE_WIDE && range->high > LOG_RATIO * range->positive));
+}
+
 bool page_scale_make(
-    page_kind kind, const page_range *range, bool wide, bool zero,
-    page_scale *out)
+    page_kind kind, page_form form, const page_range *range, page_scale *out)
 {
     if (!(range->low <= range->high)) {
         return false;
     }
-    page_scale s = {.kind = kind, .low = range->low, .high = range->high};
-    if (zero) {
-        s.low = fmin(0, s.low);
-    }
-    s.logarithmic = wide && !zero && range->high > LOG_RATIO * range->positive;
+    page_scale s = {
+        .kind = kind,
+        .logarithmic = page_is_logarithmic(form, range),
+        .low = form == PAGE_FROM_ZERO ? fmin(0, range->low) : range->low,
+        .high = range->high,
+    };
     if (s.logarithmic) {
         s.low = range->positive;
-        make_logarithmic(&s);
-    } else {
+    }
+    if (!s.logarithmic) {
         make_linear(&s);
+    } else if (s.high < DECADE * s.low) {
+        make_short_logarithmic(&s);
+    } else {
+        make_logarithmic(&s);
     }
     *out = s;
     return true;
+}
+
+bool page_scale_is_major(const page_scale *s, size_t index)
+{
+    const double power = log10(s->ticks[index]);
+    return !s->logarithmic || fabs(power - round(power)) < 1e-9;
 }
 
 double page_scale_place(const page_scale *s, double value)

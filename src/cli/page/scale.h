@@ -14,6 +14,14 @@ typedef enum page_kind {
     PAGE_SECONDS,
 } page_kind;
 
+// How an axis is divided.
+typedef enum page_form {
+    PAGE_LINEAR,
+    PAGE_FROM_ZERO, // linear, and begins at 0
+    PAGE_WIDE, // logarithmic if the values differ by more than a factor of 30
+    PAGE_LOG,  // logarithmic
+} page_form;
+
 // page_value writes a value with three or four digits and its unit, "-" if it
 // is not finite.
 enum { PAGE_VALUE_SIZE = 48 };
@@ -45,16 +53,21 @@ typedef struct page_scale {
     double ticks[PAGE_TICKS_MAX];
 } page_scale;
 
-// page_scale_make makes an axis. If `wide` is set and all values are above 0,
-// it is logarithmic if they differ by more than a factor of 30. With `zero` it
-// is linear and begins at 0. Returns false if the range is empty.
+// page_is_logarithmic returns whether an axis of this form is logarithmic. It
+// is not if no value is above 0.
+bool page_is_logarithmic(page_form form, const page_range *range);
+
+// page_scale_make makes an axis. Returns false if the range is empty.
 bool page_scale_make(
-    page_kind kind, const page_range *range, bool wide, bool zero,
-    page_scale *out);
+    page_kind kind, page_form form, const page_range *range, page_scale *out);
 
 // page_scale_place returns where a value is on an axis, from 0 to 1; NaN if it
 // is not there.
 double page_scale_place(const page_scale *scale, double value);
+
+// page_scale_is_major returns whether a tick should have a label before others
+// have: on a logarithmic axis, a power of 10.
+bool page_scale_is_major(const page_scale *scale, size_t index);
 
 // page_scale_tick writes the label of a tick.
 const char *page_scale_tick(

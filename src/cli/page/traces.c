@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Traces of `laconic average`: the error over rounds and over bytes.
+// Traces of `laconic average`: the error over rounds and over bytes. It falls
+// by a factor a round, which is a straight line on a logarithmic axis.
 #include <math.h>
 #include <stdlib.h>
 
@@ -16,12 +17,12 @@ static const page_axis trace_axes[] = {
         {.label = "round",
          .before = "round ",
          .kind = PAGE_COUNT,
-         .zero = true},
+         .form = PAGE_FROM_ZERO},
     [TRACE_BYTES] =
         {.label = "sent by all workers",
          .before = "",
          .kind = PAGE_BYTES,
-         .wide = true},
+         .form = PAGE_WIDE},
 };
 
 static page_point trace_point(const page_round *r, trace_over x, bool drift)
@@ -64,16 +65,16 @@ static lac_status put_trace_chart(
     const page_chart chart = {
         .title = title,
         .x = trace_axes[x],
-        .y = {.kind = PAGE_NUMBER, .wide = true},
+        .y = {.kind = PAGE_NUMBER, .form = PAGE_LOG},
         .curves = curves,
         .count = in->trace_count,
     };
-    if (good) {
-        page_chart_put(f, &chart);
-    }
+    const lac_status status =
+        good ? page_chart_put(f, &chart)
+             : lac_fail(LAC_ERR_NOMEM, "no memory for curves");
     free(curves);
     free(points);
-    return good ? LAC_OK : lac_fail(LAC_ERR_NOMEM, "no memory for curves");
+    return status;
 }
 
 static void put_trace_table(FILE *f, const page_inputs *in)

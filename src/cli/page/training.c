@@ -22,12 +22,12 @@ static const page_axis x_axes[OVERS] = {
         {.label = "sent by all workers",
          .before = "",
          .kind = PAGE_BYTES,
-         .wide = true},
+         .form = PAGE_WIDE},
     [OVER_TIME] =
         {.label = "time of a worker",
          .before = "",
          .kind = PAGE_SECONDS,
-         .zero = true},
+         .form = PAGE_FROM_ZERO},
 };
 
 // The metric of a group of charts.
@@ -121,7 +121,7 @@ static void add_curve(
     };
 }
 
-static void put_chart(FILE *f, drawing *d, const quantity *q, over x)
+static lac_status put_chart(FILE *f, drawing *d, const quantity *q, over x)
 {
     const compare_runs *const c = d->c;
     d->count = 0;
@@ -136,21 +136,23 @@ static void put_chart(FILE *f, drawing *d, const quantity *q, over x)
     const page_chart chart = {
         .title = q->titles[x],
         .x = x_axes[x],
-        .y = {.kind = q->kind, .wide = q->kind == PAGE_NUMBER},
+        .y =
+            {.kind = q->kind,
+             .form = q->kind == PAGE_NUMBER ? PAGE_WIDE : PAGE_LINEAR},
         .curves = d->curves,
         .count = d->count,
     };
-    page_chart_put(f, &chart);
+    return page_chart_put(f, &chart);
 }
 
 static lac_status put_charts(FILE *f, const compare_runs *c, const quantity *q)
 {
     drawing d;
-    const lac_status status = drawing_open(&d, c);
+    lac_status status = drawing_open(&d, c);
     (void)fputs("<div class=\"charts\">\n", f);
     for (over x = 0; status == LAC_OK && x < OVERS; x++) {
         if (q->titles[x] != NULL) {
-            put_chart(f, &d, q, x);
+            status = put_chart(f, &d, q, x);
         }
     }
     (void)fputs("</div>\n", f);

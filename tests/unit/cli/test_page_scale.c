@@ -6,13 +6,13 @@
 #include "lac_test.h"
 
 static page_scale scale_of(
-    page_kind kind, double low, double high, bool wide, bool zero)
+    page_kind kind, double low, double high, page_form form)
 {
     page_range range = PAGE_RANGE_EMPTY;
     page_scale s;
     page_range_add(&range, high);
     page_range_add(&range, low);
-    assert_true(page_scale_make(kind, &range, wide, zero, &s));
+    assert_true(page_scale_make(kind, form, &range, &s));
     return s;
 }
 
@@ -34,40 +34,60 @@ static void assert_ticks(
 static void ticks_are_round(void **state)
 {
     (void)state;
-    page_scale s = scale_of(PAGE_PERCENT, 0.652, 0.908, false, false);
+    page_scale s = scale_of(PAGE_PERCENT, 0.652, 0.908, PAGE_LINEAR);
     ASSERT_TICKS(&s, "65 %", "70 %", "75 %", "80 %", "85 %", "90 %", "95 %");
-    s = scale_of(PAGE_COUNT, 1, 3, false, false);
+    s = scale_of(PAGE_COUNT, 1, 3, PAGE_LINEAR);
     ASSERT_TICKS(&s, "1", "2", "3");
-    s = scale_of(PAGE_NUMBER, 0.2, 1.1, false, true);
+    s = scale_of(PAGE_NUMBER, 0.2, 1.1, PAGE_FROM_ZERO);
     ASSERT_TICKS(&s, "0", "0.2", "0.4", "0.6", "0.8", "1", "1.2");
-    s = scale_of(PAGE_BYTES, 0, 4.1e6, false, false);
+    s = scale_of(PAGE_BYTES, 0, 4.1e6, PAGE_LINEAR);
     ASSERT_TICKS(&s, "0", "1 MB", "2 MB", "3 MB", "4 MB", "5 MB");
 }
 
 static void times_follow_the_clock(void **state)
 {
     (void)state;
-    page_scale s = scale_of(PAGE_SECONDS, 3, 40, false, true);
+    page_scale s = scale_of(PAGE_SECONDS, 3, 40, PAGE_FROM_ZERO);
     ASSERT_TICKS(&s, "0", "10 s", "20 s", "30 s", "40 s");
-    s = scale_of(PAGE_SECONDS, 3, 700, false, true);
+    s = scale_of(PAGE_SECONDS, 3, 700, PAGE_FROM_ZERO);
     ASSERT_TICKS(&s, "0", "5 min", "10 min", "15 min");
-    s = scale_of(PAGE_SECONDS, 3, 20000, false, true);
+    s = scale_of(PAGE_SECONDS, 3, 20000, PAGE_FROM_ZERO);
     ASSERT_TICKS(&s, "0", "2 h", "4 h", "6 h");
 }
 
 static void values_that_differ_much_have_a_logarithmic_axis(void **state)
 {
     (void)state;
-    page_scale s = scale_of(PAGE_BYTES, 900, 2e6, true, false);
+    page_scale s = scale_of(PAGE_BYTES, 900, 2e6, PAGE_WIDE);
     assert_true(s.logarithmic);
     ASSERT_TICKS(&s, "1 kB", "10 kB", "100 kB", "1 MB");
     assert_float_equal(page_scale_place(&s, 900), 0, 1e-12);
     assert_float_equal(page_scale_place(&s, 2e6), 1, 1e-12);
     assert_float_equal(page_scale_place(&s, sqrt(900 * 2e6)), 0.5, 1e-12);
     assert_true(isnan(page_scale_place(&s, 0)));
-    assert_false(scale_of(PAGE_BYTES, 900, 20000, true, false).logarithmic);
-    assert_false(scale_of(PAGE_BYTES, 900, 2e6, false, false).logarithmic);
-    assert_false(scale_of(PAGE_BYTES, 900, 2e6, true, true).logarithmic);
+    assert_false(scale_of(PAGE_BYTES, 900, 20000, PAGE_WIDE).logarithmic);
+    assert_false(scale_of(PAGE_BYTES, 900, 2e6, PAGE_LINEAR).logarithmic);
+    assert_false(scale_of(PAGE_BYTES, 900, 2e6, PAGE_FROM_ZERO).logarithmic);
+}
+
+static void an_axis_of_errors_is_always_logarithmic(void **state)
+{
+    (void)state;
+    page_scale s = scale_of(PAGE_NUMBER, 0.1, 2, PAGE_LOG);
+    assert_true(s.logarithmic);
+    ASSERT_TICKS(&s, "0.1", "0.2", "0.5", "1", "2");
+    assert_true(page_scale_is_major(&s, 0) && page_scale_is_major(&s, 3));
+    assert_false(page_scale_is_major(&s, 1) || page_scale_is_major(&s, 4));
+    // Less than a decade has more ticks than a 1, a 2 or a 5.
+    s = scale_of(PAGE_NUMBER, 0.3, 0.9, PAGE_LOG);
+    assert_true(s.logarithmic);
+    ASSERT_TICKS(&s, "0.2", "0.4", "0.6", "0.8", "1");
+    s = scale_of(PAGE_NUMBER, 1, 9.5, PAGE_LOG);
+    ASSERT_TICKS(&s, "2", "4", "6", "8", "10");
+    assert_float_equal(page_scale_place(&s, 1), 0, 1e-12);
+    // Nothing above 0 can be placed on one.
+    assert_false(scale_of(PAGE_NUMBER, 0, 0, PAGE_LOG).logarithmic);
+    assert_false(scale_of(PAGE_NUMBER, -1, 0, PAGE_LOG).logarithmic);
 }
 
 static void every_axis_holds_its_values(void **state)
@@ -77,8 +97,10 @@ static void every_axis_holds_its_values(void **state)
         for (int digit = 1; digit < 100; digit += 3) {
             for (int kind = PAGE_NUMBER; kind <= PAGE_SECONDS; kind++) {
                 const double low = pow(10, power), high = digit * low;
-                const page_scale s =
-                    scale_of((page_kind)kind, low, high, digit % 2 == 0, false);
+                const page_form form = digit % 2 == 0        ? PAGE_WIDE
+                                       : kind == PAGE_NUMBER ? PAGE_LOG
+                                                             : PAGE_LINEAR;
+                const page_scale s = scale_of((page_kind)kind, low, high, form);
                 assert_true(page_scale_place(&s, low) > -1e-6);
                 assert_true(page_scale_place(&s, high) < 1 + 1e-6);
                 assert_between(s.tick_count, 2, PAGE_TICKS_MAX);
@@ -93,7 +115,7 @@ static void equal_values_have_an_axis(void **state)
     static const double values[] = {0, 1, -3, 1e-150, 1e150, 0.5};
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
         const page_scale s =
-            scale_of(PAGE_NUMBER, values[i], values[i], true, false);
+            scale_of(PAGE_NUMBER, values[i], values[i], PAGE_WIDE);
         const double at = page_scale_place(&s, values[i]);
         assert_true(at > 0.2 && at < 0.8);
     }
@@ -108,9 +130,9 @@ static void values_that_are_not_finite_are_ignored(void **state)
     page_range_add(&range, (double)NAN);
     page_range_add(&range, (double)INFINITY);
     page_range_add(&range, -1e300);
-    assert_false(page_scale_make(PAGE_NUMBER, &range, true, false, &s));
+    assert_false(page_scale_make(PAGE_NUMBER, PAGE_WIDE, &range, &s));
     page_range_add(&range, 1);
-    assert_true(page_scale_make(PAGE_NUMBER, &range, true, false, &s));
+    assert_true(page_scale_make(PAGE_NUMBER, PAGE_WIDE, &range, &s));
     assert_true(isnan(page_scale_place(&s, (double)NAN)));
     assert_string_equal(page_value(PAGE_NUMBER, (double)NAN, text), "-");
     assert_string_equal(page_value(PAGE_BYTES, (double)INFINITY, text), "-");
@@ -137,6 +159,7 @@ int main(void)
         cmocka_unit_test(ticks_are_round),
         cmocka_unit_test(times_follow_the_clock),
         cmocka_unit_test(values_that_differ_much_have_a_logarithmic_axis),
+        cmocka_unit_test(an_axis_of_errors_is_always_logarithmic),
         cmocka_unit_test(every_axis_holds_its_values),
         cmocka_unit_test(equal_values_have_an_axis),
         cmocka_unit_test(values_that_are_not_finite_are_ignored),
