@@ -532,6 +532,18 @@ class Charts(Reports):
         chart = self.chart("Drift over rounds", "t.csv")
         self.assertEqual((chart.curve(0)[2], chart.note), ([], ""))
 
+    def test_many_settings_are_several_tables(self):
+        for i in range(3):
+            self.run_of("r%d" % i, [epoch(1)], **{
+                "setting-%d" % k: str(i) for k in range(20)})
+        self.report("r0", "r1", "r2")
+        tables = re.findall(r"(?s)<table>.*?</table>",
+                            self.read("r.html").decode())
+        found = [re.findall("<th>(setting-\\d+)</th>", table)
+                 for table in tables]
+        self.assertLessEqual(max(map(len, found)), 8)
+        self.assertEqual(sorted(sum(found, [])),
+                         sorted("setting-%d" % k for k in range(20)))
 
 
 class Form(Reports):

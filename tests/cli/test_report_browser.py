@@ -200,6 +200,20 @@ class InBrowser(Runs):
                        for k in range(8)})
         return ["error-feedback--top-k-%d" % i for i in range(11)]
 
+    def test_tables_fit_a_window_of_1200_pixels(self):
+        paths = self.many_runs() + list(self.everything())
+        for width in 1200, 1400:
+            page = self.show(*paths, width=width)
+            self.assertLessEqual(page.value(
+                "document.documentElement.scrollWidth"), width)
+            self.assertEqual(page.value(
+                "Array.from(document.querySelectorAll('details'))"
+                ".forEach(d => { d.open = true; })"), None)
+            self.assertEqual(page.value(
+                "Array.from(document.querySelectorAll('.scroll'))"
+                ".filter(e => e.scrollWidth > e.clientWidth)"
+                ".map(e => e.textContent.slice(0, 80))"), [])
+
     def test_texts_in_charts_do_not_overlap(self):
         paths = self.many_runs() + list(self.everything())
         for width in 400, 1200:

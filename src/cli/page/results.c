@@ -141,24 +141,33 @@ static void put_cards(FILE *f, const compare_runs *c)
     (void)fputs("</div>\n", f);
 }
 
-// "89.28 +- 0.39 %", with ~ before the number of a sample of the test set.
-// Bytes and times have no spread: it would measure the machine.
+// Prints a cell with a mean and the spread of the seeds, which may be in a line
+// of its own: "89.28 +- 0.39 %".
+static void put_pair(FILE *f, compare_value v, page_kind kind, const char *mark)
+{
+    const bool percent = kind == PAGE_PERCENT;
+    (void)fprintf(
+        f,
+        percent ? "<td class=\"n pair\">%s%.2f <span>\xc2\xb1 %.2f %%</span>"
+                : "<td class=\"n pair\">%s%.4g <span>\xc2\xb1 %.2g</span>",
+        mark, percent ? 100 * v.mean : v.mean,
+        percent ? 100 * v.spread : v.spread);
+    (void)fputs("</td>", f);
+}
+
+// Prints a cell, with ~ before the number of a sample of the test set. Bytes
+// and times have no spread: it would measure the machine.
 static void put_value(FILE *f, compare_value v, page_kind kind, bool sampled)
 {
     char text[PAGE_VALUE_SIZE], cell[2 * PAGE_VALUE_SIZE];
     const char *const mark = sampled && isfinite(v.mean) ? "~" : "";
-    const bool spread = isfinite(v.mean) && isfinite(v.spread);
-    if (spread && kind == PAGE_PERCENT) {
-        (void)snprintf(
-            cell, sizeof(cell), "%s%.2f \xc2\xb1 %.2f %%", mark, 100 * v.mean,
-            100 * v.spread);
-    } else if (spread && kind == PAGE_NUMBER) {
-        (void)snprintf(
-            cell, sizeof(cell), "%s%.4g \xc2\xb1 %.2g", mark, v.mean, v.spread);
-    } else {
-        (void)snprintf(
-            cell, sizeof(cell), "%s%s", mark, page_value(kind, v.mean, text));
+    if (isfinite(v.mean) && isfinite(v.spread) &&
+        (kind == PAGE_PERCENT || kind == PAGE_NUMBER)) {
+        put_pair(f, v, kind, mark);
+        return;
     }
+    (void)snprintf(
+        cell, sizeof(cell), "%s%s", mark, page_value(kind, v.mean, text));
     page_cell(f, true, cell);
 }
 
