@@ -53,16 +53,17 @@ class Runs(Command):
         return json.loads(self.succeeds("plan", "--run", self.path(name),
                                         *network, *words, "--json"))
 
-    def copy(self, manifest=None, lines=None):
-        """A folder, "copy", of the gossip run without its model; `lines` is
-        the text of its metrics."""
-        os.mkdir(os.path.join(self.folder, "copy"))
+    def copy(self, manifest=None, lines=None, name="copy"):
+        """A folder of the gossip run without its model; `lines` is the text of
+        its metrics."""
+        os.mkdir(os.path.join(self.folder, name))
         found = {}
-        for name, given in (("manifest.json", manifest),
-                            ("metrics.jsonl", lines)):
-            with open(self.path(os.path.join("gossip", name)), "rb") as file:
-                found[name] = file.read() if given is None else given
-            self.write(os.path.join("copy", name), found[name])
+        for file_name, given in (("manifest.json", manifest),
+                                 ("metrics.jsonl", lines)):
+            path = self.path(os.path.join("gossip", file_name))
+            with open(path, "rb") as file:
+                found[file_name] = file.read() if given is None else given
+            self.write(os.path.join(name, file_name), found[file_name])
         return found
 
     def rejects(self, message):
@@ -295,6 +296,34 @@ class Several(Runs):
         texts = [text.text for text in root.iter(SVG + "text")]
         self.assertIn("2 runs on mnist, 100 Mbit/s, 20.0 ms", texts)
         self.assertLessEqual(set(self.NAMES), set(texts))
+
+    def test_many_curves_differ_and_a_failed_run_does_not_flatten_them(self):
+        names = ["run-%02d" % i for i in range(20)]
+        for i, name in enumerate(names):
+            last = 0.1 if i == 19 else 0.9 + i / 1000
+            tests = [{**json.loads(line), "test_accuracy": accuracy}
+                     for line, accuracy in zip(
+                         self.copy(name=name)["metrics.jsonl"].splitlines(),
+                         (0.75, 0.85, last), strict=True)]
+            self.write(name + "/metrics.jsonl",
+                       "".join(json.dumps(t) + "\n" for t in tests).encode())
+        self.succeeds("plan", *(word for name in names
+                                for word in ("--run", name)),
+                      *NETWORK, "--svg", "plot.svg")
+        root = xml.etree.ElementTree.fromstring(self.read("plot.svg"))
+        curves = [(path.get("stroke"), path.get("stroke-dasharray"))
+                  for path in root.iter(SVG + "path")]
+        self.assertEqual((len(curves), len(set(curves))), (20, 20))
+        texts = [text.text for text in root.iter(SVG + "text")]
+        self.assertIn("75.00", texts)
+        self.assertIn("run-19, beyond the axis down to 10", texts)
+        self.assertIn("run-18", texts)
+        self.assertEqual(len(list(root.iter(SVG + "polygon"))), 1)
+        self.assertEqual(len(list(root.iter(SVG + "circle"))), 59)
+        keys = [(line.get("stroke"), line.get("stroke-dasharray"))
+                for line in root.iter(SVG + "line")
+                if line.get("stroke-width") == "2"]
+        self.assertEqual(keys, curves)
 
     def test_a_report_shows_each(self):
         self.write("plan.json", self.succeeds(

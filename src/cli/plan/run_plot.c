@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "cli/report/plot.h"
+#include "cli/report/robust.h"
 
 double plan_run_value(const plan_run *run, const cli_run_epoch *epoch)
 {
@@ -23,28 +24,49 @@ char plan_run_mark(const plan_runs *r, size_t i)
     return r->count == 1 ? '*' : letters[i % (sizeof(letters) - 1)];
 }
 
-static void extend_axes(const plan_run *run, plan_run_axes *axes)
+// The least and the greatest value of a run; the former is greater if there is
+// none.
+static cli_interval run_range(const plan_run *run)
 {
-    const cli_run *const t = &run->trained;
-    axes->seconds =
-        fmax(axes->seconds, plan_run_seconds(run, &t->epochs[t->count - 1]));
-    for (size_t i = 0; i < t->count; i++) {
-        const double value = plan_run_value(run, &t->epochs[i]);
+    cli_interval range = {(double)INFINITY, -(double)INFINITY};
+    for (size_t i = 0; i < run->trained.count; i++) {
+        const double value = plan_run_value(run, &run->trained.epochs[i]);
         if (isfinite(value)) {
-            axes->low = fmin(axes->low, value);
-            axes->high = fmax(axes->high, value);
+            range.low = fmin(range.low, value);
+            range.high = fmax(range.high, value);
         }
     }
+    return range;
 }
 
-bool plan_run_axes_make(const plan_runs *r, plan_run_axes *out)
+static double run_end(const plan_run *run)
+{
+    const cli_run *const t = &run->trained;
+    return plan_run_seconds(run, &t->epochs[t->count - 1]);
+}
+
+bool plan_run_axes_make(const plan_runs *r, bool robust, plan_run_axes *out)
 {
     plan_run_axes axes = {.low = (double)INFINITY, .high = -(double)INFINITY};
+    double lows[CLI_TEXTS_MAX], highs[CLI_TEXTS_MAX];
+    size_t count = 0;
     for (size_t i = 0; i < r->count; i++) {
-        extend_axes(&r->runs[i], &axes);
+        const cli_interval range = run_range(&r->runs[i]);
+        axes.seconds = fmax(axes.seconds, run_end(&r->runs[i]));
+        if (range.low <= range.high) {
+            axes.low = fmin(axes.low, range.low);
+            axes.high = fmax(axes.high, range.high);
+            lows[count] = range.low;
+            highs[count++] = range.high;
+        }
     }
-    if (axes.low > axes.high) {
+    if (count == 0) {
         return false;
+    }
+    if (robust) {
+        const cli_interval most = cli_robust_range(lows, highs, count);
+        axes.low = most.low;
+        axes.high = most.high;
     }
     if (axes.low == axes.high) {
         axes.low -= 1;
@@ -72,7 +94,7 @@ void plan_run_plot(const plan_runs *r, FILE *stream)
 {
     char high[PLAN_TEXT_SIZE], low[PLAN_TEXT_SIZE], time[PLAN_TEXT_SIZE];
     plan_run_axes axes;
-    if (!plan_run_axes_make(r, &axes)) {
+    if (!plan_run_axes_make(r, false, &axes)) {
         return;
     }
     cli_plot plot = cli_plot_make();

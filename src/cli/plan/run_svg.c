@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The plot of runs as an SVG picture: a line through the epochs of each.
+// The plot of runs as an SVG picture: a line through the epochs of each. Runs
+// with values far from those of the others do not stretch the axis: triangles
+// at its end are their epochs beyond it.
 #include <math.h>
 
 #include "cli/plan/picture.h"
@@ -14,9 +16,11 @@ enum {
     PLOT_HEIGHT = 320,
     WIDTH = LEFT + PLOT_WIDTH + 40,
     HEIGHT = TOP + PLOT_HEIGHT + 58,
-    TICKS = 4, // intervals of an axis
-    LINE = 18, // of the legend
-    KEY = 24,  // of a run in it
+    TICKS = 4,    // intervals of an axis
+    LINE = 18,    // of the legend
+    KEY = 24,     // of a run in it
+    FAR = 100000, // beyond the plot, where a line has the same direction
+    NAME_SIZE = DATA_PATH_SIZE + 64,
 };
 
 // Colours that people with any colour vision can tell apart.
@@ -26,6 +30,20 @@ static const char *const colours[] = {
 };
 enum { COLOURS = sizeof(colours) / sizeof(colours[0]) };
 
+// Those of runs of the same colour, as many as CLI_TEXTS_MAX runs need.
+static const char *const dashes[] = {"none", "8 4", "2 3", "8 4 2 4"};
+enum { DASHES = sizeof(dashes) / sizeof(dashes[0]) };
+
+static const char *colour_of(size_t run)
+{
+    return colours[run % COLOURS];
+}
+
+static const char *dash_of(size_t run)
+{
+    return dashes[run / COLOURS % DASHES];
+}
+
 static double plot_x(const plan_run_axes *a, double seconds)
 {
     return LEFT + PLOT_WIDTH * seconds / a->seconds;
@@ -33,7 +51,8 @@ static double plot_x(const plan_run_axes *a, double seconds)
 
 static double plot_y(const plan_run_axes *a, double value)
 {
-    return TOP + PLOT_HEIGHT * (a->high - value) / (a->high - a->low);
+    const double y = TOP + PLOT_HEIGHT * (a->high - value) / (a->high - a->low);
+    return fmax(-FAR, fmin(FAR, y));
 }
 
 static void put_ticks(FILE *f, const plan_run_axes *a)
@@ -57,11 +76,15 @@ static void put_ticks(FILE *f, const plan_run_axes *a)
 
 // A line from one epoch to the next; it ends where a value is missing.
 static void put_curve(
-    FILE *f, const plan_run *run, const plan_run_axes *a, const char *colour)
+    FILE *f, const plan_runs *r, size_t number, const plan_run_axes *a)
 {
+    const plan_run *const run = &r->runs[number];
     bool open = false;
     (void)fprintf(
-        f, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"2\" d=\"", colour);
+        f,
+        "<path clip-path=\"url(#plot)\" fill=\"none\" stroke=\"%s\" "
+        "stroke-width=\"2\" stroke-dasharray=\"%s\" d=\"",
+        colour_of(number), dash_of(number));
     for (size_t i = 0; i < run->trained.count; i++) {
         const double value = plan_run_value(run, &run->trained.epochs[i]);
         if (isfinite(value)) {
@@ -75,18 +98,33 @@ static void put_curve(
     (void)fputs("\"/>\n", f);
 }
 
-static void put_epochs(
-    FILE *f, const plan_run *run, const plan_run_axes *a, const char *colour)
+static void put_epoch(FILE *f, double x, double y, const char *colour)
 {
+    if (y > TOP - 0.1 && y < TOP + PLOT_HEIGHT + 0.1) {
+        (void)fprintf(
+            f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", x, y,
+            colour);
+    } else {
+        const double tip = y < TOP ? TOP : TOP + PLOT_HEIGHT;
+        const double base = tip + (y < TOP ? 8 : -8);
+        (void)fprintf(
+            f,
+            "<polygon points=\"%.1f %.1f %.1f %.1f %.1f %.1f\" "
+            "fill=\"%s\"/>\n",
+            x, tip, x + 5, base, x - 5, base, colour);
+    }
+}
+
+static void put_epochs(
+    FILE *f, const plan_runs *r, size_t number, const plan_run_axes *a)
+{
+    const plan_run *const run = &r->runs[number];
     for (size_t i = 0; i < run->trained.count; i++) {
         const double value = plan_run_value(run, &run->trained.epochs[i]);
         if (isfinite(value)) {
-            (void)fprintf(
-                f,
-                "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" "
-                "fill=\"%s\"/>\n",
-                plot_x(a, plan_run_seconds(run, &run->trained.epochs[i])),
-                plot_y(a, value), colour);
+            put_epoch(
+                f, plot_x(a, plan_run_seconds(run, &run->trained.epochs[i])),
+                plot_y(a, value), colour_of(number));
         }
     }
 }
@@ -114,29 +152,62 @@ static void put_title(FILE *f, const plan_runs *r)
     plan_picture_text(f, LEFT, 26, "start", title);
 }
 
-static void put_legend(FILE *f, const plan_runs *r)
+// The name of a run, and how far it is beyond the axis.
+static const char *legend_name(
+    const plan_runs *r, size_t number, const plan_run_axes *a,
+    char text[NAME_SIZE])
 {
+    const plan_run *const run = &r->runs[number];
+    double low = a->low, high = a->high;
+    for (size_t i = 0; i < run->trained.count; i++) {
+        const double value = plan_run_value(run, &run->trained.epochs[i]);
+        low = fmin(low, value);
+        high = fmax(high, value);
+    }
+    int len = snprintf(text, NAME_SIZE, "%s", plan_runs_name(r, number));
+    if (high > a->high && len < NAME_SIZE) {
+        len += snprintf(
+            text + len, NAME_SIZE - (size_t)len, ", beyond the axis up to %.4g",
+            high);
+    }
+    if (low < a->low && len < NAME_SIZE) {
+        (void)snprintf(
+            text + len, NAME_SIZE - (size_t)len,
+            ", beyond the axis down to %.4g", low);
+    }
+    return text;
+}
+
+static void put_legend(FILE *f, const plan_runs *r, const plan_run_axes *a)
+{
+    char text[NAME_SIZE];
     for (size_t i = 0; i < r->count && r->count > 1; i++) {
         const double y = HEIGHT + LINE * (double)i;
         (void)fprintf(
             f,
             "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" "
-            "stroke-width=\"2\"/>\n",
-            LEFT, LEFT + KEY, y - 4, y - 4, colours[i % COLOURS]);
-        plan_picture_text(f, LEFT + KEY + 8, y, "start", plan_runs_name(r, i));
+            "stroke-width=\"2\" stroke-dasharray=\"%s\"/>\n",
+            LEFT, LEFT + KEY, y - 4, y - 4, colour_of(i), dash_of(i));
+        plan_picture_text(
+            f, LEFT + KEY + 8, y, "start", legend_name(r, i, a, text));
     }
 }
 
 static void put_runs(FILE *f, const void *context)
 {
     const plan_runs *const r = context;
-    plan_run_axes axes;
+    plan_run_axes axes = {0};
     put_title(f, r);
-    if (plan_run_axes_make(r, &axes)) {
+    (void)fprintf(
+        f,
+        "<clipPath id=\"plot\"><rect x=\"%d\" y=\"%d\" width=\"%d\" "
+        "height=\"%d\"/></clipPath>\n",
+        LEFT, TOP - 2, PLOT_WIDTH + 4, PLOT_HEIGHT + 4);
+    if (plan_run_axes_make(r, true, &axes)) {
         put_ticks(f, &axes);
         for (size_t i = 0; i < r->count; i++) {
-            put_curve(f, &r->runs[i], &axes, colours[i % COLOURS]);
-            put_epochs(f, &r->runs[i], &axes, colours[i % COLOURS]);
+            put_curve(f, r, i, &axes);
+            put_epochs(f, r, i, &axes);
         }
     }
     plan_picture_text(
@@ -146,7 +217,7 @@ static void put_runs(FILE *f, const void *context)
         "<text transform=\"translate(16 %d) rotate(-90)\" "
         "text-anchor=\"middle\">%s</text>\n",
         TOP + PLOT_HEIGHT / 2, plan_run_quantity(&r->runs[0]));
-    put_legend(f, r);
+    put_legend(f, r, &axes);
 }
 
 lac_status plan_run_svg(const plan_runs *r, const char *path)
