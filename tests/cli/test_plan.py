@@ -549,6 +549,55 @@ class Reports(Plan):
         self.assertIn("100 Gbit/s", texts)
         self.assertEqual(len(list(root.iter(SVG + "circle"))), 2)
 
+    def map_picture(self):
+        """The picture and the JSON of a map with several winners."""
+        self.succeeds(*self.words(bandwidth="10Mbit"), "--svg", "map.svg")
+        grid = self.planned("--map", bandwidth="10Mbit")["map"]
+        return xml.etree.ElementTree.fromstring(self.read("map.svg")), grid
+
+    def test_regions_differ_without_colours(self):
+        root, grid = self.map_picture()
+        won = {winner for row in grid["winners"] for winner in row}
+        self.assertGreater(len(won), 2)
+        patterns = {p.get("id"): (p.get("patternTransform"),
+                                  p.find(SVG + "path").get("d"),
+                                  p.find(SVG + "rect").get("fill"))
+                    for p in root.iter(SVG + "pattern")}
+        used = {r.get("fill") for r in root.iter(SVG + "rect")
+                if r.get("fill-opacity")}
+        self.assertEqual(len(used), len(won))
+        hatches = [patterns[fill[5:-1]][:2] for fill in used
+                   if fill.startswith("url(#")]
+        self.assertEqual(len(hatches), len(won) - 1)
+        self.assertEqual(len(set(hatches)), len(hatches))
+
+    def test_regions_have_the_letters_of_the_legend(self):
+        root, grid = self.map_picture()
+        text = self.succeeds(*self.words(bandwidth="10Mbit"), "--map")
+        letters = [(t.text, float(t.get("x")), float(t.get("y")))
+                   for t in root.iter(SVG + "text") if t.get("paint-order")]
+        rows, columns = len(grid["winners"]), len(grid["winners"][0])
+        legend, placed = {}, set()
+        for letter, x, y in letters:
+            column, row = (x - 76) // 9, rows - 1 - (y - 44) // 18
+            if column >= columns:
+                legend[letter] = y
+                continue
+            winner = grid["winners"][int(row)][int(column)]
+            self.assertEqual(letter.lower(),
+                             ".abcdefghijklmnopqrstuvwxyz"[winner])
+            self.assertRegex(text, r"(?m)^ +%s  " % letter.lower())
+            placed.add(letter.lower())
+        names = {float(t.get("y")): t.text for t in root.iter(SVG + "text")
+                 if t.get("text-anchor") == "start"}
+        for letter, y in legend.items():
+            winner = ".abcdefghijklmnopqrstuvwxyz".index(letter)
+            self.assertEqual(names[y], grid["names"][winner][:30])
+        # A large region has its letter.
+        for winner in range(1, len(grid["names"])):
+            if sum(row.count(winner) for row in grid["winners"]) > 30:
+                self.assertIn(".abcdefghijklmnopqrstuvwxyz"[winner], placed)
+
     def test_a_picture_on_stdout_moves_the_report_to_stderr(self):
         done = self.run_laconic(*self.words(), "--svg", "/dev/stdout")
         self.assertEqual(done.returncode, GOOD)

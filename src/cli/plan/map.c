@@ -17,7 +17,7 @@ static const double columns_per_decade = 12, rows_per_decade = 4;
 static const char cell_marks[] = ".abcdefghijklmnopqrstuvwxyz";
 static const char twice_marks[] = ".ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-static char cell_mark(size_t winner, bool twice)
+char plan_map_mark(size_t winner, bool twice)
 {
     return winner >= sizeof(cell_marks) - 1 ? '?'
            : twice                          ? twice_marks[winner]
@@ -89,7 +89,7 @@ static void print_cell(
     const bool here =
         (long)row == lround(plan_map_row(m->network.latency)) &&
         (long)column == lround(plan_map_column(m->network.bandwidth));
-    const char mark = here ? '*' : cell_mark(number, m->twice[row][column]);
+    const char mark = here ? '*' : plan_map_mark(number, m->twice[row][column]);
     if (colours) {
         (void)fprintf(
             stream, "\033[30;48;5;%dm%c\033[0m", backgrounds[number % count],
@@ -118,7 +118,8 @@ static void print_legend(const plan_map *m, FILE *stream)
     for (size_t i = 0; i < m->winner_count; i++) {
         const plan_candidate *const c = &m->plan->candidates[m->winners[i]];
         if (m->cells_won[i] > 0) {
-            const int indent = fprintf(stream, "%9c  ", cell_mark(i, false));
+            const int indent =
+                fprintf(stream, "%9c  ", plan_map_mark(i, false));
             cli_wrap(
                 i == 0 ? "all-reduce: nothing gains 5 %"
                        : plan_name(&c->choice, name),

@@ -41,6 +41,10 @@ double plan_map_latency(size_t row);
 double plan_map_column(double bandwidth);
 double plan_map_row(double latency);
 
+// plan_map_mark returns the mark of a winner: a letter, a capital where a step
+// is at least twice as fast; `.` for the baseline.
+char plan_map_mark(size_t winner, bool twice);
+
 // plan_map_print prints the map as text, a character a cell, with a legend;
 // with `colours`, cells have a background.
 void plan_map_print(const plan_map *m, bool colours, FILE *stream);
