@@ -39,7 +39,8 @@ LAC_FALLIBLE lac_status
 lac_key_create(const char *path, char text_out[LAC_KEY_TEXT_SIZE]);
 
 /// lac_key_read writes the public key of the private key in `path`. Fails with
-/// LAC_ERR_NOTFOUND, LAC_ERR_CORRUPT, or LAC_ERR_INVALID if others may read it.
+/// LAC_ERR_NOTFOUND, LAC_ERR_CORRUPT, or LAC_ERR_INVALID if others may read it
+/// or if its owner is neither the effective user of this process nor root.
 LAC_FALLIBLE lac_status
 lac_key_read(const char *path, char text_out[LAC_KEY_TEXT_SIZE]);
 

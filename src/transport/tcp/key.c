@@ -120,6 +120,27 @@ static lac_status write_secret(
     return status;
 }
 
+// Whoever owns a file can change it and its mode: that must be this user or
+// root. Others must not be able to read it.
+static lac_status check_access(
+    const laci_services *services, const char *what, const char *path,
+    const struct stat *about)
+{
+    if ((about->st_mode & 077) != 0) {
+        return services->fail(
+            LAC_ERR_INVALID,
+            "%s %s has mode %04o: others can use it, expected 0600", what, path,
+            (unsigned)(about->st_mode & 07777));
+    }
+    if (about->st_uid != geteuid() && about->st_uid != 0) {
+        return services->fail(
+            LAC_ERR_INVALID,
+            "%s %s belongs to user %ju, expected this user (%ju) or root", what,
+            path, (uintmax_t)about->st_uid, (uintmax_t)geteuid());
+    }
+    return LAC_OK;
+}
+
 // Reads a file of less than FILE_MAX bytes that only this user can read.
 static lac_status read_secret(
     const laci_services *services, const char *what, const char *path,
@@ -137,12 +158,10 @@ static lac_status read_secret(
     if (fstat(file, &about) != 0 ||
         (len = read(file, bytes_out, FILE_MAX)) < 0) {
         status = key_fail(services, LAC_ERR_INVALID, what, path);
-    } else if ((about.st_mode & 077) != 0) {
-        status = services->fail(
-            LAC_ERR_INVALID,
-            "%s %s has mode %04o: others can use it, expected 0600", what, path,
-            (unsigned)(about.st_mode & 07777));
-    } else if (len == FILE_MAX) {
+    } else {
+        status = check_access(services, what, path, &about);
+    }
+    if (status == LAC_OK && len == FILE_MAX) {
         status = services->fail(
             LAC_ERR_CORRUPT, "%s %s has %d bytes or more, expected fewer", what,
             path, FILE_MAX);

@@ -236,6 +236,35 @@ static void tokens_have_32_bytes(void **state)
     assert_null(key);
 }
 
+// Only root can give a file to another user.
+static void files_of_another_user_are_refused(void **state)
+{
+    (void)state;
+    char text[LAC_KEY_TEXT_SIZE];
+    EVP_PKEY *key = NULL;
+    if (getuid() != 0) {
+        skip();
+    }
+    (void)unlink("other");
+    assert_ok(laci_tcp_key_create(services, "other", text));
+    assert_int_equal(chown("other", 4321, 0), 0);
+    assert_fails(
+        laci_tcp_key_read(services, "other", text), LAC_ERR_INVALID,
+        "key other belongs to user 4321, expected this user (0) or root");
+    assert_int_equal(chmod(".", 0755), 0);
+    assert_int_equal(seteuid(4321), 0);
+    const lac_status as_owner = laci_tcp_key_read(services, "other", text);
+    assert_int_equal(seteuid(0), 0);
+    assert_ok(as_owner);
+    (void)unlink("other");
+    assert_ok(laci_tcp_token_create(services, "other"));
+    assert_int_equal(chown("other", 4321, 0), 0);
+    assert_fails(
+        laci_tcp_key_derive(services, "other", "x", &key), LAC_ERR_INVALID,
+        "token other belongs to user 4321, expected this user (0) or root");
+    assert_null(key);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -248,6 +277,7 @@ int main(void)
         cmocka_unit_test(each_purpose_has_a_key_of_the_token),
         cmocka_unit_test(a_derived_key_is_that_of_the_format),
         cmocka_unit_test(tokens_have_32_bytes),
+        cmocka_unit_test(files_of_another_user_are_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
