@@ -8,6 +8,8 @@
 #include "fuzz.h"
 #include "transport/tcp/rendezvous.h"
 
+enum { HOST_AT = 84 }; // of a request
+
 // Bytes of the input in a block of their own, zeros behind its end.
 static uint8_t *take(const uint8_t *data, size_t size, size_t len)
 {
@@ -41,7 +43,11 @@ static void read_request(const uint8_t *data, size_t size)
         laci_tcp_request_write(&again, rewritten);
         fuzz_require(
             memcmp(written, rewritten, sizeof(written)) == 0 &&
-                memcmp(bytes, written, 16) == 0,
+                memcmp(bytes, written, HOST_AT) == 0 &&
+                memcmp(
+                    bytes + HOST_AT + LACI_TCP_REPLY_HOST,
+                    written + HOST_AT + LACI_TCP_REPLY_HOST,
+                    LACI_TCP_REQUEST - HOST_AT - LACI_TCP_REPLY_HOST) == 0,
             "a request is not written as it was read");
     } else {
         fuzz_require(reason[0] != '\0', "no reason");

@@ -12,9 +12,11 @@ enum {
     AT_WORLD = 8,
     AT_RANK = 12,
     AT_PORT = 16,
+    AT_RESERVED = 18,
     AT_KEY = 20,
     AT_BINDING = 52,
     AT_HOST = 84,
+    AT_END = AT_HOST + LACI_TCP_REPLY_HOST,
 };
 
 static const uint8_t request_magic[4] = {'L', 'A', 'C', 'M'};
@@ -64,6 +66,24 @@ void laci_tcp_request_write(
     host_write(request->address.host, out + AT_HOST);
 }
 
+// A later version may use these bytes: one that does not know them must not
+// guess.
+static bool check_reserved(
+    const uint8_t bytes[LACI_TCP_REQUEST], char reason_out[LACI_TCP_REASON])
+{
+    for (int i = AT_RESERVED; i < LACI_TCP_REQUEST; i++) {
+        const bool reserved = i < AT_KEY || i >= AT_END;
+        if (reserved && bytes[i] != 0) {
+            (void)snprintf(
+                reason_out, LACI_TCP_REASON,
+                "its request has %d in the reserved byte %d, expected 0",
+                bytes[i], i);
+            return false;
+        }
+    }
+    return true;
+}
+
 bool laci_tcp_request_read(
     const uint8_t bytes[LACI_TCP_REQUEST], laci_tcp_request *out,
     char reason_out[LACI_TCP_REASON])
@@ -96,7 +116,7 @@ bool laci_tcp_request_read(
             reason_out, LACI_TCP_REASON, "its request has no usable address");
         return false;
     }
-    return true;
+    return check_reserved(bytes, reason_out);
 }
 
 void laci_tcp_reply_write(

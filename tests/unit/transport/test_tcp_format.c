@@ -253,6 +253,21 @@ static void requests_are_checked(void **state)
     assert_request_refused(84, "]::1[", 6, address);
 }
 
+static void reserved_bytes_of_requests_are_0(void **state)
+{
+    (void)state;
+    static const int reserved[] = {18,  19,  148, 149, 150, 151, 152,
+                                   153, 154, 155, 156, 157, 158, 159};
+    char why[LACI_TCP_REASON];
+    for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++) {
+        (void)snprintf(
+            why, sizeof(why),
+            "its request has 128 in the reserved byte %d, expected 0",
+            reserved[i]);
+        assert_request_refused((size_t)reserved[i], "\x80", 1, why);
+    }
+}
+
 static void hosts_of_requests(void **state)
 {
     (void)state;
@@ -331,6 +346,7 @@ int main(void)
         cmocka_unit_test(unknown_kinds_are_refused),
         cmocka_unit_test(a_request_has_its_bytes),
         cmocka_unit_test(requests_are_checked),
+        cmocka_unit_test(reserved_bytes_of_requests_are_0),
         cmocka_unit_test(hosts_of_requests),
         cmocka_unit_test(replies_are_checked),
         cmocka_unit_test(entries_of_replies),
