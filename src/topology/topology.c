@@ -109,12 +109,29 @@ static void topology_clear(lac_topology *t)
     t->max_degree = 0;
 }
 
+// Refuses a period that would have too many edges if all its rounds were like
+// this one: the first round shows it before the memory is taken.
+static lac_status check_period(const lac_topology *t, const laci_rows *rows)
+{
+    const size_t edges = rows->start[t->workers] / 2;
+    if (edges == 0 || t->period <= LACI_EDGES_MAX / edges) {
+        return LAC_OK;
+    }
+    return lac_fail(
+        LAC_ERR_INVALID,
+        "%s: %u rounds of %zu edges each have %zu edges, expected at most %d, "
+        "which are %zu rounds",
+        t->ops->plugin.name, t->period, edges, t->period * edges,
+        LACI_EDGES_MAX, LACI_EDGES_MAX / edges);
+}
+
 static lac_status build_rounds(lac_topology *t, const attempt *a)
 {
     const laci_weighting *const weighting = t->state;
     for (uint32_t r = 0; r < t->period; r++) {
         laci_rows *const rows = t->varying == NULL ? &t->peers : &t->varying[r];
         LAC_TRY(build_rows(t, a, r, rows));
+        LAC_TRY(check_period(t, rows));
         LAC_TRY(laci_round_graph_init(
             &t->rounds[r], rows, (laci_weights)weighting->kind,
             t->ops->plugin.name));

@@ -11,7 +11,9 @@
 
 enum {
     LACI_WORKERS_MAX = 1 << 20, // a path of so many still has a gap of 1e-12
-    LACI_EDGES_MAX = 1 << 26,   // of one graph: about 4 GB while it is made
+    // Of all rounds of a period: about 4 GB while the graph is made, twice as
+    // much if there are several rounds.
+    LACI_EDGES_MAX = 1 << 26,
     // The limits on redrawing a random graph that is not connected: attempts,
     // and workers and edges in all, which take some seconds.
     LACI_ATTEMPTS_MAX = 100,

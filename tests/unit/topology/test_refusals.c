@@ -3,6 +3,8 @@
 // refused with a message.
 #include "lac_test.h"
 
+#include "topology/topology.h"
+
 static void assert_refused(
     const char *spec, uint32_t workers, const char *message)
 {
@@ -83,6 +85,56 @@ static void graphs_without_a_gap_are_refused(void **state)
         "one-peer-exponential:max-degree", 8, "one-peer-exponential" GAP_0);
 }
 
+// A path in every round, of more rounds than fit.
+static uint32_t many_period(const void *state, uint32_t workers)
+{
+    (void)state;
+    (void)workers;
+    return 70000;
+}
+
+static lac_status many_build(
+    const void *state, uint64_t round, laci_dice *dice, laci_graph *graph)
+{
+    (void)state;
+    (void)round;
+    (void)dice;
+    for (uint32_t i = 0; i + 1 < graph->workers; i++) {
+        LAC_TRY(laci_graph_add(graph, i, i + 1));
+    }
+    return LAC_OK;
+}
+
+static const laci_topology_ops many = {
+    .plugin.size = sizeof(laci_topology_ops),
+    .plugin.name = "many",
+    .plugin.params = laci_weights_params,
+    .plugin.state_size = sizeof(laci_weighting),
+    .period = many_period,
+    .build = many_build,
+};
+
+static void periods_with_too_many_edges_are_refused(void **state)
+{
+    (void)state;
+    lac_topology *t = (void *)1;
+    assert_refused(
+        "random-matching:rounds=65536", 1048576,
+        "random-matching: 65536 rounds of 524288 edges each have 34359738368 "
+        "edges, expected at most 67108864, which are 128 rounds");
+    assert_refused(
+        "random-matching:rounds=65536", 4097,
+        "random-matching: 65536 rounds of 2048 edges each have 134217728 "
+        "edges, expected at most 67108864, which are 32768 rounds");
+    assert_fails(
+        laci_topology_open_with(&t, &many, "", 1001, 1), LAC_ERR_INVALID,
+        "many: 70000 rounds of 1000 edges each have 70000000 edges, expected "
+        "at most 67108864, which are 67108 rounds");
+    assert_null(t);
+    assert_ok(laci_topology_open_with(&t, &many, "", 3, 1));
+    lac_topology_close(t);
+}
+
 static void unknown_names_are_not_found(void **state)
 {
     (void)state;
@@ -100,6 +152,7 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(settings_that_cannot_be_drawn_are_refused),
         cmocka_unit_test(graphs_without_a_gap_are_refused),
+        cmocka_unit_test(periods_with_too_many_edges_are_refused),
         cmocka_unit_test(unknown_names_are_not_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
