@@ -68,6 +68,10 @@ lac_tcp_listen(lac_tcp_listener **out, const char *spec);
 LAC_API uint16_t lac_tcp_port(const lac_tcp_listener *listener);
 LAC_API const char *lac_tcp_key(const lac_tcp_listener *listener);
 
+/// lac_tcp_socket returns the descriptor of the socket that listens, which a
+/// forked process closes as lac_transport_sockets describes.
+LAC_API int lac_tcp_socket(const lac_tcp_listener *listener);
+
 /// lac_tcp_join connects the workers peers[0..world), of which this one is
 /// number `rank`, and waits for all of them, at most for the setting timeout.
 /// It releases `listener`, also when it fails.

@@ -200,6 +200,19 @@ LAC_API void lac_transport_abort(lac_transport *t, const char *why);
 /// that would wait for dead workers: end the process, or the job.
 LAC_API bool lac_transport_failed(const lac_transport *t);
 
+/// lac_transport_sockets writes the descriptors of the sockets that connect `t`
+/// with other workers to out[0..cap), as many as fit, and returns their number,
+/// which is below the world. It is 0 for "local" and user-defined transports,
+/// and for "mpi", whose sockets are those of MPI. After the join, a transport
+/// closes sockets but opens none.
+///
+/// A program that forks calls it after the join, and closes the sockets in the
+/// forked process, which cannot use the transport: as long as it has copies,
+/// the other workers do not notice that its parent was killed. The transport
+/// may have closed a socket by then, and its descriptor may be another file:
+/// compare st_dev and st_ino of fstat with those from after the join.
+LAC_API size_t lac_transport_sockets(lac_transport *t, int *out, size_t cap);
+
 /// lac_transport_kill_job ends all processes of the job with `code`, as
 /// MPI_Abort does, and first gives the others two seconds to report their
 /// errors. It returns for transports without a launcher ("local", "tcp", and

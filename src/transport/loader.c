@@ -198,6 +198,12 @@ void laci_module_kill_job(void *state, int code)
     m->ops->kill_job(m->state, code);
 }
 
+size_t laci_module_sockets(void *state, int *out, size_t cap)
+{
+    const laci_module_state *const m = state;
+    return m->ops->sockets(m->state, out, cap);
+}
+
 lac_status laci_module_allreduce(
     void *state, float *x, size_t n, double deadline)
 {

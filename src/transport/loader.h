@@ -53,6 +53,7 @@ lac_status laci_module_exchange(
     lac_receive *receives, size_t receive_count, double deadline);
 void laci_module_abort(void *state, const char *why);
 void laci_module_kill_job(void *state, int code);
+size_t laci_module_sockets(void *state, int *out, size_t cap);
 lac_status laci_module_allreduce(
     void *state, float *x, size_t n, double deadline);
 

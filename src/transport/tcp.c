@@ -164,6 +164,11 @@ uint16_t lac_tcp_port(const lac_tcp_listener *listener)
     return listener->port;
 }
 
+int lac_tcp_socket(const lac_tcp_listener *listener)
+{
+    return listener->table->descriptor(listener->socket);
+}
+
 const char *lac_tcp_key(const lac_tcp_listener *listener)
 {
     return listener->key;
@@ -286,4 +291,5 @@ const laci_transport_ops laci_tcp_transport = {
     .abort = laci_module_abort,
     .sum_piece = SUM_PIECE,
     .library = tcp_library,
+    .sockets = laci_module_sockets,
 };

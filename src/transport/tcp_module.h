@@ -46,6 +46,7 @@ typedef struct laci_tcp_table {
         const laci_services *services, const laci_tcp_settings *settings,
         laci_tcp_socket **out, uint16_t *port_out,
         char key_out[LAC_KEY_TEXT_SIZE]);
+    int (*descriptor)(const laci_tcp_socket *socket);
     void (*close)(laci_tcp_socket *socket);
     lac_status (*check)(
         const laci_services *services, const laci_tcp_settings *settings,

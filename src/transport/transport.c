@@ -259,6 +259,11 @@ void lac_transport_abort(lac_transport *t, const char *why)
     t->ops->abort(t->state, why);
 }
 
+size_t lac_transport_sockets(lac_transport *t, int *out, size_t cap)
+{
+    return t->ops->sockets == NULL ? 0 : t->ops->sockets(t->state, out, cap);
+}
+
 void lac_transport_kill_job(lac_transport *t, int code)
 {
     if (t->ops->kill_job != NULL) {

@@ -15,7 +15,7 @@
 // Raised whenever laci_transport_ops, laci_services, laci_membership or the
 // settings of a module change: a module of another build is then rejected
 // instead of misread.
-enum { LACI_TRANSPORT_ABI = 6 };
+enum { LACI_TRANSPORT_ABI = 7 };
 
 // The functions of the library that a module uses. A module does not link the
 // library, so that it loads whether the library is shared, linked into a
@@ -92,6 +92,10 @@ typedef struct laci_transport_ops {
     // uses, in one line, for lac_transport_library. It is called without join;
     // a module gets no state. May be NULL if there is no such library.
     lac_status (*library)(const void *state, char out[LAC_LIBRARY_SIZE]);
+
+    // sockets as in the public header, for lac_transport_sockets. May be NULL
+    // if there are none.
+    size_t (*sockets)(void *state, int *out, size_t cap);
 } laci_transport_ops;
 
 // laci_receive_fits returns whether `receive` takes a message of `len` bytes.

@@ -68,6 +68,11 @@ lac_status laci_tcp_listen(
     return LAC_OK;
 }
 
+int laci_tcp_socket_descriptor(const laci_tcp_socket *socket)
+{
+    return socket->listener;
+}
+
 void laci_tcp_socket_close(laci_tcp_socket *socket)
 {
     if (socket == NULL) {

@@ -62,6 +62,22 @@ static bool tcp_leave(void *state)
     return true;
 }
 
+static size_t tcp_sockets(void *state, int *out, size_t cap)
+{
+    laci_tcp_session *const s = state;
+    size_t count = 0;
+    laci_tcp_take(s); // the session's thread may drop a connection
+    for (uint32_t peer = 0; peer < s->world; peer++) {
+        const laci_tcp_connection *const c = s->peers[peer].connection;
+        if (c != NULL && count < cap) {
+            out[count] = c->socket;
+        }
+        count += c != NULL;
+    }
+    laci_tcp_give(s);
+    return count;
+}
+
 static lac_status module_library(const void *state, char out[LAC_LIBRARY_SIZE])
 {
     (void)state;
@@ -86,11 +102,13 @@ static const laci_tcp_table table = {
             .exchange = laci_tcp_exchange,
             .abort = laci_tcp_abort,
             .library = module_library,
+            .sockets = tcp_sockets,
         },
     .key_create = laci_tcp_key_create,
     .key_read = laci_tcp_key_read,
     .token_create = laci_tcp_token_create,
     .listen = laci_tcp_listen,
+    .descriptor = laci_tcp_socket_descriptor,
     .close = laci_tcp_socket_close,
     .check = laci_tcp_check,
 };

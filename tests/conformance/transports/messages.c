@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <xxhash.h>
 
 #include "transport/transport.h"
@@ -436,6 +437,32 @@ static void carry_a_long_message(worker *w)
     free(bytes);
 }
 
+// A transport has a socket for each peer, or none that it knows of.
+static bool has_sockets(const worker *w)
+{
+    int found[WORLD_MAX] = {0}, first = -1;
+    const size_t count = lac_transport_sockets(w->t, found, WORLD_MAX);
+    bool good = (count == 0 || count == w->world - 1) &&
+                lac_transport_sockets(w->t, NULL, 0) == count &&
+                lac_transport_sockets(w->t, &first, 1) == count &&
+                first == (count == 0 ? -1 : found[0]);
+    for (size_t i = 0; i < count && good; i++) {
+        struct stat about;
+        good = fstat(found[i], &about) == 0 && S_ISSOCK(about.st_mode);
+        for (size_t k = 0; k < i; k++) {
+            good = good && found[i] != found[k];
+        }
+    }
+    return good;
+}
+
+static void list_its_sockets(worker *w)
+{
+    const bool good = has_sockets(w);
+    barrier(w); // nobody has left before all have listed theirs
+    REQUIRE(w, good);
+}
+
 const duty long_message = {"carry_a_long_message", carry_a_long_message};
 
 const duty steady_duties[] = {
@@ -447,5 +474,6 @@ const duty steady_duties[] = {
     {"send_while_away", send_while_away},
     {"allocate_nothing_once_warm", allocate_nothing_once_warm},
     {"sum_to_the_same_bits", sum_to_the_same_bits},
+    {"list_its_sockets", list_its_sockets},
     {NULL, NULL},
 };
