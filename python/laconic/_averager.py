@@ -119,6 +119,8 @@ class Averager:
         return algorithm
 
     def _check_open(self) -> None:
+        # First: in a fork nobody may be left to release the lock.
+        self.transport._resource.check_process()
         if self._closed or self.transport.closed:
             raise _ffi.InvalidError("averager: it is closed")
 
@@ -126,6 +128,7 @@ class Averager:
                 out: Mapping[str, Array]) -> None:
         tensors = tuple((name, a.shape) for name, a in arrays.items())
         key = (form, tensors)
+        self._check_open()
         with self._lock:
             self._check_open()
             if not tensors:
@@ -219,11 +222,17 @@ class Averager:
 
     def close(self) -> None:
         """Release all state, and leave the group if this object joined it."""
-        with self._lock:
-            self._closed = True
-            _close_all(self._algorithms)
+        if self.transport._resource.forked():
+            self._release()
+        else:
+            with self._lock:
+                self._release()
         if self._own_transport:
             self.transport.close()
+
+    def _release(self) -> None:
+        self._closed = True
+        _close_all(self._algorithms)
 
     def __enter__(self) -> Averager:
         return self

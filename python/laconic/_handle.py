@@ -3,7 +3,7 @@
 
 The library trusts its callers. This file makes that safe: an object that is
 closed, in use by another thread, or inherited by a forked process is never
-passed to the library.
+passed to the library. A fork that cannot use an object gets an error.
 """
 from __future__ import annotations
 
@@ -33,10 +33,21 @@ class _Lock:
     """
 
     def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        """Replace a lock that nobody will release any more."""
         self._lock = threading.RLock()
         self._dropped: List[Resource] = []
         self.acquire = self._lock.acquire
         self.calls = 0  #: of the thread that holds it
+
+    def held(self) -> bool:
+        """Return whether another thread holds the lock."""
+        if self._lock.acquire(blocking=False):
+            self._lock.release()
+            return False
+        return True
 
     def release(self) -> None:
         self._lock.release()
@@ -91,18 +102,24 @@ class Resource:
         self._interrupt: Optional[Callable[[], None]] = (
             beside._interrupt if beside else interrupt)
         self._process = None if forks else os.getpid()
+        self._broken = False  # by a fork during a call of another thread
         self._lock: _Lock = beside._lock if beside else _Lock()
         self._inside = False
         self._owners = 1
         for need in self._needs:
             need._owners += 1
 
-    def _forked(self) -> bool:
-        return self._process not in (None, os.getpid())
+    def forked(self) -> bool:
+        """Return whether this process is a fork that cannot use it."""
+        return self._broken or self._process not in (None, os.getpid())
 
     def check_process(self) -> None:
         """Raise InvalidError in a fork that cannot use it."""
-        if self._forked():
+        if self._broken and self._process is None:
+            raise InvalidError(
+                f"{self.kind}: another thread was in a call of it when this "
+                "process was forked; open another one")
+        if self.forked():
             raise InvalidError(
                 f"{self.kind}: opened by process {self._process}, used by "
                 f"its fork {os.getpid()}")
@@ -136,7 +153,7 @@ class Resource:
 
     def close(self) -> None:
         """Release the object, once; wait for a call in another thread."""
-        if self._forked():
+        if self.forked():
             self._set_closed()
             return
         with self._lock:
@@ -152,7 +169,7 @@ class Resource:
     def _disown(self) -> None:
         with self._lock:
             self._owners -= 1
-            if self._owners > 0:
+            if self._owners > 0 or self.forked():
                 return
             self._release(self._pointer)
         for need in self._needs:
@@ -163,7 +180,7 @@ class Resource:
         that uses its lock. A forked process leaves the objects of its parent
         alone.
         """
-        if not self.closed and not self._forked():
+        if not self.closed and not self.forked():
             self._lock.drop(self)
 
     def interrupt(self) -> None:
@@ -193,12 +210,28 @@ _open: Dict[Resource, None] = {}
 
 
 def _end_all() -> None:
-    rest = [one for one in reversed(list(_open)) if not one._forked()]
+    rest = [one for one in reversed(list(_open)) if not one.forked()]
     for one in rest:
         one.interrupt()
     deadline = time.monotonic() + _EXIT_SECONDS
     for one in rest:
         one.end(deadline)
+
+
+def _after_fork() -> None:
+    """A call that another thread was in has ended here halfway, and nobody
+    releases its lock.
+    """
+    # What an open object needs may be closed, and in use all the same.
+    resources = {two for one in list(_open) for two in (one, *one._needs)}
+    held = {lock for lock in {one._lock for one in resources} if lock.held()}
+    for one in resources:
+        one._broken = one._broken or one._lock in held
+    for lock in held:
+        lock.renew()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 # The end of a program calls finalizers newest first. This one is older than

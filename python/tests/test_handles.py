@@ -191,6 +191,57 @@ def test_a_forked_process_does_not_use_its_parents_transport():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+FORK_IN_USE = """
+import os, signal, sys, threading
+import numpy as np
+import laconic
+x = np.ones(1, np.float32)
+hub = laconic.Hub(1)
+averager = laconic.Averager(transport=hub.join(0))
+compressor = laconic.Compressor("sign")
+memory = laconic.Memory(compressor, 1)
+idle = laconic.Compressor("sign")
+entered, done = threading.Event(), threading.Event()
+def call():
+    with averager._lock, compressor._resource, averager.transport._resource:
+        entered.set()
+        done.wait()
+thread = threading.Thread(target=call)
+thread.start()
+entered.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(60)    # ends a child that hangs
+    idle.encode(x)
+    for use, why in (
+            (lambda: compressor.encode(x), "compressor: another thread"),
+            (lambda: memory.encode(x), "compressor: another thread"),
+            (lambda: averager.mean(x), "used by its fork"),
+            (averager.state_dict, "used by its fork")):
+        try:
+            use()
+        except laconic.InvalidError as error:
+            assert why in str(error), error
+        else:
+            sys.exit(2)
+    assert memory.values.tolist() == [0.0]
+    for one in (memory, compressor, averager, averager.transport, hub, idle):
+        one.close()
+    sys.exit(7)
+status = os.waitpid(child, 0)[1]
+done.set()
+thread.join()
+assert os.waitstatus_to_exitcode(status) == 7
+compressor.encode(x)
+averager.mean(x)
+"""
+
+
+def test_a_fork_does_not_wait_for_the_calls_of_other_threads():
+    done = run_python(FORK_IN_USE)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_an_averager_in_use_can_be_closed_by_another_thread(workers):
     # Closing waits for the call, then the next one raises.
     def work(t):
