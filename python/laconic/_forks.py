@@ -7,48 +7,33 @@ them, the other workers do not notice that the parent was killed.
 from __future__ import annotations
 
 import os
-import socket
-import stat
 import weakref
-from typing import FrozenSet, NamedTuple
+from typing import List, Sequence, Tuple
 
 
-class _Socket(NamedTuple):
-    descriptor: int
-    inode: int  # another socket may get the descriptor later
-
-
-def _is_stream(descriptor: int) -> bool:
-    with socket.socket(fileno=os.dup(descriptor)) as copy:
-        return copy.type == socket.SOCK_STREAM and copy.family in (
-            socket.AF_INET, socket.AF_INET6)
-
-
-def streams() -> FrozenSet[_Socket]:
-    """Return the stream sockets of the internet that this process has."""
-    found = []
-    for descriptor in map(int, os.listdir("/proc/self/fd")):
-        try:
-            status = os.fstat(descriptor)
-            if stat.S_ISSOCK(status.st_mode) and _is_stream(descriptor):
-                found.append(_Socket(descriptor, status.st_ino))
-        except OSError:
-            pass  # It was closed meanwhile.
-    return frozenset(found)
+def _identity(descriptor: int) -> Tuple[int, int]:
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino
 
 
 class ClosedInForks:
-    """The sockets that a call of the library has opened."""
+    """The sockets of a transport or listener, as the library lists them."""
 
-    def __init__(self, before: FrozenSet[_Socket]) -> None:
-        self._sockets = streams() - before
+    def __init__(self, descriptors: Sequence[int]) -> None:
+        # Another file may get the descriptor of a socket that was closed.
+        self._sockets: List[Tuple[int, Tuple[int, int]]] = []
+        for descriptor in descriptors:
+            try:
+                self._sockets.append((descriptor, _identity(descriptor)))
+            except OSError:
+                pass  # The library has closed it meanwhile.
         _kept.add(self)
 
     def close(self) -> None:
         """In a fork: close those that are still the same."""
-        for descriptor, inode in self._sockets:
+        for descriptor, identity in self._sockets:
             try:
-                if os.fstat(descriptor).st_ino == inode:
+                if _identity(descriptor) == identity:
                     os.close(descriptor)
             except OSError:
                 pass

@@ -13,7 +13,7 @@ from . import _ffi
 from ._arguments import c_text, number, seconds
 from ._callbacks import Callbacks, TransportLike
 from ._ffi import lib
-from ._forks import ClosedInForks, streams
+from ._forks import ClosedInForks
 from ._handle import Handle, Resource
 
 Buffer = Union[bytes, bytearray, memoryview]
@@ -62,7 +62,6 @@ class Transport(Handle):
 
     rank: int
     world: int
-    _sockets: ClosedInForks
 
     def __init__(
             self, spec: str, rank: Optional[int] = None,
@@ -75,11 +74,8 @@ class Transport(Handle):
         name = c_text(spec, "transport")
         pointer = c_void_p()
         if hub is None:
-            before = streams()
             lib.lac_transport_join(byref(pointer), name, None, own, size)
             self._adopt(pointer, [])
-            if spec.partition(":")[0] == "tcp":
-                self._sockets = ClosedInForks(before)
             return
         with hub._resource as h:
             lib.lac_transport_join(byref(pointer), name, h, own, size)
@@ -143,6 +139,9 @@ class Transport(Handle):
             interrupt=lambda: membership.abort(b"the program ends")))
         self.rank = int(lib.lac_transport_rank(pointer))
         self.world = int(lib.lac_transport_world(pointer))
+        sockets = (ctypes.c_int * self.world)()
+        count = lib.lac_transport_sockets(pointer, sockets, self.world)
+        self._sockets = ClosedInForks(sockets[:count])
         self._averagers = itertools.count()
 
     def exchange(
@@ -264,9 +263,8 @@ class Listener(Handle):
 
     def __init__(self, spec: str = "tcp") -> None:
         pointer = c_void_p()
-        before = streams()
         lib.lac_tcp_listen(byref(pointer), c_text(spec, "listener"))
-        self._sockets = ClosedInForks(before)
+        self._sockets = ClosedInForks([lib.lac_tcp_socket(pointer)])
         self._own(Resource("listener", pointer, lib.lac_tcp_close))
         self.port = int(lib.lac_tcp_port(pointer))
         self.key = _ffi.text(lib.lac_tcp_key(pointer))
@@ -284,10 +282,8 @@ class Listener(Handle):
                 place.name = c_text(peer.name, "peer: name")
         own = number(rank, "peers: rank", 32)
         pointer = c_void_p()
-        before = streams()
         lib.lac_tcp_join(
             byref(pointer), self._resource.take(), array, own, len(peers))
         transport = Transport.__new__(Transport)
         transport._adopt(pointer, [])
-        transport._sockets = ClosedInForks(before)
         return transport

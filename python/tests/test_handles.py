@@ -396,3 +396,49 @@ def test_a_fork_does_not_keep_the_connections_of_a_killed_worker():
             assert "silent" not in str(caught.value)
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", int(spare)))
+
+
+FORK_SOCKETS = """
+import os, socket, sys, threading
+import laconic
+def sockets():
+    found = set()
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            if os.readlink("/proc/self/fd/" + name).startswith("socket:"):
+                found.add(int(name))
+        except FileNotFoundError:
+            pass    # that of the list itself
+    return found - before
+before = set()
+before = sockets()
+listeners = [laconic.Listener("tcp:listen=127.0.0.1") for _ in range(2)]
+spare = laconic.Listener("tcp:listen=127.0.0.1")
+peers = [laconic.Peer(f"127.0.0.1:{one.port}", one.key) for one in listeners]
+transports, others = {}, []
+def join(rank):
+    transports[rank] = listeners[rank].join(peers, rank)
+first = threading.Thread(target=join, args=(0,))
+first.start()
+while not listeners[0].closed:
+    pass    # until it is inside the join, which waits for worker 1
+others.append(socket.create_server(("127.0.0.1", 0)))
+others.append(socket.create_connection(others[0].getsockname()))
+others.append(others[0].accept()[0])
+join(1)
+first.join()
+assert len(sockets()) == 6
+child = os.fork()
+if child == 0:
+    assert sockets() == {one.fileno() for one in others}
+    others[1].sendall(b"not ours")
+    os._exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+assert others[2].recv(8) == b"not ours"
+assert len(sockets()) == 6
+"""
+
+
+def test_a_fork_closes_the_sockets_of_the_library_and_no_others():
+    done = run_python(FORK_SOCKETS)
+    assert (done.returncode, done.stderr) == (0, "")
