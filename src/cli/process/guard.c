@@ -23,7 +23,12 @@
 #include "cli/process/clock.h"
 #include "cli/process/signals.h"
 
-enum { NOT_FOUND = 127, SIGNAL_CODE = 128, FILE_PATH_SIZE = 4096 };
+enum {
+    NOT_FOUND = 127,
+    SIGNAL_CODE = 128,
+    FILE_PATH_SIZE = 4096,
+    SPEC_SIZE = 2048
+};
 
 typedef struct guard {
     pid_t process;
@@ -122,7 +127,7 @@ static lac_status set_variable(const char *text)
 
 static lac_status prepare_process(const cli_task *task, const char *token)
 {
-    char spec[2 * CLI_TOKEN_PATH_SIZE];
+    char spec[SPEC_SIZE];
     (void)snprintf(spec, sizeof(spec), "tcp:token=%s%s", token, task->settings);
     for (size_t i = 0; task->environment[i] != NULL; i++) {
         LAC_TRY(set_variable(task->environment[i]));
@@ -232,12 +237,13 @@ int cli_guard_run(const cli_task *task, int lifeline, int *signal_out)
 {
     *signal_out = 0;
     char token[CLI_TOKEN_PATH_SIZE];
+    int file;
     guard g = {0};
-    if (cli_token_write(task->token, token) != LAC_OK) {
+    if (cli_token_open(task->token, token, &file) != LAC_OK) {
         return cli_failed();
     }
     const lac_status status = guard_start(task, token, lifeline, &g);
-    cli_token_remove(token);
+    (void)close(file);
     if (status != LAC_OK) {
         return cli_failed();
     }

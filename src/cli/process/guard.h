@@ -14,11 +14,10 @@ enum {
     CLI_GUARD_END = 'E',       // SIGTERM, and SIGKILL if it does not help
 };
 
-// cli_guard_run starts the process of a task with a token in a private folder,
-// waits for it while it obeys `lifeline`, a file descriptor, and removes
-// everything. Returns the exit code of the process, 128 + the number of the
-// signal that ended it, or CLI_FAILED after a message. Writes this number, or 0
-// if no signal ended it.
+// cli_guard_run starts the process of a task, keeps its token, and waits for it
+// while it obeys `lifeline`, a file descriptor. Returns the exit code of the
+// process, 128 + the number of the signal that ended it, or CLI_FAILED after a
+// message. Writes this number, or 0 if no signal ended it.
 int cli_guard_run(const cli_task *task, int lifeline, int *signal_out);
 
 // cli_guard_finds returns whether `word` names a subcommand, or a program that
