@@ -175,7 +175,9 @@ static int launch_hosts(const settings *s, cli_job *job)
         job->world = job->world == 0 ? (uint32_t)job->host_count : job->world;
         job->master = *s->master == '\0' ? without_user(list[0]) : s->master;
         job->port = job->port == 0 ? cli_port_guess() : job->port;
-        code = cli_group_run(job);
+        const lac_status status = cli_job_check(job);
+        code = status == LAC_OK ? cli_group_run(job)
+                                : cli_rejected("launch", status);
     }
     free(list);
     free(text);

@@ -310,6 +310,38 @@ class Launch(Command):
         done = self.good(1, sys.executable, "-c", script, inner)
         self.assertEqual(done.stdout, "32\n")
 
+    def refused(self, message, *words, ssh="touch started"):
+        """Fails at once with this message: ssh was never started."""
+        done = self.run_laconic("launch", "--hosts", "a", "--ssh", ssh, *words,
+                                env=self.environment)
+        self.assertEqual(done.returncode, USAGE)
+        self.assertRegex(done.stderr.split("\n")[0],
+                         "^laconic: launch: %s$" % message)
+        self.assertNotIn("started", os.listdir(self.folder))
+
+    def test_what_is_too_long_for_ssh_is_refused_at_once(self):
+        self.refused("the command, with its folder and variables, has "
+                     r"60\d\d\d bytes, expected at most 49152 with --hosts",
+                     "--", "echo", "x" * 60000)
+        self.refused("--program has 5000 characters, expected at most 4095",
+                     "--program", "p" * 5000, "--", "true")
+        self.refused("the address of worker 0 has 256 characters, expected at "
+                     "most 255", "--master", "m" * 256, "--", "true")
+        self.refused("--ssh has 65 words, expected 1 to 64", "--", "true",
+                     ssh="touch started" + 63 * " x")
+        self.refused("--ssh has 0 words, expected 1 to 64", "--", "true",
+                     ssh=" ")
+
+    def test_ssh_gets_the_longest_program(self):
+        self.write("ssh", b'printf %s "$2" >seen; exit 3')
+        done = self.run_laconic(
+            "launch", "--hosts", "a", "--ssh", "sh ssh", "--program",
+            "'" * 4095, "--", "true", env=self.environment)
+        self.assertEqual((done.returncode, done.stderr), (
+            FAILED, "laconic: launch: worker 0 on a ended with exit code 3\n"))
+        self.assertEqual(self.read("seen").decode(),
+                         "'" + "'\\''" * 4095 + "' launch --agent")
+
     def test_signals_are_passed_on_once(self):
         for number, name in ((signal.SIGINT, "INT"), (signal.SIGTERM, "TERM"),
                              (signal.SIGHUP, "HUP")):

@@ -23,8 +23,10 @@
 enum {
     VARIABLES = 6,
     VARIABLE_SIZE = 320,
+    MASTER_MAX = 255, // characters of a host name, and more than one may have
     SSH_WORDS = 64,
-    COMMAND_SIZE = 4096
+    PROGRAM_MAX = 4095,                 // characters of a path
+    COMMAND_SIZE = 4 * PROGRAM_MAX + 32 // if each of them is a quote
 };
 
 // The environment of one worker.
@@ -38,7 +40,7 @@ static void fill_variables(const cli_job *job, uint32_t rank, variables *v)
     const uint32_t hosts = job->hosts == NULL ? 1 : (uint32_t)job->host_count;
     const uint32_t beside = (job->world + hosts - 1 - rank % hosts) / hosts;
     char(*const t)[VARIABLE_SIZE] = v->text;
-    (void)snprintf(t[0], sizeof(t[0]), "MASTER_ADDR=%.256s", job->master);
+    (void)snprintf(t[0], sizeof(t[0]), "MASTER_ADDR=%.255s", job->master);
     (void)snprintf(t[1], sizeof(t[1]), "MASTER_PORT=%u", job->port);
     (void)snprintf(t[2], sizeof(t[2]), "RANK=%u", rank);
     (void)snprintf(t[3], sizeof(t[3]), "WORLD_SIZE=%u", job->world);
@@ -87,39 +89,47 @@ static void redirect_output(int file)
     }
 }
 
-// Quotes a word for the shell on the other machine.
-static bool quote(const char *word, char *out, size_t cap)
+// Quotes the program for the shell on the other machine.
+static void make_command(const char *program, char out[COMMAND_SIZE])
 {
     size_t used = 0;
     out[used++] = '\'';
-    for (; *word != '\0' && used + 8 < cap; word++) {
-        if (*word == '\'') {
+    for (; *program != '\0'; program++) {
+        if (*program == '\'') {
             memcpy(out + used, "'\\''", 4);
             used += 4;
         } else {
-            out[used++] = *word;
+            out[used++] = *program;
         }
     }
-    memcpy(out + used, "'", 2);
-    return *word == '\0';
+    (void)snprintf(out + used, COMMAND_SIZE - used, "' launch --agent");
+}
+
+// Splits a command at blanks, in place. Returns the number of its words, of
+// which it writes the first SSH_WORDS.
+static size_t split_words(char *text, char *words[SSH_WORDS])
+{
+    char *rest = NULL;
+    size_t count = 0;
+    for (char *word = strtok_r(text, " \t", &rest); word != NULL;
+         word = strtok_r(NULL, " \t", &rest)) {
+        if (count < SSH_WORDS) {
+            words[count] = word;
+        }
+        count++;
+    }
+    return count;
 }
 
 _Noreturn static void become_ssh(
     const cli_job *job, const char *host, int lifeline)
 {
     char *words[SSH_WORDS + 3];
-    char program[COMMAND_SIZE], command[COMMAND_SIZE + 32];
+    char command[COMMAND_SIZE];
     char *const copy = strdup(job->ssh);
     char *const target = strdup(host);
-    char *rest = NULL;
-    size_t count = 0;
-    char *word = copy == NULL ? NULL : strtok_r(copy, " \t", &rest);
-    while (word != NULL && count < SSH_WORDS) {
-        words[count++] = word;
-        word = strtok_r(NULL, " \t", &rest);
-    }
-    const bool sound = quote(job->program, program, sizeof(program));
-    (void)snprintf(command, sizeof(command), "%s launch --agent", program);
+    const size_t count = copy == NULL ? 0 : split_words(copy, words);
+    make_command(job->program, command);
     words[count] = target;
     words[count + 1] = command;
     words[count + 2] = NULL;
@@ -128,7 +138,7 @@ _Noreturn static void become_ssh(
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 #endif
     cli_signals_restore();
-    if (sound && count > 0 && target != NULL) {
+    if (count > 0 && target != NULL) {
         (void)execvp(words[0], words);
     }
     (void)fprintf(
@@ -215,19 +225,67 @@ static lac_status start_process(
     return status;
 }
 
+// Makes the task of a worker, without its token. It points to `v`.
+static cli_task make_task(const cli_job *job, uint32_t rank, variables *v)
+{
+    fill_variables(job, rank, v);
+    return (cli_task){
+        // Others on the network have no business with a try on one machine.
+        .settings = job->hosts == NULL ? ",listen=127.0.0.1" : "",
+        .folder = job->folder,
+        .environment = v->list,
+        .words = job->words,
+    };
+}
+
+static lac_status check_length(const char *name, const char *text, size_t most)
+{
+    const size_t len = strlen(text);
+    if (len > most) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "launch: %s has %zu characters, expected at most %zu", name, len,
+            most);
+    }
+    return LAC_OK;
+}
+
+static lac_status check_ssh(const char *ssh)
+{
+    char *words[SSH_WORDS];
+    char *const copy = strdup(ssh);
+    if (copy == NULL) {
+        return lac_fail(LAC_ERR_NOMEM, "no memory for the command");
+    }
+    const size_t count = split_words(copy, words);
+    free(copy);
+    if (count < 1 || count > SSH_WORDS) {
+        return lac_fail(
+            LAC_ERR_INVALID, "launch: --ssh has %zu words, expected 1 to %d",
+            count, SSH_WORDS);
+    }
+    return LAC_OK;
+}
+
+lac_status cli_job_check(const cli_job *job)
+{
+    variables v;
+    LAC_TRY(check_length("--program", job->program, PROGRAM_MAX));
+    LAC_TRY(check_length("the address of worker 0", job->master, MASTER_MAX));
+    LAC_TRY(check_ssh(job->ssh));
+    for (uint32_t rank = 0; rank < job->world; rank++) {
+        const cli_task task = make_task(job, rank, &v);
+        LAC_TRY(cli_task_check(&task));
+    }
+    return LAC_OK;
+}
+
 lac_status cli_slot_start(
     const cli_job *job, const uint8_t token[CLI_TOKEN_SIZE], cli_slot *slots,
     uint32_t rank)
 {
     variables v;
-    cli_task task = {
-        // Others on the network have no business with a try on one machine.
-        .settings = job->hosts == NULL ? ",listen=127.0.0.1" : "",
-        .folder = job->folder,
-        .environment = v.list,
-        .words = job->words,
-    };
-    fill_variables(job, rank, &v);
+    cli_task task = make_task(job, rank, &v);
     memcpy(task.token, token, CLI_TOKEN_SIZE);
     LAC_TRY(start_process(job, &task, slots, rank));
     if (slots[rank].host == NULL) {

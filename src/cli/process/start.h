@@ -21,6 +21,10 @@ typedef struct cli_job {
     const char *const *words; // ends with NULL
 } cli_job;
 
+// cli_job_check fails with LAC_ERR_INVALID if a job on other hosts cannot be
+// started as it is: a setting or the command is too long.
+lac_status cli_job_check(const cli_job *job);
+
 // One worker, as the launcher sees it: the process of its guard, or of ssh.
 typedef struct cli_slot {
     uint32_t rank;

@@ -30,13 +30,13 @@ enum {
 // ---- Sending ----
 
 typedef struct writer {
-    uint8_t *bytes;
-    size_t len; // may exceed BODY_MAX; nothing is written there
+    uint8_t *bytes; // NULL: only their number is wanted
+    size_t len;     // may exceed BODY_MAX; nothing is written there
 } writer;
 
 static void task_put_bytes(writer *w, const void *bytes, size_t len)
 {
-    if (w->len + len <= BODY_MAX) {
+    if (w->bytes != NULL && w->len + len <= BODY_MAX) {
         memcpy(w->bytes + HEAD_LEN + w->len, bytes, len);
     }
     w->len += len;
@@ -87,24 +87,31 @@ static lac_status task_write_all(int file, const uint8_t *bytes, size_t len)
     return LAC_OK;
 }
 
+lac_status cli_task_check(const cli_task *task)
+{
+    writer w = {0};
+    put_task(&w, task);
+    if (w.len > BODY_MAX) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "launch: the command, with its folder and variables, has %zu "
+            "bytes, expected at most %d with --hosts",
+            w.len, BODY_MAX);
+    }
+    return LAC_OK;
+}
+
 lac_status cli_task_send(const cli_task *task, int file)
 {
+    LAC_TRY(cli_task_check(task));
     writer w = {.bytes = malloc(HEAD_LEN + BODY_MAX)};
     if (w.bytes == NULL) {
         return lac_fail(LAC_ERR_NOMEM, "no memory for the command");
     }
     put_task(&w, task);
-    lac_status status = LAC_OK;
-    if (w.len > BODY_MAX) {
-        status = lac_fail(
-            LAC_ERR_INVALID,
-            "launch: the command has %zu bytes, expected at most %d", w.len,
-            BODY_MAX);
-    } else {
-        memcpy(w.bytes, magic, MAGIC_LEN);
-        store_u32(w.bytes + MAGIC_LEN, w.len);
-        status = task_write_all(file, w.bytes, HEAD_LEN + w.len);
-    }
+    memcpy(w.bytes, magic, MAGIC_LEN);
+    store_u32(w.bytes + MAGIC_LEN, w.len);
+    const lac_status status = task_write_all(file, w.bytes, HEAD_LEN + w.len);
     free(w.bytes);
     return status;
 }

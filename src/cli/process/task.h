@@ -19,6 +19,9 @@ typedef struct cli_task {
     const char *const *words; // a subcommand or a program, and its arguments
 } cli_task;
 
+// cli_task_check fails with LAC_ERR_INVALID if a task is too long to be sent.
+lac_status cli_task_check(const cli_task *task);
+
 // cli_task_send writes a task to a file descriptor. Fails with LAC_ERR_INVALID
 // if it is too long, LAC_ERR_PEER if nobody reads it, or LAC_ERR_NOMEM.
 lac_status cli_task_send(const cli_task *task, int file);

@@ -170,6 +170,9 @@ static void a_long_task_is_refused(void **state)
     task.words = list;
     assert_int_equal(cli_task_send(&task, -1), LAC_ERR_INVALID);
     assert_non_null(strstr(lac_error_message(), "expected at most 49152"));
+    assert_int_equal(cli_task_check(&task), LAC_ERR_INVALID);
+    word[1000] = '\0';
+    assert_ok(cli_task_check(&task));
 }
 
 int main(void)
