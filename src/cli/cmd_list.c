@@ -7,6 +7,7 @@
 
 #include "cli/options/catalog.h"
 #include "cli/options/command.h"
+#include "cli/report/pager.h"
 #include "cli/report/table.h"
 #include "cli/report/wrap.h"
 #include "cli/train/defaults.h"
@@ -14,10 +15,15 @@
 enum { NAMES_MAX = 64, NAME_SIZE = 64 };
 
 typedef struct settings {
+    bool no_pager;
     bool json;
 } settings;
 
 static const cli_option options[] = {
+    {.name = "no-pager",
+     .type = CLI_OPTION_FLAG,
+     .offset = offsetof(settings, no_pager),
+     .help = "do not show the list in a pager on a terminal"},
     CLI_OPTION_JSON(settings),
     {0},
 };
@@ -345,8 +351,9 @@ static void print_kind(const selection *s, const cli_kind *kind)
     }
 }
 
-static void print_list(const selection *s)
+static void print_list(const void *chosen)
 {
+    const selection *const s = chosen;
     size_t count = 0;
     const cli_kind *const kinds = cli_kinds(&count);
     for (size_t k = 0; k < count; k++) {
@@ -376,7 +383,10 @@ static int list_run(const void *given, size_t count, char *const *arguments)
     if (s->json) {
         return cli_json_print(list_json(&chosen), stdout);
     }
-    print_list(&chosen);
+    if (s->no_pager) {
+        cli_pager_disable();
+    }
+    cli_paged(print_list, &chosen);
     return CLI_GOOD;
 }
 

@@ -10,6 +10,7 @@
 #endif
 
 #include "cli/options/commands.h"
+#include "cli/report/pager.h"
 
 static void usage(FILE *stream)
 {
@@ -24,7 +25,20 @@ static void usage(FILE *stream)
     }
     (void)fprintf(
         stream, "\n`laconic COMMAND --help` describes a command; "
-                "`laconic --version` prints\nthe version.\n");
+                "`laconic --version` prints\nthe version. Help and lists are "
+                "shown in a pager on a terminal, unless\n"
+                "--no-pager is given.\n");
+}
+
+static void print_program_help(const void *unused)
+{
+    (void)unused;
+    usage(stdout);
+}
+
+static void print_command_help(const void *command)
+{
+    cli_help(command);
 }
 
 static int unknown_command(const char *word)
@@ -60,11 +74,23 @@ static bool has_help(int argc, char **argv)
     return false;
 }
 
+// Shows the help of a command, or of the program if it is NULL.
+static int show_help(const cli_command *command, int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], CLI_NO_PAGER) == 0) {
+            cli_pager_disable();
+        }
+    }
+    cli_paged(
+        command == NULL ? print_program_help : print_command_help, command);
+    return CLI_GOOD;
+}
+
 static int run_command(const cli_command *command, int argc, char **argv)
 {
     if (has_help(argc, argv)) {
-        cli_help(command);
-        return CLI_GOOD;
+        return show_help(command, argc, argv);
     }
     void *const settings = calloc(1, command->settings_size);
     if (settings == NULL) {
@@ -88,6 +114,11 @@ static lac_status set_modules(void)
 
 static int run_program(int argc, char **argv)
 {
+    while (argc > 1 && strcmp(argv[1], CLI_NO_PAGER) == 0) {
+        cli_pager_disable();
+        argc--;
+        argv++;
+    }
     if (argc < 2) {
         usage(stderr);
         return CLI_USAGE;
@@ -97,9 +128,9 @@ static int run_program(int argc, char **argv)
         return CLI_GOOD;
     }
     const bool help = strcmp(argv[1], "help") == 0;
-    if (is_help(argv[1]) || (help && argc == 2)) {
-        usage(stdout);
-        return CLI_GOOD;
+    if (is_help(argv[1]) || (help && argc == 2) ||
+        (help && strcmp(argv[2], CLI_NO_PAGER) == 0)) {
+        return show_help(NULL, argc - 2, argv + 2);
     }
     const char *const name = argv[help ? 2 : 1];
     const cli_command *const command = cli_command_find(name);
@@ -107,8 +138,7 @@ static int run_program(int argc, char **argv)
         return unknown_command(name);
     }
     if (help) {
-        cli_help(command);
-        return CLI_GOOD;
+        return show_help(command, argc - 3, argv + 3);
     }
     if (set_modules() != LAC_OK) {
         cli_print_message("LACONIC_MODULES: ");

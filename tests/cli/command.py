@@ -4,6 +4,7 @@ needs the standard library only; .npy files are written by hand.
 """
 import json
 import os
+import pty
 import random
 import re
 import signal
@@ -70,6 +71,25 @@ class Command(unittest.TestCase):
         return subprocess.run((LACONIC,) + words, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               check=False, **more)
+
+    def on_terminal(self, *words, **environment):
+        """The exit code of a command whose output is a terminal, and what that
+        shows. A variable that is None is not set."""
+        known = {**os.environ, "TERM": "xterm", **environment}
+        terminal, end = pty.openpty()
+        child = subprocess.Popen(
+            (LACONIC,) + words, cwd=self.folder, stdin=end, stdout=end,
+            stderr=end, start_new_session=True,
+            env={k: v for k, v in known.items() if v is not None})
+        os.close(end)
+        text = b""
+        try:
+            while part := os.read(terminal, 65536):
+                text += part
+        except OSError:  # the end of a terminal
+            pass
+        os.close(terminal)
+        return child.wait(HANG), text.decode().replace("\r\n", "\n")
 
     def listed(self, kind):
         """The names that `laconic list` has of a kind."""

@@ -55,9 +55,12 @@ class Candidates(Command):
         found = self.candidates("")
         for name, summary in shown:
             self.assertEqual(found.pop(name), summary)
-        self.assertEqual(list(found), ["help", "--help", "--version"])
+        self.assertEqual(list(found),
+                         ["help", "--help", "--version", "--no-pager"])
         self.offers([name for name, _ in shown], "help", "")
         self.offers(["train"], "tr")
+        self.offers(["train"], "--no-pager", "tr")
+        self.offers(["--no-pager"], "list", "--no")
 
     def test_every_option_of_the_help_is_offered(self):
         for command in self.candidates("help", ""):

@@ -9,16 +9,14 @@ usage: test_plan.py LACONIC
 import json
 import os
 import pathlib
-import pty
 import re
-import subprocess
 import sys
 import tempfile
 import unittest
 import xml.etree.ElementTree
 
 sys.dont_write_bytecode = True
-from command import Command, FAILED, GOOD, HANG, LACONIC, USAGE
+from command import Command, FAILED, GOOD, USAGE
 
 RESNET18, RESNET20 = 11173962, 272474
 SVG = "{http://www.w3.org/2000/svg}"
@@ -516,24 +514,9 @@ class Reports(Plan):
 
     def test_colours_are_for_terminals_without_no_color(self):
         for variable, coloured in (None, True), ("1", False):
-            environment = {k: v for k, v in os.environ.items()
-                           if k != "NO_COLOR"}
-            environment["TERM"] = "xterm"
-            if variable:
-                environment["NO_COLOR"] = variable
-            terminal, end = pty.openpty()
-            child = subprocess.Popen([LACONIC, *self.words(), "--map"],
-                                     stdout=end, env=environment)
-            os.close(end)
-            text = b""
-            try:
-                while part := os.read(terminal, 65536):
-                    text += part
-            except OSError:  # the end of a terminal
-                pass
-            os.close(terminal)
-            self.assertEqual(child.wait(HANG), GOOD)
-            self.assertEqual(b"\033[" in text, coloured)
+            code, text = self.on_terminal(*self.words(), "--map",
+                                          NO_COLOR=variable)
+            self.assertEqual((code, "\033[" in text), (GOOD, coloured))
 
     def test_the_picture_is_well_formed(self):
         self.write("a<b & c.txt", b"w 1000 500\n")

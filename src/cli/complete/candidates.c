@@ -11,6 +11,7 @@
 #include "cli/complete/word.h"
 #include "cli/options/catalog.h"
 #include "cli/options/commands.h"
+#include "cli/report/pager.h"
 
 // Whether a placeholder such as FILE, PATH or X.npy stands for a file.
 static bool is_file(const char *placeholder)
@@ -163,6 +164,7 @@ static void offer_first(const cli_word *word)
     cli_word_offer(word, "help", "print the help of a command");
     cli_word_offer(word, "--help", "list the commands");
     cli_word_offer(word, "--version", "print the version");
+    cli_word_offer(word, CLI_NO_PAGER, "print help and lists as they are");
 }
 
 void cli_candidates(size_t count, char *const *words, FILE *stream)
@@ -170,6 +172,10 @@ void cli_candidates(size_t count, char *const *words, FILE *stream)
     position p = {0};
     size_t next = 0;
     bool nested = false;
+    while (count > 1 && strcmp(words[0], CLI_NO_PAGER) == 0) {
+        words++;
+        count--;
+    }
     if (count == 1) {
         offer_first(&(cli_word){words[0], 0, stream});
         return;

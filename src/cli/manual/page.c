@@ -129,7 +129,10 @@ static lac_status describe_options(FILE *f, const cli_command *command)
             describe_option(f, o);
         }
     }
-    (void)fputs(".It Fl \\-help\nprint a short description\n.El\n", f);
+    (void)fputs(
+        ".It Fl \\-help\nprint a short description, with\n"
+        ".Fl \\-no\\-pager\nwithout a pager\n.El\n",
+        f);
     return command->notes == NULL ? LAC_OK : write_notes(f, command);
 }
 
@@ -284,7 +287,8 @@ void manual_program(FILE *f, time_t date)
         date);
     begin_section(f, "SYNOPSIS");
     (void)fputs(
-        ".Nm\n.Ar command\n.Op Fl \\-option Ar value\n.Op Ar argument ...\n"
+        ".Nm\n.Op Fl \\-no\\-pager\n.Ar command\n"
+        ".Op Fl \\-option Ar value\n.Op Ar argument ...\n"
         ".Nm\n.Fl \\-help\n.Nm\n.Fl \\-version\n",
         f);
     describe_program(f);
@@ -292,6 +296,7 @@ void manual_program(FILE *f, time_t date)
     begin_list(f);
     (void)fputs(
         ".It Fl \\-help\nlist the commands\n"
+        ".It Fl \\-no\\-pager\nshow help and lists without a pager\n"
         ".It Fl \\-version\nprint the version\n.El\n",
         f);
     write_topics(f, "ENVIRONMENT", CLI_SECTION_ENVIRONMENT, "laconic");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/launch/launch.h"
+#include "cli/report/pager.h"
 
 #define WORKERS "train average plan laconic"
 #define KEYS    "key peers laconic"
@@ -34,6 +35,12 @@ static const cli_topic topics[] = {
      "folder of the modules for MPI and tcp, instead of the installed one"},
     {CLI_SECTION_ENVIRONMENT, "train plan laconic", "NO_COLOR, TERM",
      "no colours if NO_COLOR is set and not empty, or TERM is dumb or not set"},
+    {CLI_SECTION_ENVIRONMENT, "list laconic",
+     CLI_PAGER_VARIABLE ", " CLI_PAGERS_VARIABLE,
+     "the pager of help and lists on a terminal, instead of less; the first\n"
+     "that is set counts, and an empty one or cat is none"},
+    {CLI_SECTION_ENVIRONMENT, "list laconic", "LESS",
+     "options of less; FRX if it is not set"},
     {CLI_SECTION_ENVIRONMENT, CACHED, "XDG_CACHE_HOME",
      "folder for `laconic/`, the cache, instead of ~/.cache"},
     {CLI_SECTION_ENVIRONMENT, WORKERS " key peers", "XDG_CONFIG_HOME",

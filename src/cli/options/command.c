@@ -296,7 +296,9 @@ void cli_help(const cli_command *command)
             print_option(o, width);
         }
     }
-    printf("  --help%*s  print this text\n", (int)(width - strlen("help")), "");
+    printf("  --%-*s  ", (int)width, "help");
+    cli_wrap(
+        "print this text, with --no-pager without a pager", width + 6, stdout);
     if (command->notes != NULL) {
         printf("\n");
         command->notes(stdout);
