@@ -442,10 +442,16 @@ class Reports(Plan):
         text = self.succeeds(*self.words())
         order = ["resnet20: 272,474 values", "network: star, 100 Mbit/s",
                  "compression: ", "an all-reduce takes ", " step ",
-                 "\nallreduce ", "\nadvice: ", "accuracy is not predicted",
-                 "spectral gap of ring", "at most, top-k:0.01 "]
+                 "\nallreduce ", "accuracy is not predicted",
+                 "spectral gap of ring", "at most, top-k:0.01 ", "\nadvice: "]
         places = [text.index(part) for part in order]
         self.assertEqual(places, sorted(places))
+
+    def test_the_advice_is_last(self):
+        for more in (), ("--map",):
+            text = self.succeeds(*self.words(bandwidth="10Mbit"), *more)
+            last = text.split("\n\n")[-1]
+            self.assertRegex(last, r"^advice: use (.|\n)*\n.* gains 5 % .*\n$")
 
     def test_only_worker_0_of_a_job_prints(self):
         for job in ({"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": "%d"},

@@ -395,7 +395,6 @@ void plan_report_print(const plan_report *r, FILE *stream)
     print_baseline(r, stream);
     print_candidates(r, stream);
     print_refusals(r->plan, stream);
-    print_advice(r, stream);
     print_losses(r, stream);
     print_known(r, stream);
     if (r->map != NULL) {
@@ -407,4 +406,5 @@ void plan_report_print(const plan_report *r, FILE *stream)
         (void)fputc('\n', stream);
         plan_map_print(r->map, colours, stream);
     }
+    print_advice(r, stream); // last, where a terminal still shows it
 }
