@@ -46,7 +46,8 @@ static void machine_name(char out[HOST_SIZE])
     }
 }
 
-// The public key is the last word, so that scripts can take it.
+// Only the line of the peers file goes to stdout, so that `>>` adds it there.
+// The public key is its last word, so that scripts can take it.
 static int print_key(
     const settings *s, const char *path, const char *text, bool made)
 {
@@ -59,12 +60,13 @@ static int print_key(
         return cli_json_print(o, stdout);
     }
     machine_name(host);
-    printf(
+    (void)fprintf(
+        stderr,
         "%s key is %s\n"
         "It is secret: copy it nowhere. The line of this machine for the peers "
-        "file,\nwhose name, address and port you may change, is\n\n"
-        "%s %s:29500 %s\n",
-        made ? "the new" : "the", path, host, host, text);
+        "file,\nwhose name, address and port you may change, is\n\n",
+        made ? "the new" : "the", path);
+    printf("%s %s:29500 %s\n", host, host, text);
     return CLI_GOOD;
 }
 
@@ -89,11 +91,13 @@ static int make_token(const settings *s)
         cJSON_AddStringToObject(o, "token", s->token);
         return cli_json_print(o, stdout);
     }
-    printf(
+    (void)fprintf(
+        stderr,
         "the new token is %s\n"
         "Copy it to every machine of the job, so that nobody else can read it, "
-        "and start\nthe workers with\n\n--transport tcp:token=%s\n",
-        s->token, s->token);
+        "and start\nthe workers with\n\n",
+        s->token);
+    printf("--transport tcp:token=%s\n", s->token);
     return CLI_GOOD;
 }
 
@@ -128,9 +132,10 @@ const cli_command cmd_key = {
         "Every worker of the transport tcp has a key, and takes part only if\n"
         "all others list its public key. `laconic key` makes the key of this\n"
         "user on this machine, readable by nobody else. A key that exists is\n"
-        "shown and never overwritten. The last word that is printed is the\n"
-        "public key. Put a line for each worker into a file, the same on all\n"
-        "machines:\n"
+        "shown and never overwritten. Standard output gets one line, whose "
+        "last\n"
+        "word is the public key, and standard error the explanations. Put a\n"
+        "line for each worker into a file, the same on all machines:\n"
         "\n"
         "    name address:port key\n"
         "\n"

@@ -41,7 +41,8 @@ class Hosts(unittest.TestCase):
             training.images(self.path(host, "images"))
             shown = subprocess.run(
                 (LACONIC, "key", "--file", self.path(host, "key")), check=True,
-                stdout=subprocess.PIPE, text=True, timeout=HANG).stdout
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                timeout=HANG).stdout
             lines.append("%s %s:%d %s\n" % (host, address, PORT,
                                             shown.split()[-1]))
         for host in HOSTS:

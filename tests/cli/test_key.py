@@ -3,6 +3,8 @@
 import base64
 import json
 import os
+import pathlib
+import re
 import stat
 import unittest
 
@@ -22,8 +24,12 @@ class Key(Command):
                                                   **more})
 
     def made(self, *words):
+        """Only what is to be copied is on stdout, in one line."""
         done = self.key(*words)
-        self.assertEqual((done.returncode, done.stderr), (GOOD, ""))
+        self.assertEqual(done.returncode, GOOD, done.stderr)
+        if "--json" not in words:
+            self.assertRegex(done.stdout, r"^[^\n]+\n$")
+        self.explained = done.stderr
         return done.stdout
 
     def refused(self, message, *words, code=FAILED):
@@ -42,7 +48,7 @@ class Key(Command):
         first = self.made()
         public = first.split()[-1]
         self.assertEqual(len(base64.b64decode(public, validate=True)), 32)
-        self.assertIn("new", first.split("\n")[0])
+        self.assertRegex(self.explained, "^the new key is .*/laconic/key\n")
         name = ("home", ".config", "laconic", "key")
         self.assertEqual(self.mode(*name), 0o600)
         self.assertEqual(self.mode(*name[:-1]), 0o700)
@@ -52,19 +58,26 @@ class Key(Command):
         self.assertNotIn(private, first)
         for words in ((), ("--show",), ("--file", self.path(*name))):
             shown = self.made(*words)
-            self.assertEqual(shown.split()[-1], public)
-            self.assertNotIn("new", shown.split("\n")[0])
-            self.assertNotIn(private, shown)
+            self.assertEqual(shown, first)
+            self.assertRegex(self.explained, "^the key is .*/laconic/key\n")
+            self.assertNotIn(private, shown + self.explained)
         self.assertEqual(self.read(os.path.join(*name)), before)
         self.assertEqual(os.listdir(self.path(*name[:-1])), ["key"])
 
-    def test_the_last_line_is_one_of_a_peers_file(self):
-        name, address, public = self.made().splitlines()[-1].split()
+    def test_the_line_is_one_of_a_peers_file(self):
+        name, address, public = self.made().split()
         self.write("peers", ("%s 127.0.0.1:1 %s\n" % (name, public)).encode())
         self.assertRegex(address, r"^%s:\d+$" % name)
         done = self.run_laconic("peers", "check", "peers", "--timeout", "0.1",
                                 env=self.environment)
         self.assertNotIn("expected the 44 characters", done.stderr)
+
+    def test_the_documents_call_the_peers_file_the_same(self):
+        root = pathlib.Path(__file__).resolve().parents[2]
+        for page in "README.md", "docs/internet.md":
+            named = re.findall(r"(?:tcp:peers=|peers check |key >> )([\w.]+)",
+                               (root / page).read_text(encoding="utf-8"))
+            self.assertEqual(set(named), {"peers.txt"}, page)
 
     def test_the_folder_of_the_configuration_may_be_named(self):
         self.environment["XDG_CONFIG_HOME"] = self.path("config")
@@ -76,6 +89,7 @@ class Key(Command):
         one = json.loads(self.made("--file", "a/b/one", "--json"))
         again = json.loads(self.made("--file", "a/b/one", "--json"))
         two = json.loads(self.made("--file", "two", "--json"))
+        self.assertEqual(self.explained, "")
         self.assertEqual(one, {"file": "a/b/one", "created": True,
                                "key": one["key"]})
         self.assertEqual(again, {**one, "created": False})
@@ -115,8 +129,9 @@ class Key(Command):
         return {}
 
     def test_a_token_has_32_bytes_and_is_never_replaced(self):
-        self.assertIn("tcp:token=deep/token\n",
-                      self.made("--token", "deep/token"))
+        self.assertEqual(self.made("--token", "deep/token"),
+                         "--transport tcp:token=deep/token\n")
+        self.assertRegex(self.explained, "^the new token is deep/token\n")
         token = self.read("deep/token")
         self.assertEqual((len(token), self.mode("deep", "token")),
                          (32, 0o600))
