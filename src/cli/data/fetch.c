@@ -121,7 +121,7 @@ static lac_status download(job *j)
     const bool apt = p->carrier == DATA_BY_APT;
     const char *const by_apt[] = {"apt-get", "download", p->name, NULL};
     const char *const by_npm[] = {
-        "npm", "pack", "--silent", "--ignore-scripts", p->name, NULL};
+        "npm", "pack", "--loglevel=error", "--ignore-scripts", p->name, NULL};
     char what[64];
     (void)snprintf(what, sizeof(what), "downloading %s", p->name);
     show_step(j, what);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -54,17 +55,21 @@ void cli_spawn_unguard(void)
     }
 }
 
-// Writes the last line of a log that is not blank, without control characters.
-static void last_line(const char *log, char line[LINE_SIZE])
+// Writes the line of a log that has the reason of a failure, without control
+// characters: the first one with that word, as npm prints it before its advice,
+// else the last one that is not blank.
+static void reason_line(const char *log, char line[LINE_SIZE])
 {
     char text[LINE_SIZE];
+    bool found = false;
     line[0] = '\0';
     FILE *const file = fopen(log, "r");
     if (file == NULL) {
         return;
     }
-    while (fgets(text, sizeof(text), file) != NULL) {
+    while (!found && fgets(text, sizeof(text), file) != NULL) {
         text[strcspn(text, "\r\n")] = '\0';
+        found = strstr(text, " reason: ") != NULL;
         if (text[strspn(text, " \t")] != '\0') {
             memcpy(line, text, sizeof(text));
         }
@@ -135,7 +140,7 @@ lac_status cli_spawn(const char *const *words, const char *log)
         return LAC_OK;
     }
     char line[LINE_SIZE];
-    last_line(log, line);
+    reason_line(log, line);
     return lac_fail(
         LAC_ERR_INVALID, "%s %s: %s %d%s%s", words[0], words[1],
         WIFEXITED(state) ? "failed with exit code" : "was killed by signal",
