@@ -17,6 +17,7 @@
 #include "cli/options/command.h"
 #include "cli/report/table.h"
 #include "data/file.h"
+#include "data/source.h"
 #include "nn/headroom.h"
 #include "train/safetensors_file.h"
 
@@ -33,6 +34,7 @@ static const cli_option options[] = {
 typedef struct prediction {
     const char *path, *input;
     train_model model;
+    const char *const *classes; // their names, or NULL; of a text, its words
     nn_guess *guesses;
     size_t count;
 } prediction;
@@ -255,8 +257,10 @@ static int predict_json(const prediction *p)
         cJSON *const item = cJSON_CreateObject();
         const nn_guess *const g = &p->guesses[i];
         cJSON_AddNumberToObject(item, "label", g->label);
-        if (p->model.kind == DATA_TEXT) {
-            cJSON_AddStringToObject(item, "word", p->model.words[g->label]);
+        if (p->classes != NULL) {
+            cJSON_AddStringToObject(
+                item, p->model.kind == DATA_TEXT ? "word" : "class",
+                p->classes[g->label]);
         }
         cJSON_AddNumberToObject(item, "probability", g->probability);
         cJSON_AddItemToArray(list, item);
@@ -267,15 +271,22 @@ static int predict_json(const prediction *p)
 static int predict_table(const prediction *p)
 {
     const bool text = p->model.kind == DATA_TEXT;
-    cli_table t = cli_table_make("lr", NULL);
-    cli_table_add(&t, "%s", text ? "word" : "label");
+    const bool both = !text && p->classes != NULL; // the label and its class
+    cli_table t = cli_table_make(both ? "rlr" : "lr", NULL);
+    if (!text) {
+        cli_table_add(&t, "label");
+    }
+    if (p->classes != NULL) {
+        cli_table_add(&t, "%s", text ? "word" : "class");
+    }
     cli_table_add(&t, "probability");
     for (size_t i = 0; i < p->count; i++) {
         const nn_guess *const g = &p->guesses[i];
-        if (text) {
-            cli_table_add(&t, "%s", p->model.words[g->label]);
-        } else {
+        if (!text) {
             cli_table_add(&t, "%u", g->label);
+        }
+        if (p->classes != NULL) {
+            cli_table_add(&t, "%s", p->classes[g->label]);
         }
         cli_table_add(&t, "%.4f", g->probability);
     }
@@ -291,8 +302,11 @@ static int predict_run(const void *given, size_t count, char *const *arguments)
     nn_headroom_prepare();
     lac_status status = cli_model_open(&p.model, p.path, 1, 1);
     if (status == LAC_OK) {
-        status = p.model.kind == DATA_TEXT ? guess_next_word(&p)
-                                           : guess_examples(&p);
+        const bool text = p.model.kind == DATA_TEXT;
+        p.classes =
+            text ? p.model.words
+                 : data_source_classes(p.model.data, p.model.sample.classes);
+        status = text ? guess_next_word(&p) : guess_examples(&p);
     }
     int code = CLI_GOOD;
     if (status != LAC_OK) {
@@ -315,8 +329,9 @@ const cli_command cmd_predict = {
         "Loads DIR/model.safetensors of a run of `laconic train`, or FILE.\n"
         "INPUT is a .npy file of uint8 or float32 with one example or more,\n"
         "whose pixels are numbers from 0 to 255, or for a language model a\n"
-        "text. Prints the most probable label of each example, or the next\n"
-        "word of the text, and its probability.",
+        "text. Prints the most probable label of each example, with the name\n"
+        "of its class if the data set has names, or the next word of the\n"
+        "text, and its probability.",
     .example = "Classify the images of a file:\n"
                "\n"
                "    laconic predict runs/choco images.npy",

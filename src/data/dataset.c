@@ -48,6 +48,19 @@ lac_status data_source_find(const char *name, const data_source **out)
         name);
 }
 
+const char *const *data_source_classes(const char *name, uint32_t count)
+{
+    const data_source *source = NULL;
+    uint32_t named = 0;
+    if (data_source_find(name, &source) != LAC_OK || source->classes == NULL) {
+        return NULL;
+    }
+    while (source->classes[named] != NULL) {
+        named++;
+    }
+    return named == count ? source->classes : NULL;
+}
+
 static lac_status locate_in(
     const data_source *source, const char *folder, char *path)
 {

@@ -93,6 +93,10 @@ static const data_package package = {
     .convert = data_sprites_convert,
 };
 
+static const char *const objects[] = {"airplane", "automobile", "bird", "cat",
+                                      "deer",     "dog",        "frog", "horse",
+                                      "ship",     "truck",      NULL};
+
 const data_source data_cifar_10 = {
     .plugin =
         {.size = sizeof(data_source),
@@ -104,4 +108,5 @@ const data_source data_cifar_10 = {
     .package = &package,
     .obtain = "a folder with data_batch_1.bin to data_batch_5.bin and "
               "test_batch.bin",
+    .classes = objects,
 };

@@ -152,6 +152,10 @@ static lac_status load_digits(const char *folder, data_set *set)
     return mnist_load(folder, set, 0.1307, 0.3081);
 }
 
+static const char *const clothes[] = {
+    "T-shirt/top", "Trouser", "Pullover", "Dress",      "Coat", "Sandal",
+    "Shirt",       "Sneaker", "Bag",      "Ankle boot", NULL};
+
 static const data_package fashion_package = {
     .carrier = DATA_BY_APT,
     .name = "dataset-fashion-mnist",
@@ -169,6 +173,7 @@ const data_source data_fashion_mnist = {
     .load = load_fashion,
     .package = &fashion_package,
     .obtain = obtain,
+    .classes = clothes,
 };
 
 static const data_package digits_package = {

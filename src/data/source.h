@@ -33,6 +33,7 @@ typedef struct data_source {
     lac_status (*load)(const char *path, data_set *set);
     const data_package *package; // NULL: the user downloads the set
     const char *obtain;          // describes the folder of the set
+    const char *const *classes;  // their names, then NULL; NULL: numbers only
 } data_source;
 
 // data_sources returns all sources in the order of datasets.def, as plug-ins,
@@ -42,6 +43,10 @@ const lac_plugin *const *data_sources(size_t *count_out);
 // data_source_find returns the source of that name.
 // Fails with LAC_ERR_NOTFOUND.
 lac_status data_source_find(const char *name, const data_source **out);
+
+// data_source_classes returns the names of the classes of the set `name`, or
+// NULL if it has no names for `count` classes, or if there is no such set.
+const char *const *data_source_classes(const char *name, uint32_t count);
 
 // data_source_locate writes the folder of the set to `path`: `folder` or its
 // sub-folder with the name of the set; without `folder` that of the Debian

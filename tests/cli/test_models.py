@@ -85,6 +85,28 @@ class Images(Models):
             self.assertEqual(self.predict("out", "x.npy"), guesses[:1])
             shutil.rmtree(self.path("out"))
 
+    def test_classes_have_names_where_the_data_set_has(self):
+        names = ["T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
+                 "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"]
+        pixels = self.read("images/t10k-images-idx3-ubyte")[16:]
+        self.write("x.npy", npy((60, 28, 28), pixels, descr="|u1"))
+        self.train("--data", "fashion-mnist", "--data-dir", "images")
+        found = self.predict("out", "x.npy")
+        self.assertGreater(len({guess["label"] for guess in found}), 1)
+        for guess in found:
+            self.assertEqual(guess["class"], names[guess["label"]])
+        lines = self.succeeds("predict", "out", "x.npy").splitlines()
+        self.assertEqual(lines[0].split(), ["label", "class", "probability"])
+        for line, guess in zip(lines[1:], found, strict=True):
+            self.assertRegex(line, r"^ *%d  %s +[01]\.\d{4}$" % (
+                guess["label"], guess["class"]))
+        # Digits are their own names.
+        shutil.rmtree(self.path("out"))
+        self.train(*self.DATA)
+        self.assertNotIn("class", self.predict("out", "x.npy")[0])
+        lines = self.succeeds("predict", "out", "x.npy").splitlines()
+        self.assertEqual(lines[0].split(), ["label", "probability"])
+
     def test_bytes_are_pixels_too(self):
         self.train(*self.DATA)
         pixels = self.read("images/t10k-images-idx3-ubyte")[16:]
