@@ -331,8 +331,11 @@ static void show_progress(void *context, const train_progress *p)
         return;
     }
     (void)snprintf(
-        what, sizeof(what), "loss %.3f  %.0f/s  %s", p->loss,
-        p->labels_per_second, cli_bytes((double)p->payload_bytes, bytes));
+        what, sizeof(what), "epoch %llu/%llu  loss %.3f  %.0f %s/s  %s",
+        (unsigned long long)p->epoch + 1, (unsigned long long)p->epochs,
+        p->loss, p->labels_per_second,
+        labels_name(data_set_info(j->run.plan.set)->kind),
+        cli_bytes((double)p->payload_bytes, bytes));
     cli_progress_done(&j->progress, (size_t)p->step, what);
 }
 
@@ -348,6 +351,20 @@ static void print_test(void *context, const train_metrics *m)
     } else {
         (void)snprintf(
             quality, sizeof(quality), "accuracy %.2f %%",
+// What a step has a number of.
+static const char *labels_name(data_kind kind)
+{
+    switch (kind) {
+    case DATA_IMAGES:
+        return "images";
+    case DATA_TEXT:
+        return "tokens";
+    case DATA_TABLE:
+        break;
+    }
+    return "rows";
+}
+
             100 * m->test.accuracy);
     }
     cli_progress_end(&j->testing);

@@ -306,7 +306,8 @@ class Tests(Runs):
         counts = re.findall(r"\] (\d+)/(\d+) testing", shown)
         # Nine batches of 100 for a worker's own model, three for its share.
         self.assertEqual(counts, [(str(i), "12") for i in range(1, 13)] * 2)
-        self.assertRegex(shown, r"\] \d+/32 loss \d")
+        self.assertRegex(shown, r"\] \d+/32 epoch [12]/2  loss \d\S*  \d+ "
+                         r"images/s  \d")
         for line in re.split(r"\r\x1b\[K|\n", shown):
             self.assertLess(len(line.strip("\r")), 80)
 

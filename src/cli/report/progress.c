@@ -10,6 +10,7 @@
 
 enum {
     WIDTH = 20,       // of the bar
+    NARROW = 8,       // of one beside a long text
     COLUMNS_MAX = 79, // of a line, so that it does not wrap
     TEXT_SIZE = 64,
     REDRAWS_MAX = 1000, // of a bar
@@ -68,34 +69,59 @@ static const char *eta_text(
     return text;
 }
 
-static void draw_bar(const cli_progress *p, size_t filled)
+static void draw_bar(const cli_progress *p, size_t done, size_t width)
 {
+    const size_t filled = p->total == 0 ? 0 : done * width / p->total;
     (void)fprintf(p->stream, "%s[%s", clear_line, p->colour ? CLI_GREEN : "");
-    for (size_t i = 0; i < WIDTH; i++) {
+    for (size_t i = 0; i < width; i++) {
         (void)fputc(i < filled ? '#' : ' ', p->stream);
     }
     (void)fputs(p->colour ? CLI_NO_COLOUR : "", p->stream);
+}
+
+// Returns how much of `what` fits into `room` columns: without its last parts,
+// which two spaces separate, or the end of a single one.
+static size_t fitting_part(const char *what, size_t room)
+{
+    const size_t len = strlen(what);
+    size_t part = 0;
+    if (len <= room) {
+        return len;
+    }
+    for (size_t i = 1; i <= room; i++) {
+        part = strncmp(what + i, "  ", 2) == 0 ? i : part;
+    }
+    return part > 0 ? part : room;
+}
+
+// Draws the line of a terminal.
+static void draw_line(
+    const cli_progress *p, size_t done, size_t count, const char *what)
+{
+    char text[TEXT_SIZE], eta[TEXT_SIZE];
+    (void)snprintf(text, sizeof(text), "] %zu/%zu ", count, p->total);
+    const char *const left = eta_text(p, done, eta);
+    const size_t used = 1 + strlen(text) + strlen(left);
+    const size_t width =
+        used + WIDTH + strlen(what) <= COLUMNS_MAX ? WIDTH : NARROW;
+    const size_t room =
+        used + width < COLUMNS_MAX ? COLUMNS_MAX - used - width : 0;
+    draw_bar(p, done, width);
+    (void)fprintf(
+        p->stream, "%s%.*s%s", text, (int)fitting_part(what, room), what, left);
 }
 
 // Shows `count` of the steps, of which `done` are complete.
 static void show_steps(
     cli_progress *p, size_t done, size_t count, const char *what)
 {
-    char text[TEXT_SIZE], eta[TEXT_SIZE];
     if (!p->begun) {
         p->first = done;
         p->begun = true;
     }
     const bool all = done == p->total && p->shown < done;
     if (p->terminal && (all || begins_a_part(p, count, REDRAWS_MAX))) {
-        const size_t filled = p->total == 0 ? 0 : done * WIDTH / p->total;
-        draw_bar(p, filled);
-        (void)snprintf(text, sizeof(text), "] %zu/%zu ", count, p->total);
-        const char *const left = eta_text(p, done, eta);
-        const size_t used = 1 + WIDTH + strlen(text) + strlen(left);
-        (void)fprintf(
-            p->stream, "%s%.*s%s", text,
-            used < COLUMNS_MAX ? (int)(COLUMNS_MAX - used) : 0, what, left);
+        draw_line(p, done, count, what);
     } else if (
         !p->terminal && progress_now() - p->start > QUIET_SECONDS &&
         begins_a_part(p, count, LINES_MAX)) {

@@ -25,9 +25,11 @@ cli_progress cli_progress_begin(size_t total);
 
 // cli_progress_step reports that `done` steps are complete and the next one,
 // `what`, begins. A terminal shows "[####    ] 3/9 what" in one line, and from
-// the third second on the time that is left, "ETA 1:05". Otherwise "3/9 what"
-// is printed as a line, after the first two seconds of the run and at most
-// twenty times, so that a log stays short.
+// the third second on the time that is left, "ETA 1:05". Beside a long text the
+// bar is shorter; of parts separated by two spaces the last are left out if
+// they still do not fit. Otherwise "3/9 what" is printed as a line, after the
+// first two seconds of the run and at most twenty times, so that a log stays
+// short.
 void cli_progress_step(cli_progress *p, size_t done, const char *what);
 
 // cli_progress_done reports that `done` steps are complete, and what was found;

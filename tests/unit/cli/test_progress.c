@@ -150,6 +150,40 @@ static void a_long_name_does_not_wrap(void **state)
     assert_true(len < 80 + strlen("\r\033[K"));
 }
 
+// A line of train, in a short and in a long run.
+static void parts_that_do_not_fit_are_left_out(void **state)
+{
+    (void)state;
+    static const char what[] =
+        "epoch 2/5  loss 0.512  12345 images/s  512.3 MB";
+    const struct {
+        size_t done, total;
+        const char *expected;
+    } cases[] = {
+        {3, 9,
+         "\r\033[K[######              ] 3/9 epoch 2/5  loss 0.512  "
+         "12345 images/s  512.3 MB"},
+        {1200, 9380,
+         "\r\033[K[#       ] 1200/9380 epoch 2/5  loss 0.512  "
+         "12345 images/s  512.3 MB"},
+        {500000000000, 1000000000000,
+         "\r\033[K[####    ] 500000000000/1000000000000 epoch 2/5  loss 0.512  "
+         "12345 images/s"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[512];
+        cli_progress p = cli_progress_begin(cases[i].total);
+        p.stream = tmpfile();
+        assert_non_null(p.stream);
+        p.terminal = true;
+        cli_progress_done(&p, cases[i].done, what);
+        rewind(p.stream);
+        text[fread(text, 1, sizeof(text) - 1, p.stream)] = '\0';
+        (void)fclose(p.stream);
+        assert_string_equal(text, cases[i].expected);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +195,7 @@ int main(void)
         cmocka_unit_test(a_terminal_shows_the_time_that_is_left),
         cmocka_unit_test(the_bar_of_a_complete_run_is_full),
         cmocka_unit_test(a_long_name_does_not_wrap),
+        cmocka_unit_test(parts_that_do_not_fit_are_left_out),
     };
     return cmocka_run_group_tests_name("cli.progress", tests, NULL, NULL);
 }
