@@ -61,6 +61,7 @@ typedef struct job {
     cli_progress testing;   // of a test
     cli_progress searching; // of the search for a rate
     const char *named;      // the --out of the user; that of --seeds is above
+    bool listed;            // in a peers file: this worker has its own terminal
     cJSON *results;         // of several runs; or NULL, borrowed
 } job;
 
@@ -230,11 +231,40 @@ static void train_job_release(void *context, uint32_t rank)
     train_release(&j->run, rank);
 }
 
+static void train_joined(void *context, uint32_t world, const char *name)
+{
+    job *const j = context;
+    j->listed = true;
+    if (!j->s.quiet) {
+        (void)fprintf(
+            stderr, "laconic: joined %u worker%s as %s\n", world,
+            world == 1 ? "" : "s", name);
+    }
+}
+
+// The owner of each folder names the command that continues the run. It takes
+// the transport from the manifest; without a checkpoint it begins anew.
+static void train_lost(void *context)
+{
+    const job *const j = context;
+    char manifest[DATA_PATH_SIZE];
+    if (j->run.result.owner &&
+        data_path_join(manifest, j->s.out, "manifest.json") == LAC_OK &&
+        data_is_file(manifest)) {
+        (void)fprintf(
+            stderr,
+            "laconic: continue with `laconic train --resume --out %s`%s\n",
+            j->named, j->listed ? " on all machines" : ", started as before");
+    }
+}
+
 static const cli_workers workers = {
     .prepare = train_prepare,
     .work = train_job_work,
     .release = train_job_release,
     .stack_size = STACK_SIZE,
+    .joined = train_joined,
+    .lost = train_lost,
 };
 
 static lac_status take_folder(void *context)
@@ -375,6 +405,21 @@ static const char *labels_name(data_kind kind)
         cli_bytes((double)m->usage.traffic.payload_bytes, bytes));
 }
 
+// A worker whose output nobody sees beside that of worker 0 prints nothing.
+static void print_passed(void *context, double epoch, double loss)
+{
+    const job *const j = context;
+    if (!j->listed) {
+        return;
+    }
+    (void)fprintf(
+        stderr, "epoch %.4g/%llu", epoch, (unsigned long long)j->s.epochs);
+    if (!isnan(loss)) {
+        (void)fprintf(stderr, "  loss %.4f of this worker", loss);
+    }
+    (void)fputc('\n', stderr);
+}
+
 // The owner of each folder names it.
 static int report_stop(const job *j)
 {
@@ -401,6 +446,11 @@ static int train_report(const job *j)
         return report_stop(j);
     }
     if (!r->here) {
+        if (j->listed && !j->s.quiet) {
+            (void)fprintf(
+                stderr,
+                "laconic: the run is complete; worker 0 has its results\n");
+        }
         return CLI_GOOD;
     }
     cli_train_judge(&j->run, stderr);
@@ -488,6 +538,7 @@ static int run_once(
     train_clear(&j);
     return code;
 }
+        .passed = j.s.quiet ? NULL : print_passed,
 
 // Processes of a job can join it only once.
 static lac_status check_seeds(const cli_train_settings *s)

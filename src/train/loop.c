@@ -194,6 +194,22 @@ static train_identity loop_identity(const train_worker *w)
     };
 }
 
+static double epochs_done(const train_worker *w)
+{
+    return (double)w->step / (double)w->epoch_steps;
+}
+
+// What a worker other than 0 knows after a test.
+static void report_passed(const train_worker *w)
+{
+    const train_hooks *const hooks = &w->run->hooks;
+    if (hooks->passed != NULL && w->origin.apart != 0) {
+        hooks->passed(
+            hooks->context, epochs_done(w),
+            w->labels == 0 ? (double)NAN : w->loss / (double)w->labels);
+    }
+}
+
 // Worker 0 stores the metrics of a test and reports them.
 static lac_status record_metrics(
     train_worker *w, train_metrics *metrics, bool append)
@@ -201,7 +217,7 @@ static lac_status record_metrics(
     train_result *const result = &w->run->result;
     const train_hooks *const hooks = &w->run->hooks;
     const char *const folder = w->run->plan.folder;
-    metrics->epoch = (double)w->step / (double)w->epoch_steps;
+    metrics->epoch = epochs_done(w);
     metrics->step = w->step;
     metrics->rate = train_rate(
         &w->schedule, w->step == 0 ? 0 : w->step - 1, w->epoch_steps);
@@ -227,6 +243,8 @@ static lac_status test_models(train_worker *w, bool append)
     }
     if (w->rank == 0) {
         LAC_TRY(record_metrics(w, &metrics, append));
+    } else {
+        report_passed(w);
     }
     if (append && w->run->plan.tests.spectra) {
         LAC_TRY(train_worker_differences(w));

@@ -152,6 +152,10 @@ typedef struct train_hooks {
     lac_status (*ready)(void *context, const train_facts *facts);
     void (*progress)(void *context, const train_progress *progress);
     void (*tested)(void *context, const train_metrics *metrics);
+    // Called by the other workers if they are processes, after each test: the
+    // epochs done, and the mean loss of this worker's batches since the epoch
+    // began or the last test, NaN if there are none.
+    void (*passed)(void *context, double epoch, double loss);
     const atomic_int *stop; // nonzero: write a checkpoint and end
 } train_hooks;
 

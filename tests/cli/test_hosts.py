@@ -122,7 +122,7 @@ class Hosts(unittest.TestCase):
         jobs[rank].send_signal(signal.SIGKILL)
         _, err = jobs[1 - rank].communicate(timeout=HANG)
         self.assertEqual(jobs[1 - rank].returncode, 1, err)
-        self.assertIn("worker %d was lost" % rank, err)
+        self.assertIn("worker %d (%s) was lost" % (rank, HOSTS[rank]), err)
 
     def test_hosts_resume_after_one_was_killed(self):
         for rank in range(2):

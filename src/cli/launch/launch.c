@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/launch/names.h"
 #include "cli/launch/place.h"
 #ifdef LACI_SMPI
 #include "cli/launch/simulated.h"
@@ -112,36 +113,64 @@ static void warn_of_plain_text(const char *spec)
     }
 }
 
+// Reports the failure of this worker, with the names of workers that have some.
+static void report_work(const cli_names *names, uint32_t rank)
+{
+    char message[CLI_MESSAGE_SIZE], text[CLI_MESSAGE_SIZE];
+    (void)snprintf(
+        message, sizeof(message), "worker %u: %s", rank, lac_error_message());
+    cli_names_insert(names, message, text, sizeof(text));
+    cli_print_text("", text);
+}
+
+// Runs the worker that has joined as `t`, and leaves.
+static int run_member(
+    const cli_workers *workers, void *context, lac_transport *t,
+    const cli_names *names)
+{
+    const uint32_t rank = lac_transport_rank(t);
+    const char *const name = cli_names_of(names, rank);
+    if (name != NULL && workers->joined != NULL) {
+        workers->joined(context, lac_transport_world(t), name);
+    }
+    const lac_status status = workers->work(context, t);
+    int code = CLI_GOOD;
+    if (status == LAC_OK) {
+        lac_transport_leave(t);
+    } else {
+        report_work(names, rank);
+        if (status == LAC_ERR_PEER && workers->lost != NULL) {
+            workers->lost(context);
+        }
+        code = abort_job(t, lac_error_message(), CLI_FAILED);
+    }
+    workers->release(context, rank);
+    return code;
+}
+
 static int run_process(
     const char *command, const cli_place *p, const cli_workers *workers,
     void *context)
 {
     lac_transport *t = NULL;
+    cli_names names;
+    cli_names_read(&names, p->spec);
     const lac_status joined = join_job(p, &t);
+    int code = CLI_GOOD;
     if (joined != LAC_OK) {
+        cli_names_clear(&names);
         return report_join(command, p, joined);
     }
-    const uint32_t rank = lac_transport_rank(t);
-    if (rank == 0) {
+    if (lac_transport_rank(t) == 0) {
         warn_of_plain_text(p->spec);
     }
     if (p->world == 0) {
-        const int code = workers->prepare(context, lac_transport_world(t));
-        if (code != CLI_GOOD) {
-            return abort_job(t, lac_error_message(), code);
-        }
+        code = workers->prepare(context, lac_transport_world(t));
     }
-    if (workers->work(context, t) != LAC_OK) {
-        char prefix[NAME_SIZE];
-        (void)snprintf(prefix, sizeof(prefix), "worker %u: ", rank);
-        cli_print_message(prefix);
-        const int code = abort_job(t, lac_error_message(), CLI_FAILED);
-        workers->release(context, rank);
-        return code;
-    }
-    lac_transport_leave(t);
-    workers->release(context, rank);
-    return CLI_GOOD;
+    code = code == CLI_GOOD ? run_member(workers, context, t, &names)
+                            : abort_job(t, lac_error_message(), code);
+    cli_names_clear(&names);
+    return code;
 }
 
 #ifdef LACI_SMPI

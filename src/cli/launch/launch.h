@@ -89,6 +89,12 @@ typedef struct cli_workers {
 // cli_launch runs the workers. `command` is the subcommand that messages about
 // usage name. Returns CLI_GOOD if every worker of this process succeeded. A
 // failure has been reported on stderr. The failure of a worker of an MPI job
+    // Called after a worker with a line in a peers file has joined, with its
+    // name there: it has a terminal of its own. May be NULL.
+    void (*joined)(void *context, uint32_t world, const char *name);
+    // Called after a process has reported that its worker failed because of
+    // another one, before it ends. May be NULL.
+    void (*lost)(void *context);
 // ends the whole job, and cli_launch does not return.
 int cli_launch(
     const char *command, const cli_launch_options *options,

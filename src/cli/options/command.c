@@ -13,8 +13,7 @@
 enum {
     OPTIONS_MAX = 64, // one bit each in `given`
     HELP_SIZE = 256,
-    MESSAGE_SIZE = 512, // that of the library
-    USAGE_INDENT = 14,  // "usage: laconic"
+    USAGE_INDENT = 14, // "usage: laconic"
 };
 
 // Finds the option that text[0..len) names.
@@ -316,9 +315,14 @@ static size_t control_length(const unsigned char *c)
 
 void cli_print_message(const char *prefix)
 {
-    char text[MESSAGE_SIZE];
+    cli_print_text(prefix, lac_error_message());
+}
+
+void cli_print_text(const char *prefix, const char *message)
+{
+    char text[CLI_MESSAGE_SIZE];
     size_t len = 0;
-    const unsigned char *c = (const unsigned char *)lac_error_message();
+    const unsigned char *c = (const unsigned char *)message;
     while (*c != '\0' && len + 1 < sizeof(text)) {
         const size_t control = control_length(c);
         text[len++] = control > 0 ? '?' : (char)*c;

@@ -56,7 +56,11 @@ void cli_help(const cli_command *command);
 
 // cli_print_message prints the message of the last failure on stderr, after
 // `prefix`. It may quote a file or a peer: control characters become ?.
+// cli_print_text prints another message so, of at most CLI_MESSAGE_SIZE bytes:
+// twice those of the library.
+enum { CLI_MESSAGE_SIZE = 1024 };
 void cli_print_message(const char *prefix);
+void cli_print_text(const char *prefix, const char *message);
 
 // cli_failed prints the message of the last failure on stderr and returns
 // CLI_FAILED.

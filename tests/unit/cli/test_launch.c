@@ -59,7 +59,8 @@ static void release(void *context, uint32_t rank)
     (void)atomic_fetch_add(&r->released, 1);
 }
 
-static const cli_workers workers = {prepare, work, release, 0};
+static const cli_workers workers = {
+    .prepare = prepare, .work = work, .release = release};
 
 static void every_worker_works_and_is_released_once(void **state)
 {
