@@ -492,16 +492,28 @@ static lac_status complete_settings(job *j)
     return j->s.resume ? cli_config_resume(&c, j->s.out, &j->manifest) : LAC_OK;
 }
 
-// Prints what the run would take. Threads and processes take the same.
+// Whether the workers are threads of this process.
+static bool are_threads(const cli_launch_options *options)
+{
+    cli_place place = {0};
+    const bool threads =
+        cli_place_choose("train", options, &place) == LAC_OK && place.threads;
+    cli_place_clear(&place);
+    return threads;
+}
+
+// Prints what the run would take. Except for the time, threads and processes
+// take the same.
 static int print_dry_run(job *j)
 {
+    const bool threads = are_threads(&j->s.launch);
     const uint64_t world = j->s.launch.workers;
     const int code =
         train_prepare(j, world == 0 ? CLI_WORKERS_DEFAULT : (uint32_t)world);
     if (code != CLI_GOOD) {
         return code;
     }
-    return cli_dry_run(&j->run, j->settings, j->s.json) == LAC_OK
+    return cli_dry_run(&j->run, j->settings, threads, j->s.json) == LAC_OK
                ? CLI_GOOD
                : cli_failed();
 }

@@ -192,9 +192,11 @@ typedef struct train_run {
 } train_run;
 
 // train_plan_facts writes what is known of a run without its workers:
-// parameters, steps of an epoch, family and memory.
+// parameters, steps of an epoch, family and memory. It computes a few gradients
+// and writes the seconds of the fastest to `*gradient_out`.
 // Fails like the parts of a worker that it opens.
-lac_status train_plan_facts(const train_run *run, train_facts *out);
+lac_status train_plan_facts(
+    const train_run *run, train_facts *out, double *gradient_out);
 
 // train_work runs one worker. train_release frees it after the transport was
 // left.

@@ -498,6 +498,42 @@ class Calls(Runs):
         self.assertEqual((done.stderr, json.loads(done.stdout)["epoch"]),
                          ("", 3))
 
+    def dry_run(self, *words):
+        """What it prints, without the time, which is another every time."""
+        text = self.train(*words, "--dry-run").stdout
+        self.assertRegex(text, r"(?m)^time +about \S+ \w+ with the processors "
+                         r"of this\s+machine: \S+ \w+\s+for a gradient")
+        return re.sub(r"\ntime .*(\n +.*)*", "", text)
+
+    def test_a_dry_run_estimates_the_time(self):
+        def planned(*more):
+            return json.loads(self.train("out", "--dry-run", "--json",
+                                         *more).stdout)
+        for algorithm in "allreduce", "dpsgd":
+            found = planned("--algorithm", algorithm)
+            self.assertGreater(found["gradient_seconds"], 0)
+            self.assertGreater(found["round_seconds"], 0)
+            # Three workers share the processors, if there are fewer.
+            once = 2 * STEPS * (found["gradient_seconds"]
+                                + found["round_seconds"])
+            self.assertGreaterEqual(found["seconds"], 0.999 * once)
+            self.assertLessEqual(found["seconds"], 3.001 * once)
+        # A second of computation that is added to each step.
+        self.assertGreater(planned("--step-time", "1s")["seconds"], 2 * STEPS)
+        # Local steps have fewer rounds.
+        found = planned("--algorithm", "dpsgd", "--local-steps", "16")
+        self.assertLess(found["seconds"], 3.001 * (
+            2 * STEPS * found["gradient_seconds"]
+            + 3 * found["round_seconds"]))
+        self.assertIsNone(planned("--workers", "1")["round_seconds"])
+
+    def test_a_dry_run_names_no_topology_for_an_all_reduce(self):
+        self.assertIn("\n--topology ", self.dry_run("out", "--algorithm",
+                                                    "dpsgd"))
+        for algorithm in "allreduce", "powersgd", "outer:inner=(allreduce)":
+            self.assertNotIn("--topology", self.dry_run(
+                "out", "--algorithm", algorithm))
+
     def test_a_dry_run_knows_steps_bytes_and_memory(self):
         for more in (("--algorithm", "dpsgd"), ("--algorithm", "allreduce"),
                      ("--algorithm", "choco", "--compressor", "sign")):
@@ -512,15 +548,15 @@ class Calls(Runs):
                 self.assertEqual(dry[key], run[key], key)
             self.assertEqual(dry["settings"]["lr"], 0.02)
             shutil.rmtree(self.path("out"))
-        text = self.train("out", "--dry-run").stdout
+        text = self.dry_run("out")
         for line in ("steps               32, 16 per epoch",
                      "--lr                0.02", "--momentum          0.9"):
             self.assertIn(line + "\n", text)
         self.rejected(FAILED, "expected at least one batch per worker",
                       *self.words("out", "--dry-run", "--batch", "1000"))
         self.train("out")
-        self.assertEqual(self.train("out", "--dry-run").stdout, text)
-        self.assertEqual(self.train("", "--dry-run").stdout, text)
+        self.assertEqual(self.dry_run("out"), text)
+        self.assertEqual(self.dry_run(""), text)
         self.rejected(USAGE, "train: --out DIR is missing", *self.words(""))
 
     def test_a_run_that_left_no_checkpoint_makes_room(self):
