@@ -570,6 +570,18 @@ class Calls(Runs):
         self.assertEqual(len(training.metrics(self.path("out"))), 2)
         self.rejected(FAILED, "already holds a run", *self.words("out"))
 
+    def test_the_table_of_seeds_has_the_fewer_bytes_of_the_runs(self):
+        for words in (("--algorithm", "choco", "--compressor", "sign"),
+                      ("--algorithm", "allreduce")):
+            text = self.train(words[1], "--epochs", "1", "--seeds", "4,9",
+                              *words).stdout
+            runs = re.findall(r"(?m)^fewer bytes +(\S+) x ", text)
+            self.assertEqual(len(runs), 2)
+            row = re.search(r"(?m)^seed-\* \(2\) .* (\S+) x ", text)
+            self.assertEqual({row[1]}, set(runs))
+            self.assertIn("\nfewer: times fewer bytes than without "
+                          "compression\n", text)
+
     def test_a_run_for_each_seed(self):
         self.train("one", "--epochs", "1", "--seed", "4")
         done = self.train("out", "--epochs", "1", "--seeds", "4,9", "--json")

@@ -192,6 +192,8 @@ void compare_notes(const compare_runs *c, compare_put *put, void *context)
             note, sizeof(note), "fewer: times fewer bytes than %s",
             cli_fitted(name, SHARED_WIDTH, cell));
         put(context, note);
+    } else if (c->uncompressed > 0) {
+        put(context, "fewer: times fewer bytes than without compression");
     }
     if (has_spread(c)) {
         put(context, "spread: standard deviation over runs that differ only by "

@@ -374,7 +374,8 @@ void compare_report_print(const compare_set *s, FILE *stream)
     }
 }
 
-lac_status compare_report_folder(const char *folder, FILE *stream)
+lac_status compare_report_folder(
+    const char *folder, double uncompressed, FILE *stream)
 {
     compare_set s;
     compare_set_open(&s);
@@ -383,6 +384,9 @@ lac_status compare_report_folder(const char *folder, FILE *stream)
         status = compare_set_arrange(&s);
     }
     if (status == LAC_OK) {
+        if (s.group_count == 1 && s.groups[0].row_count == 1) {
+            s.groups[0].uncompressed = uncompressed;
+        }
         compare_report_print(&s, stream);
     }
     compare_set_close(&s);

@@ -13,8 +13,11 @@ cJSON *compare_report_json(const compare_set *s);
 // compare_report_print prints tables of at most 80 columns.
 void compare_report_print(const compare_set *s, FILE *stream);
 
-// compare_report_folder prints the table of the runs in a folder.
+// compare_report_folder prints the table of the runs in a folder. If these are
+// one row, whose bytes can be compared with no other, they are compared with
+// `uncompressed`, those of a run without compression.
 // Fails like compare_set_add.
-lac_status compare_report_folder(const char *folder, FILE *stream);
+lac_status compare_report_folder(
+    const char *folder, double uncompressed, FILE *stream);
 
 #endif

@@ -380,7 +380,10 @@ double compare_error(double accuracy, double examples)
 static double runs_times_fewer(
     const compare_runs *c, const cli_run *run, double own)
 {
-    const double all = compare_row_value(c, 0, CLI_METRIC_PAYLOAD_BYTES).mean;
+    const double all =
+        c->uncompressed > 0
+            ? c->uncompressed
+            : compare_row_value(c, 0, CLI_METRIC_PAYLOAD_BYTES).mean;
     return run->parameters == c->runs[0].parameters && all > 0 && own > 0
                ? all / own
                : (double)NAN;

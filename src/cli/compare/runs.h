@@ -18,6 +18,8 @@ typedef struct compare_runs {
     size_t count;
     compare_row *rows;
     size_t row_count;
+    double uncompressed;    // bytes of a run without compression, instead of
+                            // those of the baseline; 0: not known
     size_t earlier_rows;    // of the groups before
     size_t group;           // its number, from 0
     const char **differing; // names of the settings that differ, the seed
@@ -68,8 +70,9 @@ bool compare_row_is_sampled(const compare_runs *c, size_t row);
 double compare_error(double accuracy, double examples);
 
 // compare_times_fewer returns how many times fewer bytes a row sent than the
-// baseline; NaN if one of them sent nothing, or if their models differ in size.
-// compare_run_times_fewer does so for a single run.
+// baseline, or than without compression if that is known; NaN if one of them
+// sent nothing, or if their models differ in size. compare_run_times_fewer does
+// so for a single run.
 double compare_times_fewer(const compare_runs *c, size_t row);
 double compare_run_times_fewer(const compare_runs *c, const cli_run *run);
 
