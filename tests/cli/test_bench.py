@@ -267,6 +267,23 @@ class Bench(Command):
         self.assertRegex(text, r"(?m)^25,557,032 values of resnet50, ")
         self.assertRegex(text, r"(?m)^choco with sign +\d")
 
+    def test_slow_compressors_have_figures_too(self):
+        """A call for one value takes long for its four bytes."""
+        text = self.succeeds("bench", "sign", "dithering", "--values", "1",
+                             "--runs", "1", "choco", "--compressor", "sign",
+                             "--model", "lenet")
+        heads, *rows = re.search(r"(?m)^compressor .*\n(.+\n)+", text)[0].strip(
+            ).split("\n")
+        self.assertEqual(heads.split(), ["compressor", "value"]
+                         + ["MB/s", "memcpys"] * 3 + ["Mbit/s"])
+        self.assertEqual([row.split()[0] for row in rows],
+                         ["sign", "dithering"])
+        for row in rows:
+            for figure in row.split()[2::2]:
+                self.assertTrue(figure == "-" or float(figure) > 0, row)
+        self.assertRegex(text, r"\nwhole step of +ms +memcpys +break-even "
+                         r"Mbit/s\nchoco with sign .* [1-9][0-9.]*\n")
+
     def test_the_table_lines_up(self):
         lines = self.succeeds("bench", "--values", "1000", "--runs",
                               "1").split("\n")

@@ -9,7 +9,7 @@
 #include "cli/report/table.h"
 #include "cli/report/wrap.h"
 
-enum { LINE_SIZE = 512 };
+enum { LINE_SIZE = 512, FIGURE_SIZE = 32 };
 
 // The break-even assumes that uncompressed communication costs nothing but the
 // transfer of its bytes.
@@ -147,20 +147,29 @@ cJSON *cli_bench_json(const cli_bench_report *r)
     return o;
 }
 
+// Three digits or all before the point: "14800", "43.1", "0.52". Compressors
+// differ by a factor of thousands.
+static const char *figure(double value, char text[FIGURE_SIZE])
+{
+    const int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+    (void)snprintf(text, FIGURE_SIZE, "%.*f", decimals, value);
+    return text;
+}
+
 // Both figures are in one cell, so that they share a heading.
 static void add_speed(
     cli_table *t, const cli_bench_entry *e, const cli_bench_time *time)
 {
-    cli_table_add(t, "%4.1f %7.2f", gbps(e, time), cli_bench_memcpys(time));
+    char text[FIGURE_SIZE];
+    cli_table_add(
+        t, "%5s %7.2f", figure(1e3 * gbps(e, time), text),
+        cli_bench_memcpys(time));
 }
 
-static void add_break_even_gbit(cli_table *t, double mbit)
+static void add_break_even_mbit(cli_table *t, double mbit)
 {
-    if (isnan(mbit)) {
-        cli_table_add(t, "-");
-    } else {
-        cli_table_add(t, "%.1f", mbit / 1000);
-    }
+    char text[FIGURE_SIZE];
+    cli_table_add(t, "%s", isnan(mbit) ? "-" : figure(mbit, text));
 }
 
 // "25,557,032 values of resnet50, medians of 7 runs; a memcpy takes ...". The
@@ -192,10 +201,10 @@ static void report_compressors(const cli_bench_report *r)
         "break-even",
         "compressor",
         "value",
-        "GB/s memcpys",
-        "GB/s memcpys",
-        "GB/s memcpys",
-        "Gbit/s"};
+        "MB/s memcpys",
+        "MB/s memcpys",
+        "MB/s memcpys",
+        "Mbit/s"};
     double times[3 * CLI_BENCH_MAX];
     const size_t count = entry_memcpys(r, times);
     print_heading(r->values, NULL, r->runs, memcpy_gbps(times, count));
@@ -210,12 +219,12 @@ static void report_compressors(const cli_bench_report *r)
         add_speed(&t, e, &e->result.encode);
         add_speed(&t, e, &e->result.decode_add);
         add_speed(&t, e, &e->result.encode_add);
-        add_break_even_gbit(&t, entry_break_even(e));
+        add_break_even_mbit(&t, entry_break_even(e));
     }
     cli_table_print(&t, stdout);
     printf("\n");
     cli_wrap(
-        "GB/s counts 4 bytes per value. memcpys is the time divided by that of "
+        "MB/s counts 4 bytes per value. memcpys is the time divided by that of "
         "a memcpy of the same values: 1.00 is as fast, less is faster. With "
         "memory is encoding with error memory and settling it. On a link "
         "slower than the break-even, the bytes saved outweigh encode and "
@@ -263,13 +272,13 @@ static void report_steps(const cli_bench_report *r)
     cli_table_add(&t, "whole step of");
     cli_table_add(&t, "ms");
     cli_table_add(&t, "memcpys");
-    cli_table_add(&t, "break-even Gbit/s");
+    cli_table_add(&t, "break-even Mbit/s");
     for (size_t i = 0; i < r->step_count; i++) {
         const cli_bench_step *const s = &r->steps[i];
         add_step_name(&t, s);
         cli_table_add(&t, "%.2f", 1e3 * s->seconds);
         cli_table_add(&t, "%.2f", s->seconds / s->memcpy);
-        add_break_even_gbit(&t, step_break_even(s));
+        add_break_even_mbit(&t, step_break_even(s));
     }
     cli_table_print(&t, stdout);
     print_step_note(r->steps[0].degree);
