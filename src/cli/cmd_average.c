@@ -514,7 +514,8 @@ const cli_command cmd_average = {
         "far.\n" CLI_THREADS_HELP
         "A run that diverges is stopped, and its error is null. The trace has\n"
         "a line per round: round, error, mean_drift, and payload_bytes so "
-        "far.\n"
+        "far;\n"
+        "a plot of the error follows the table.\n"
         "--dimension 100x100 gives each worker a matrix, and --low-rank 5 one\n"
         "that is a product of normal factors with 5 columns, scaled to\n"
         "variance 1. --sweep repeats the run for values of a setting of the\n"

@@ -207,6 +207,27 @@ class Results(Average):
         text = self.succeeds("average", *words)
         self.assertIn("the values diverge", text)
 
+    def test_the_error_over_rounds_is_drawn_on_a_logarithmic_axis(self):
+        # It falls by the same factor in every round, so it is a line.
+        self.write_rows("x.npy", [[math.cos(math.pi * i / 4)] * 3
+                                  for i in range(8)])
+        words = ("average", "--algorithm", "dpsgd", "--rounds", "20",
+                 "--input", "x.npy")
+        text = self.succeeds(*words, "--trace", "t.csv")
+        _, found, plot = text.partition(
+            "\nerror over rounds, the error logarithmic\n")
+        self.assertTrue(found, text)
+        *rows, ends = plot.splitlines()
+        self.assertEqual(ends.split(), ["0", "20"])
+        marks = [(row, column) for row, line in enumerate(rows)
+                 for column, mark in enumerate(line.partition("|")[2])
+                 if mark == "*"]
+        self.assertEqual(len(marks), 21)
+        self.assertEqual((min(marks), max(marks)), ((0, 0), (13, 67)))
+        for row, column in marks:
+            self.assertLess(abs(row / 13 - column / 67), 1 / 13)
+        self.assertNotIn("error over", self.succeeds(*words))
+
     def test_the_table_is_for_people(self):
         text = self.succeeds("average", "--algorithm", "choco:gamma=0.3",
                              "--compressor", "top-k:0.1", "--workers", "4")

@@ -174,6 +174,45 @@ static void report_bytes(const cli_average *a, cli_table *t)
     }
 }
 
+// Whether an error has a place on a logarithmic axis.
+static bool is_drawn(double error)
+{
+    return isfinite(error) && error > 0;
+}
+
+// Errors fall, or grow, by a factor each round: on a logarithmic axis they are
+// a line.
+static void print_curve(const cli_average *a, FILE *stream)
+{
+    const double *const curve = a->result.curve;
+    char high_text[CLI_GROUPED_SIZE], low_text[CLI_GROUPED_SIZE];
+    char rounds[CLI_GROUPED_SIZE];
+    double low = (double)NAN, high = (double)NAN;
+    cli_plot plot = cli_plot_make();
+    for (size_t i = 0; i < CLI_AVERAGE_CURVE; i++) {
+        low = is_drawn(curve[i]) ? fmin(low, curve[i]) : low;
+        high = is_drawn(curve[i]) ? fmax(high, curve[i]) : high;
+    }
+    if (!(low < high)) {
+        return; // nothing was traced, or nothing changed
+    }
+    for (size_t i = 0; i < CLI_AVERAGE_CURVE; i++) {
+        if (is_drawn(curve[i])) {
+            cli_plot_put(
+                &plot, (double)i / (CLI_AVERAGE_CURVE - 1),
+                log(curve[i] / low) / log(high / low), '*');
+        }
+    }
+    (void)snprintf(high_text, sizeof(high_text), "%.2g", high);
+    (void)snprintf(low_text, sizeof(low_text), "%.2g", low);
+    (void)fprintf(stream, "\nerror over rounds, the error logarithmic\n");
+    cli_plot_print(
+        &plot,
+        &(cli_plot_labels){
+            high_text, low_text, "0", cli_grouped(a->rounds, rounds)},
+        stream);
+}
+
 void cli_average_table(const cli_average *a, FILE *stream)
 {
     cli_table t = cli_table_make("lrl", NULL);
@@ -181,4 +220,5 @@ void cli_average_table(const cli_average *a, FILE *stream)
     report_errors(&a->result, &t);
     report_bytes(a, &t);
     cli_table_print(&t, stream);
+    print_curve(a, stream);
 }

@@ -15,7 +15,8 @@
 // cli_average_json returns the object of --json.
 cJSON *cli_average_json(const cli_average *a);
 
-// cli_average_table prints the table for people.
+// cli_average_table prints the table for people, with a trace followed by a
+// plot of the error over rounds.
 void cli_average_table(const cli_average *a, FILE *stream);
 
 // cli_average_describe adds rows about algorithm, compressor and workers to a

@@ -232,6 +232,15 @@ static double combine_reports(cli_average_worker *w, const report *reports)
     return largest;
 }
 
+// Keeps an error for the plot. Rounds that share a place leave the last one.
+static void keep_error(cli_average *run, uint64_t done)
+{
+    const double part =
+        run->rounds == 0 ? 0 : (double)done / (double)run->rounds;
+    run->result.curve[(size_t)(part * (CLI_AVERAGE_CURVE - 1))] =
+        run->result.final_error;
+}
+
 static void measure_rows(
     cli_average_worker *w, uint64_t done, const float *const *rows)
 {
@@ -244,6 +253,7 @@ static void measure_rows(
         result->initial_error = result->final_error;
     }
     if (run->trace != NULL) {
+        keep_error(w->run, done);
         (void)fprintf(
             run->trace, "%" PRIu64 ",%.17g,%.17g,%" PRIu64 "\n", done,
             result->final_error, result->mean_drift,

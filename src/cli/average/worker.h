@@ -11,7 +11,11 @@
 
 #include <laconic/laconic.h>
 
+#include "cli/report/plot.h"
+
 typedef struct cli_average_worker cli_average_worker;
+
+enum { CLI_AVERAGE_CURVE = CLI_PLOT_COLUMNS };
 
 // The result, which worker 0 fills. Sums are over all workers.
 typedef struct cli_average_result {
@@ -27,6 +31,9 @@ typedef struct cli_average_result {
     double gamma;         // NaN where there is none
     lac_family family;
     char warning[256]; // of the algorithm, or empty
+    // With a trace: errors of rounds that are evenly spaced, the last those of
+    // the last round; others are 0.
+    double curve[CLI_AVERAGE_CURVE];
 } cli_average_result;
 
 // One run. The caller fills all members but the result.
