@@ -511,7 +511,7 @@ const cli_command cmd_average = {
         "A model algorithm gossips. A gradient algorithm reduces the same X "
         "in\n"
         "every round, and a worker's value is the mean of the results so "
-        "far.\n" CLI_THREADS_HELP
+        "far.\n" CLI_THREADS_HELP CLI_MPIRUN_HELP
         "A run that diverges is stopped, and its error is null. The trace has\n"
         "a line per round: round, error, mean_drift, and payload_bytes so "
         "far;\n"

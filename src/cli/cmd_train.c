@@ -348,6 +348,20 @@ static void show_search(job *j, const train_progress *p)
     cli_progress_step(&j->searching, (size_t)p->trials_done, what);
 }
 
+// What a step has a number of.
+static const char *labels_name(data_kind kind)
+{
+    switch (kind) {
+    case DATA_IMAGES:
+        return "images";
+    case DATA_TEXT:
+        return "tokens";
+    case DATA_TABLE:
+        break;
+    }
+    return "rows";
+}
+
 static void show_progress(void *context, const train_progress *p)
 {
     job *const j = context;
@@ -381,20 +395,6 @@ static void print_test(void *context, const train_metrics *m)
     } else {
         (void)snprintf(
             quality, sizeof(quality), "accuracy %.2f %%",
-// What a step has a number of.
-static const char *labels_name(data_kind kind)
-{
-    switch (kind) {
-    case DATA_IMAGES:
-        return "images";
-    case DATA_TEXT:
-        return "tokens";
-    case DATA_TABLE:
-        break;
-    }
-    return "rows";
-}
-
             100 * m->test.accuracy);
     }
     cli_progress_end(&j->testing);
@@ -538,6 +538,7 @@ static int run_once(
         .ready = begin_run,
         .progress = j.s.quiet ? NULL : show_progress,
         .tested = j.s.quiet ? NULL : print_test,
+        .passed = j.s.quiet ? NULL : print_passed,
         .stop = &stop_requested,
     };
     int code = complete_settings(&j) == LAC_OK ? CLI_GOOD : cli_failed();
@@ -549,13 +550,12 @@ static int run_once(
         cli_progress_end(&j.progress);
         code = code == CLI_GOOD ? train_report(&j) : code;
     }
-    train_clear(&j);
     if (uncompressed != NULL) {
         *uncompressed += j.run.result.uncompressed_bytes;
     }
+    train_clear(&j);
     return code;
 }
-        .passed = j.s.quiet ? NULL : print_passed,
 
 // Processes of a job can join it only once.
 static lac_status check_seeds(const cli_train_settings *s)
@@ -703,7 +703,7 @@ const cli_command cmd_train = {
         "makes these steps beside the exchange.\n"
         "--hostile 3: worker 3 does not train and sends huge finite values,\n"
         "a test of what an algorithm tolerates; metrics and averaged model\n"
-        "are those of the other workers.\n" CLI_THREADS_HELP
+        "are those of the other workers.\n" CLI_THREADS_HELP CLI_MPIRUN_HELP
         "A test evaluates the workers' own models and the averaged one on a\n"
         "sample of the test set, the test after the last step also on all of\n"
         "it. --test-limit auto: a sample of 1,000 examples (of a text, times\n"

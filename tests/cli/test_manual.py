@@ -89,6 +89,13 @@ class Manual(Pages):
         self.assertIn(".It Fl -workers Ar N , Fl n Ar N\n", page)
         self.assertNotIn("agent", page)
 
+    def test_pages_name_what_open_mpi_needs_for_more_workers_than_cores(self):
+        for name in "train", "average":
+            page = self.section(self.succeeds("manual", name), "DESCRIPTION")
+            self.assertIn("mpirun --oversubscribe", page)
+            self.assertIn("mpirun --oversubscribe",
+                          self.succeeds(name, "--help"))
+
     def test_exit_codes_of_train(self):
         for name in self.commands():
             page = self.section(self.succeeds("manual", name), "EXIT STATUS")

@@ -73,6 +73,11 @@ enum {
     "--threads changes only the time. Without it, workers that are threads\n"  \
     "of this process share its processors, and other workers have one each.\n"
 
+// What --help prints about workers under mpirun, after CLI_THREADS_HELP.
+#define CLI_MPIRUN_HELP                                                        \
+    "Open MPI starts more workers than there are cores only with\n"            \
+    "`mpirun --oversubscribe`.\n"
+
 // The work of a command. `context` is the same for all workers.
 typedef struct cli_workers {
     // Called once per process, before any worker starts. Returns an exit code;
@@ -84,17 +89,17 @@ typedef struct cli_workers {
     // Called for every worker after it has left its transport.
     void (*release)(void *context, uint32_t rank);
     size_t stack_size; // of a thread, in bytes; 0 for the default
-} cli_workers;
-
-// cli_launch runs the workers. `command` is the subcommand that messages about
-// usage name. Returns CLI_GOOD if every worker of this process succeeded. A
-// failure has been reported on stderr. The failure of a worker of an MPI job
     // Called after a worker with a line in a peers file has joined, with its
     // name there: it has a terminal of its own. May be NULL.
     void (*joined)(void *context, uint32_t world, const char *name);
     // Called after a process has reported that its worker failed because of
     // another one, before it ends. May be NULL.
     void (*lost)(void *context);
+} cli_workers;
+
+// cli_launch runs the workers. `command` is the subcommand that messages about
+// usage name. Returns CLI_GOOD if every worker of this process succeeded. A
+// failure has been reported on stderr. The failure of a worker of an MPI job
 // ends the whole job, and cli_launch does not return.
 int cli_launch(
     const char *command, const cli_launch_options *options,
