@@ -4,41 +4,11 @@
 // An input is: 0 and a whole file; or how many values there are, and a header
 // from behind the digits of its checksum on. The length and the checksum are
 // then put right, so that the header is looked at.
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <xxhash.h>
-
-#include "fuzz.h"
-#include "train/safetensors_file.h"
+#include "safetensors.h"
 
 enum { X_VALUES = 2, Y_BYTES = 3, UNTOUCHED = 0xa5, VALUE = 0x5a };
-
-static data_bytes make_file(const fuzz_input *tail, size_t values)
-{
-    const size_t behind = TRAIN_DIGITS_AT + TRAIN_DIGITS;
-    const size_t len = behind + tail->size + values;
-    const uint64_t header_len = len - values - TRAIN_LENGTH_SIZE;
-    char digits[TRAIN_DIGITS + 1];
-    uint8_t *const file = fuzz_alloc(len);
-    for (int i = 0; i < TRAIN_LENGTH_SIZE; i++) {
-        file[i] = (uint8_t)(header_len >> 8 * i);
-    }
-    memcpy(
-        file + TRAIN_LENGTH_SIZE, TRAIN_HEADER_BEGIN,
-        TRAIN_DIGITS_AT - TRAIN_LENGTH_SIZE);
-    memset(file + TRAIN_DIGITS_AT, '0', TRAIN_DIGITS);
-    if (tail->size > 0) {
-        memcpy(file + behind, tail->data, tail->size);
-    }
-    memset(file + len - values, VALUE, values);
-    (void)snprintf(
-        digits, sizeof(digits), "%016" PRIx64, XXH3_64bits(file, len));
-    memcpy(file + TRAIN_DIGITS_AT, digits, TRAIN_DIGITS);
-    return (data_bytes){"input", file, len};
-}
 
 static bool all_are(const void *data, size_t len, uint8_t value)
 {
@@ -102,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             "input", fuzz_copy(input.data, input.size), input.size};
         load(bytes, false);
     } else {
-        load(make_file(&input, values), true);
+        load(fuzz_safetensors(&input, values, VALUE), true);
     }
     return 0;
 }

@@ -12,7 +12,8 @@ regressions=$(dirname "$0")/../fuzz/regressions
 # run_target NAME SECONDS
 run_target() {
     case $1 in
-    decode | npy | lac | data | safetensors | tcp_messages | tcp_peers)
+    decode | npy | lac | data | safetensors | model | run | plan | bench | \
+    task | tcp_messages | tcp_peers)
         length=4096 ;;
     *) length=512 ;;
     esac
