@@ -50,6 +50,11 @@
 //
 // Steps from there on are refused. With an alpha above 0 the recursion is
 // another one, and no step is refused.
+//
+// Over choco and deepsqueeze, momentum amplifies the steps towards values that
+// follow late, by up to lr / (1 - momentum). Their gamma must be smaller by
+// about as much: gamma=auto finds one, and another that is too large is refused
+// at the start, see shared/gamma.c.
 #include <math.h>
 #include <string.h>
 
@@ -97,14 +102,14 @@ static const lac_param outer_params[] = {
      .min = 0,
      .max = 4,
      .above_min = true,
-     .help = "the outer learning rate"},
+     .help = "the outer learning rate; limited on random matchings"},
     {.name = "momentum",
      .type = LAC_PARAM_F64,
      .offset = offsetof(outer, momentum),
      .default_value = "0.9",
      .min = 0,
      .max = 1,
-     .help = "the outer momentum; below 1"},
+     .help = "the outer momentum, below 1; limits the gamma of choco"},
     {.name = "nesterov",
      .type = LAC_PARAM_BOOL,
      .offset = offsetof(outer, nesterov),
@@ -205,6 +210,10 @@ static lac_status outer_configure(void *state, const laci_worker *w)
             "own rounds change, expected another algorithm",
             settings->inner);
     }
+    laci_inner_set_step(
+        w, (laci_outer_step){
+               settings->lr, settings->momentum, settings->nesterov,
+               settings->alpha});
     return averages(w) || settings->alpha > 0 ? LAC_OK
                                               : check_step(settings, w);
 }

@@ -16,6 +16,14 @@
 
 typedef struct laci_round laci_round;
 
+// The step by which an algorithm uses the rounds of its inner one: outer.c.
+typedef struct laci_outer_step {
+    double lr; // 0: there is no such step
+    double momentum;
+    bool nesterov;
+    double alpha;
+} laci_outer_step;
+
 // One worker, constant from open to close.
 typedef struct laci_worker {
     const char *algorithm; // its name, for messages
@@ -27,6 +35,7 @@ typedef struct laci_worker {
     lac_compressor *server;       // for the way back, where there is one
     lac_compressor *identity;     // sends values as they are
     lac_algorithm *inner;         // that this one calls: inner.h; or NULL
+    laci_outer_step outer;        // of the algorithm that calls this one
     const laci_kernels *kernels;
     laci_pool *pool; // shares loops over values; NULL for one thread
     uint32_t rank;

@@ -31,3 +31,8 @@ double laci_inner_gossip_rate(const laci_worker *w)
                ? 0
                : inner->ops->gossip_rate(inner->state);
 }
+
+void laci_inner_set_step(const laci_worker *w, laci_outer_step step)
+{
+    w->inner->worker.outer = step;
+}

@@ -27,6 +27,10 @@ void laci_inner_exchanges(
 // it is not exact gossip.
 double laci_inner_gossip_rate(const laci_worker *w);
 
+// laci_inner_set_step stores the step by which the rounds of the inner
+// algorithm are used, for its start. Part of configure.
+void laci_inner_set_step(const laci_worker *w, laci_outer_step step);
+
 // laci_sender returns the algorithm that has the messages of a round: the inner
 // one, or `a` itself.
 static inline const lac_algorithm *laci_sender(const lac_algorithm *a)

@@ -27,6 +27,21 @@
 // transient does not depend on delta: it is measured without compression, with
 // the scaled gamma.
 //
+// Under an outer step with momentum, the differences of all later rounds are
+// lr / (1 - momentum) times that of a round. The replicas follow slowly and
+// notice little else, so outer over choco diverges where choco diverges with a
+// gamma that is so many times larger. If the error of compression is white
+// noise, C(e) = delta e + noise with |noise|^2 = delta (1 - delta) |e|^2, as
+// for random-k, then a linear recursion shows this, exactly for delta -> 0:
+// with random-k:0.1 on a ring the largest gamma times lr / (1 - momentum) is
+// 0.158 without momentum and 0.136 with 0.9; simulated 0.147 and 0.117. But the
+// errors of sign are no noise: with a momentum of 0.3, 0.6 and 0.9 that product
+// is 1, 0.7 and 0.12, and above it lucky gammas converge between others that
+// diverge. So trials decide, which make the outer step too. A gamma is refused
+// unless the workers agree with it and with BOUND_RUN - 1 smaller ones, after
+// at most BOUND_SLACK times the rounds without compression. gamma=auto divides
+// the gamma for pure gossip by lr / (1 - momentum) and stays below this bound.
+//
 // Work is bounded by counts, not by clocks: the number of values of the copy,
 // the rounds of a trial (the rest is estimated) and the rounds of all trials.
 // With more than about 90 workers this leaves fewer than FLOOR_ROUNDS rounds
@@ -57,6 +72,9 @@ enum {
     MEASURED_MIN = 1 << 18,
     CODEC_WORK = 16,    // passes over a tensor that compression costs
     CODEC_VALUES = 500, // and its fixed cost, in values
+    BOUND_RUN = 4,
+    BOUND_TRIALS = 64,
+    BOUND_ROUNDS = 1000, // at least, of a trial
 };
 
 #define TARGET         1e-4   // the relative error of agreement
@@ -76,11 +94,16 @@ enum {
 #define SAFE_MIN       1e-6
 #define RIGHT_SLACK    1.2
 #define LEFT_SLACK     1.1
+#define BOUND_TARGET   1e-2
+#define BOUND_SLACK    4.0
+#define BOUND_STEP     1.25 // from one gamma to the next
+#define BOUND_MARGIN   1.25 // of gamma=auto
 
 typedef struct search {
-    laci_gamma_trial *copy;
+    laci_gamma_trial *copy;  // NULL: no trial is possible
+    laci_gamma_trial *exact; // without compression
+    double safe;             // a gamma that needs no trial
     bool has_floor;          // compare errors, not only rounds
-    laci_gamma_trial *exact; // without compression, if there is a floor
     double scale;            // delta of the tensor over delta of the copy
     double target;           // the relative error of agreement
     double limit;            // rounds of one trial
@@ -315,27 +338,6 @@ static double search_copy(search *s)
     return isfinite(s->cost) ? refine(s) : 0;
 }
 
-// Opens the trials, searches, and writes the gamma of the real tensor.
-static lac_status search_trials(
-    search *s, laci_gamma_kind kind, const char *compressor,
-    const lac_topology *topology, lac_shape shape, double *gamma_out)
-{
-    lac_status status =
-        laci_gamma_trial_open(&s->copy, kind, compressor, topology, shape);
-    if (status == LAC_OK && s->has_floor) {
-        status = laci_gamma_trial_open(
-            &s->exact, kind, "identity", topology,
-            (lac_shape){EXACT_VALUES, 1});
-    }
-    if (status == LAC_OK) {
-        const double found = search_copy(s) * s->scale;
-        *gamma_out = found > 0 ? found : *gamma_out;
-    }
-    laci_gamma_trial_close(s->exact);
-    laci_gamma_trial_close(s->copy);
-    return status;
-}
-
 // Returns the rounds of one trial whose rounds take `work` each.
 static double trial_rounds(double work, double least, bool has_floor)
 {
@@ -345,46 +347,126 @@ static double trial_rounds(double work, double least, bool has_floor)
     return fmin(FLOOR_ROUNDS, fmax(WORK_ALL / work / FLOOR_TRIALS, least));
 }
 
-static lac_status search_gossip(
-    laci_gamma_kind kind, const char *compressor, const lac_topology *topology,
-    const lac_layout *layout, bool has_floor, double *gamma_out)
+static lac_status open_trials(
+    search *s, const laci_gamma_problem *p, lac_shape shape,
+    const laci_outer_step *outer)
 {
-    const lac_shape whole = shrink(largest_shape(layout), MEASURED_MAX);
-    if (lac_topology_workers(topology) == 1 || lac_shape_values(whole) == 0) {
-        *gamma_out = 1;
+    LAC_TRY(laci_gamma_trial_open(
+        &s->copy, p->kind, p->compressor, p->topology, shape, outer));
+    return laci_gamma_trial_open(
+        &s->exact, p->kind, "identity", p->topology,
+        (lac_shape){EXACT_VALUES, 1}, outer);
+}
+
+// Prepares trials with the outer step, or without one. Close it in either case.
+static lac_status search_open(
+    search *s, const laci_gamma_problem *p, bool has_floor,
+    const laci_outer_step *outer)
+{
+    const lac_shape whole = shrink(largest_shape(p->layout), MEASURED_MAX);
+    *s = (search){.safe = 1, .has_floor = has_floor, .cost = (double)INFINITY};
+    if (lac_topology_workers(p->topology) == 1 ||
+        lac_shape_values(whole) == 0) {
         return LAC_OK;
     }
-    const lac_shape shape = copy_shape(whole, topology, has_floor);
+    const lac_shape shape = copy_shape(whole, p->topology, has_floor);
     double delta, small_delta;
-    LAC_TRY(measure_delta(compressor, whole, &delta));
-    LAC_TRY(measure_delta(compressor, shape, &small_delta));
-    *gamma_out = fmax(fmin(SAFE_PART * delta, 1), SAFE_MIN);
-    const double work = round_work(topology, lac_shape_values(shape));
+    LAC_TRY(measure_delta(p->compressor, whole, &delta));
+    LAC_TRY(measure_delta(p->compressor, shape, &small_delta));
+    s->safe = fmax(fmin(SAFE_PART * delta, 1), SAFE_MIN);
+    const double work = round_work(p->topology, lac_shape_values(shape));
     const double least = ROUNDS_MIN / small_delta;
     if (!(delta > 0 && least <= WORK_MAX / work)) {
         return LAC_OK;
     }
-    search s = {
-        .has_floor = has_floor,
-        .scale = fmin(delta / small_delta, 1),
-        .target = has_floor ? FLOOR_TARGET : TARGET,
-        .limit = trial_rounds(work, least, has_floor),
-        .left = WORK_ALL / work,
-        .cost = (double)INFINITY,
-    };
-    return search_trials(&s, kind, compressor, topology, shape, gamma_out);
+    s->scale = fmin(delta / small_delta, 1);
+    s->target = has_floor ? FLOOR_TARGET : TARGET;
+    s->limit = trial_rounds(work, least, has_floor);
+    s->left = WORK_ALL / work;
+    return open_trials(s, p, shape, outer);
 }
 
-lac_status laci_gamma_search(
-    laci_gamma_kind kind, const char *compressor, const lac_topology *topology,
-    const lac_layout *layout, bool training, double *gamma_out)
+static void search_close(search *s)
 {
-    const bool has_floor = kind == laci_gamma_deepsqueeze && !training;
-    double gamma;
-    LAC_TRY(
-        search_gossip(kind, compressor, topology, layout, has_floor, &gamma));
-    *gamma_out = training ? gamma / 2 : gamma;
+    laci_gamma_trial_close(s->exact);
+    laci_gamma_trial_close(s->copy);
+}
+
+// Whether the workers agree with the gamma of the real tensor, and stay so: an
+// error may fall at first and grow later.
+static bool agrees(const search *s, double gamma)
+{
+    const double rounds =
+        laci_gamma_trial_run(s->exact, gamma, BOUND_TARGET, s->limit).rounds;
+    const double limit =
+        fmin(fmax(BOUND_SLACK * rounds, BOUND_ROUNDS), s->limit);
+    const double exact = laci_gamma_trial_run(s->exact, gamma, 0, limit).error;
+    const double left =
+        laci_gamma_trial_run(s->copy, gamma / s->scale, 0, limit).error;
+    return isfinite(exact) && left <= fmax(BOUND_TARGET, BOUND_SLACK * exact);
+}
+
+// Returns the largest gamma, of those from `gamma` down, that is followed by a
+// run of gammas with which the workers agree.
+static double find_bound(const search *s, double gamma)
+{
+    double bound = gamma;
+    int run = 0;
+    for (int i = 0; i < BOUND_TRIALS && run < BOUND_RUN; i++) {
+        run = agrees(s, gamma) ? run + 1 : 0;
+        gamma /= BOUND_STEP;
+        bound = run == 0 ? gamma : bound;
+    }
+    return bound;
+}
+
+lac_status laci_gamma_bound(
+    const laci_gamma_problem *p, double gamma, double *bound_out)
+{
+    search s;
+    const lac_status status = search_open(&s, p, false, &p->outer);
+    if (status == LAC_OK) {
+        *bound_out = s.copy == NULL ? gamma : find_bound(&s, gamma);
+    }
+    search_close(&s);
+    return status;
+}
+
+// Whether an outer step can make a gamma unstable that is stable without it.
+static bool amplifies(const laci_outer_step *outer)
+{
+    return outer->momentum > 0 || outer->lr > 1;
+}
+
+// Makes the gamma for pure gossip one for the outer step.
+static lac_status reduce_gamma(const laci_gamma_problem *p, double *gamma)
+{
+    const double factor = p->outer.lr / (1 - p->outer.momentum);
+    const double most = BOUND_MARGIN * *gamma / fmax(factor, 1);
+    double bound;
+    LAC_TRY(laci_gamma_bound(p, most, &bound));
+    *gamma = bound / BOUND_MARGIN;
     return LAC_OK;
+}
+
+lac_status laci_gamma_search(const laci_gamma_problem *p, double *gamma_out)
+{
+    const bool has_floor = p->kind == laci_gamma_deepsqueeze && !p->training;
+    double gamma = 0;
+    search s;
+    lac_status status = search_open(&s, p, has_floor, NULL);
+    if (status == LAC_OK) {
+        const double found = s.copy == NULL ? 0 : search_copy(&s) * s.scale;
+        gamma = found > 0 ? found : s.safe;
+    }
+    search_close(&s);
+    if (status == LAC_OK && amplifies(&p->outer)) {
+        status = reduce_gamma(p, &gamma);
+    }
+    if (status == LAC_OK) {
+        *gamma_out = p->training ? gamma / 2 : gamma;
+    }
+    return status;
 }
 
 lac_status laci_gamma_configure(void *state, const laci_worker *w)
@@ -400,16 +482,30 @@ laci_step_size *laci_gamma_step(void *state)
     return state;
 }
 
-static lac_status search_and_broadcast(
-    const laci_round *round, laci_gamma_kind kind, double *gamma_out)
+// Searches for a gamma if the given one is 0, else for its bound.
+static lac_status try_gammas(
+    const laci_worker *w, laci_gamma_kind kind, double gamma, double *out)
+{
+    const laci_gamma_problem problem = {
+        .kind = kind,
+        .compressor = w->compressor_spec,
+        .topology = w->topology,
+        .layout = w->layout,
+        .outer = w->outer,
+        .training = w->training,
+    };
+    return gamma > 0 ? laci_gamma_bound(&problem, gamma, out)
+                     : laci_gamma_search(&problem, out);
+}
+
+static lac_status try_and_broadcast(
+    const laci_round *round, laci_gamma_kind kind, double given, double *out)
 {
     const laci_worker *const w = round->worker;
     double gamma = 0;
     if (w->rank == 0) {
         LAC_TRY(laci_group_abort_on_failure(
-            round->group, laci_gamma_search(
-                              kind, w->compressor_spec, w->topology, w->layout,
-                              w->training, &gamma)));
+            round->group, try_gammas(w, kind, given, &gamma)));
     }
     uint64_t bits;
     uint8_t bytes[sizeof(bits)];
@@ -422,26 +518,44 @@ static lac_status search_and_broadcast(
     (void)laci_group_set_timeout(round->group, timeout);
     LAC_TRY(status);
     bits = laci_get_u64(bytes);
-    memcpy(gamma_out, &bits, sizeof(bits));
-    return LAC_OK;
-}
-
-lac_status laci_gamma_find(
-    laci_step_size *gamma, const laci_round *round, laci_gamma_kind kind)
-{
-    if (gamma->value > 0) {
-        return LAC_OK;
-    }
-    double found = 0;
-    LAC_TRY(search_and_broadcast(round, kind, &found));
-    if (!(found > 0 && found <= GAMMA_MAX)) {
+    memcpy(out, &bits, sizeof(bits));
+    if (!(*out > 0 && *out <= GAMMA_MAX)) {
         return laci_group_abort_on_failure(
             round->group,
             lac_fail(
                 LAC_ERR_CORRUPT,
                 "gamma: worker 0 found %g, expected above 0 and at most %g",
-                found, GAMMA_MAX));
+                *out, GAMMA_MAX));
     }
-    gamma->value = found;
+    return LAC_OK;
+}
+
+// All workers know the bound and fail alike. It is rounded down, to two digits.
+static lac_status refuse_gamma(const laci_worker *w, double gamma, double bound)
+{
+    const laci_outer_step *const outer = &w->outer;
+    const double unit = pow(10, floor(log10(bound)) - 1);
+    return lac_fail(
+        LAC_ERR_INVALID,
+        "%s: gamma is %g, expected at most %.2g, or auto: with lr=%g, "
+        "momentum=%g and nesterov=%s of outer, %u workers do not agree with "
+        "larger ones",
+        w->algorithm, gamma, floor(bound / unit) * unit, outer->lr,
+        outer->momentum, outer->nesterov ? "yes" : "no", w->world);
+}
+
+lac_status laci_gamma_find(
+    laci_step_size *gamma, const laci_round *round, laci_gamma_kind kind)
+{
+    const double given = gamma->value; // 0: none
+    if (given > 0 && !amplifies(&round->worker->outer)) {
+        return LAC_OK;
+    }
+    double found = 0;
+    LAC_TRY(try_and_broadcast(round, kind, given, &found));
+    if (found < given) {
+        return refuse_gamma(round->worker, given, found);
+    }
+    gamma->value = given > 0 ? given : found;
     return LAC_OK;
 }

@@ -6,8 +6,9 @@
 //     both         x_k += gamma (sum_j w_kj v_j - (1 - w_kk) v_k)
 //
 // v_k is the part of worker k that its neighbours see: the replica in choco,
-// the message in deepsqueeze. Initial values and the keys of compressors are
-// fixed, so a result depends on the arguments only.
+// the message in deepsqueeze. With an outer step the last line is the D of
+// outer.c, whose step follows, without local steps. Initial values and the keys
+// of compressors are fixed, so a result depends on the arguments only.
 #include "algorithm/shared/gamma_trial.h"
 
 #include <math.h>
@@ -21,6 +22,7 @@
 #include "kernels/vector.h"
 
 enum {
+    VECTORS = 5,       // of a worker
     MEASUREMENTS = 32, // the error is measured every 1/32 of the rounds so far
     DIVERGED = 3,      // times the initial error
 };
@@ -32,13 +34,15 @@ static const uint64_t NAME_HASH = 0x460ab434d10d2c41;
 typedef struct trial_worker {
     float *x;
     float *visible;
-    float *error; // deepsqueeze only
+    float *error;             // deepsqueeze only
+    float *anchor, *momentum; // of outer
 } trial_worker;
 
 struct laci_gamma_trial {
     laci_gamma_kind kind;
     lac_compressor *c;
     const lac_topology *topology;
+    laci_outer_step outer;
     const laci_kernels *kernels;
     lac_shape shape;
     size_t n;
@@ -61,7 +65,7 @@ static lac_status trial_allocate(laci_gamma_trial *t)
 {
     const size_t stride = laci_aligned(t->n * sizeof(float));
     size_t vectors, bytes = 0;
-    const bool fits = laci_mul(t->world, 3, &vectors) &&
+    const bool fits = laci_mul(t->world, VECTORS, &vectors) &&
                       laci_add(vectors, 2, &vectors) &&
                       laci_mul(vectors, stride, &bytes);
     t->workers = laci_zalloc(((size_t)t->world + 1) * sizeof(*t->workers));
@@ -74,11 +78,13 @@ static lac_status trial_allocate(laci_gamma_trial *t)
     }
     float *next = t->values;
     const size_t step = stride / sizeof(float);
-    for (uint32_t k = 0; k < t->world; k++, next += 3 * step) {
+    for (uint32_t k = 0; k < t->world; k++, next += VECTORS * step) {
         t->workers[k] = (trial_worker){
             .x = next,
             .visible = next + step,
             .error = next + 2 * step,
+            .anchor = next + 3 * step,
+            .momentum = next + 4 * step,
         };
     }
     t->scratch = next;
@@ -88,7 +94,7 @@ static lac_status trial_allocate(laci_gamma_trial *t)
 
 lac_status laci_gamma_trial_open(
     laci_gamma_trial **out, laci_gamma_kind kind, const char *compressor,
-    const lac_topology *topology, lac_shape shape)
+    const lac_topology *topology, lac_shape shape, const laci_outer_step *outer)
 {
     *out = NULL;
     laci_gamma_trial *const t = laci_zalloc(sizeof(*t));
@@ -97,6 +103,7 @@ lac_status laci_gamma_trial_open(
     }
     t->kind = kind;
     t->topology = topology;
+    t->outer = outer == NULL ? (laci_outer_step){0} : *outer;
     t->kernels = laci_kernels_best();
     t->shape = shape;
     t->n = lac_shape_values(shape);
@@ -142,6 +149,8 @@ static void trial_reset(laci_gamma_trial *t)
         }
         memset(w->visible, 0, t->n * sizeof(float));
         memset(w->error, 0, t->n * sizeof(float));
+        memcpy(w->anchor, w->x, t->n * sizeof(float));
+        memset(w->momentum, 0, t->n * sizeof(float));
         t->kernels->vector->add_scaled(
             1 / (float)t->world, w->x, t->mean, t->n);
     }
@@ -184,6 +193,23 @@ static void update_visible(laci_gamma_trial *t, uint64_t round, uint32_t k)
     }
 }
 
+// The step of outer, with the distance to the neighbours in the scratch.
+static void step_anchor(
+    const laci_gamma_trial *t, const trial_worker *w, double gamma)
+{
+    const laci_outer_step *const s = &t->outer;
+    const float lr = (float)s->lr, a = (float)s->momentum;
+    const float alpha = (float)s->alpha;
+    for (size_t i = 0; i < t->n; i++) {
+        const float mixed = w->x[i] + (float)gamma * t->scratch[i];
+        const float d = w->anchor[i] - mixed;
+        const float m = a * w->momentum[i] + d;
+        w->momentum[i] = m;
+        w->anchor[i] -= lr * (s->nesterov ? d + a * m : m);
+        w->x[i] = w->anchor[i] + alpha * (w->x[i] - w->anchor[i]);
+    }
+}
+
 static void mix_visible(
     laci_gamma_trial *t, uint64_t round, uint32_t k, double gamma)
 {
@@ -197,7 +223,12 @@ static void mix_visible(
             (float)edges[e].weight, t->workers[edges[e].peer].visible,
             t->scratch, t->n);
     }
-    t->kernels->gossip->pull((float)gamma, t->scratch, w->x, NULL, w->x, t->n);
+    if (t->outer.lr > 0) {
+        step_anchor(t, w, gamma);
+    } else {
+        t->kernels->gossip->pull(
+            (float)gamma, t->scratch, w->x, NULL, w->x, t->n);
+    }
 }
 
 static void trial_round(laci_gamma_trial *t, uint64_t round, double gamma)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // One trial of a step size: choco or deepsqueeze averages one small tensor with
-// a given gamma. All workers run one after the other in the calling thread and
-// start from standard normal values. The trial measures how fast the squared
-// distance to the mean falls.
+// a given gamma, alone or as the inner algorithm of outer. All workers run one
+// after the other in the calling thread and start from standard normal values.
+// The trial measures how fast the squared distance to the mean falls.
 #ifndef LACONIC_ALGORITHM_SHARED_GAMMA_TRIAL_H
 #define LACONIC_ALGORITHM_SHARED_GAMMA_TRIAL_H
 
@@ -21,12 +21,14 @@ typedef struct laci_gamma_result {
 } laci_gamma_result;
 
 // laci_gamma_trial_open allocates the workers of `topology`, with a tensor of
-// `shape` each. The topology must outlive the trial. Fails like
+// `shape` each. The topology must outlive the trial. `outer` is the step that
+// uses the rounds, or NULL. Fails like
 // lac_compressor_open and lac_compressor_reserve, or with LAC_ERR_NOMEM;
 // `*out` is then NULL.
 lac_status laci_gamma_trial_open(
     laci_gamma_trial **out, laci_gamma_kind kind, const char *compressor,
-    const lac_topology *topology, lac_shape shape);
+    const lac_topology *topology, lac_shape shape,
+    const laci_outer_step *outer);
 void laci_gamma_trial_close(laci_gamma_trial *t);
 
 // laci_gamma_trial_run starts from the initial values and runs until the error

@@ -77,8 +77,8 @@ static void a_trial_predicts_the_real_rounds(void **state)
             assert_true(round < 400);
         }
         assert_ok(laci_gamma_trial_open(
-            &trial, cases[i].kind, cases[i].compressor, t,
-            (lac_shape){500, 1}));
+            &trial, cases[i].kind, cases[i].compressor, t, (lac_shape){500, 1},
+            NULL));
         const laci_gamma_result result =
             laci_gamma_trial_run(trial, cases[i].gamma, TARGET, 1000);
         print_message("%u rounds, %.1f in the trial\n", round, result.rounds);
@@ -209,8 +209,14 @@ static lac_status search_ring(
     lac_topology *t;
     assert_ok(lac_layout_open(&layout, &tensor, 1));
     assert_ok(lac_topology_open(&t, "ring", 8, 1));
-    const lac_status status = laci_gamma_search(
-        laci_gamma_deepsqueeze, compressor, t, layout, training, gamma_out);
+    const laci_gamma_problem problem = {
+        .kind = laci_gamma_deepsqueeze,
+        .compressor = compressor,
+        .topology = t,
+        .layout = layout,
+        .training = training,
+    };
+    const lac_status status = laci_gamma_search(&problem, gamma_out);
     lac_topology_close(t);
     lac_layout_close(layout);
     return status;

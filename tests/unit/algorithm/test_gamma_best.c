@@ -44,7 +44,7 @@ static void assert_nearly_best(
     lac_topology *t;
     assert_ok(lac_topology_open(&t, "ring", workers, 1));
     assert_ok(laci_gamma_trial_open(
-        &trial, laci_gamma_choco, compressor, t, (lac_shape){VALUES, 1}));
+        &trial, laci_gamma_choco, compressor, t, (lac_shape){VALUES, 1}, NULL));
     const double rounds =
         laci_gamma_trial_run(trial, gamma, target, 1e5).rounds;
     print_message(
