@@ -7,6 +7,9 @@
 #include "cli/report/plot.h"
 #include "cli/report/robust.h"
 
+// A margin of 1 would vanish beside a huge perplexity.
+#define MARGIN_PART 1e-6
+
 double plan_run_value(const plan_run *run, const cli_run_epoch *epoch)
 {
     return run->trained.text ? epoch->values[CLI_METRIC_TEST_PERPLEXITY]
@@ -69,8 +72,9 @@ bool plan_run_axes_make(const plan_runs *r, bool robust, plan_run_axes *out)
         axes.high = most.high;
     }
     if (axes.low == axes.high) {
-        axes.low -= 1;
-        axes.high += 1;
+        const double margin = fmax(1, MARGIN_PART * axes.high);
+        axes.low -= margin;
+        axes.high += margin;
     }
     *out = axes;
     return true;

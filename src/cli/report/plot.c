@@ -3,6 +3,7 @@
 #include "cli/report/plot.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 enum { LABEL = 9 };
@@ -19,8 +20,16 @@ static size_t place(double part, size_t cells)
     return (size_t)lround(part * (double)(cells - 1));
 }
 
+static bool is_part(double value)
+{
+    return value >= 0 && value <= 1; // false for NaN
+}
+
 void cli_plot_put(cli_plot *plot, double x, double y, char mark)
 {
+    if (!is_part(x) || !is_part(y)) {
+        return;
+    }
     plot->cells[CLI_PLOT_ROWS - 1 - place(y, CLI_PLOT_ROWS)]
                [place(x, CLI_PLOT_COLUMNS)] = mark;
 }

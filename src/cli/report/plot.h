@@ -22,7 +22,8 @@ typedef struct cli_plot_labels {
 cli_plot cli_plot_make(void);
 
 // cli_plot_put puts a mark at x from the left and y from the bottom, both parts
-// of the axes from 0 to 1. It replaces a mark in the same place.
+// of the axes from 0 to 1; elsewhere it puts none. It replaces a mark in the
+// same place.
 void cli_plot_put(cli_plot *plot, double x, double y, char mark);
 
 // cli_plot_print prints the plot without trailing spaces.

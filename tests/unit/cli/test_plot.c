@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A plot has its marks in their places, labels at its ends, and no trailing
 // spaces.
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,10 +39,26 @@ static void marks_are_in_their_places(void **state)
     free(text);
 }
 
+// A run from elsewhere may have values that no axis fits.
+static void what_is_outside_the_axes_is_left_out(void **state)
+{
+    (void)state;
+    static const double outside[] = {
+        (double)NAN, (double)INFINITY, -(double)INFINITY, -0.1, 1.1};
+    const cli_plot empty = cli_plot_make();
+    for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++) {
+        cli_plot plot = cli_plot_make();
+        cli_plot_put(&plot, outside[i], 0.5, 'a');
+        cli_plot_put(&plot, 0.5, outside[i], 'a');
+        assert_memory_equal(&plot, &empty, sizeof(plot));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(marks_are_in_their_places),
+        cmocka_unit_test(what_is_outside_the_axes_is_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
