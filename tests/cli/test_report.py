@@ -257,6 +257,15 @@ class Content(Reports):
         self.assertTrue(any(text.startswith("Not drawn: 2, ")
                             for text in page.text_of("p")))
 
+    def test_networks_are_read_from_regular_files_only(self):
+        os.mkfifo(os.path.join(self.folder, "fifo"))
+        for i, spec in enumerate(("file:fifo", "file:path=fifo",
+                                  "file:weights=degree,path=fifo")):
+            self.run_of(f"run{i}", [epoch(1)], algorithm="dpsgd", topology=spec)
+            page = self.report(f"run{i}")
+            self.assertTrue(any(text.startswith("Not drawn: 1, ")
+                                for text in page.text_of("p")), spec)
+
     def test_texts_have_perplexities(self):
         self.run_of("a", [epoch(1, test_perplexity=12.5,
                                 averaged_perplexity=12)], epochs="1")

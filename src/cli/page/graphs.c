@@ -146,7 +146,7 @@ static void put_users(FILE *f, const compare_runs *c, uint64_t hash)
         const cli_run *const run = &c->runs[c->rows[i].first];
         lac_topology *t = NULL;
         if (run->gradient || run->workers > DRAWN_MAX ||
-            lac_topology_open(&t, run->topology, run->workers, run->seed) !=
+            cli_network_recorded(run->topology, run->workers, run->seed, &t) !=
                 LAC_OK) {
             continue;
         }
@@ -210,7 +210,7 @@ static lac_status put_new_network(
 {
     lac_topology *t = NULL;
     if (run->workers > DRAWN_MAX ||
-        lac_topology_open(&t, run->topology, run->workers, run->seed) !=
+        cli_network_recorded(run->topology, run->workers, run->seed, &t) !=
             LAC_OK) {
         drawn->left_out++;
         return LAC_OK;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/plan/run_layout.h"
+#include "cli/topology/network.h"
 
 // Uses the recorded times of a run.
 static lac_status take_recorded(plan_run *run)
@@ -99,7 +100,8 @@ static lac_status time_run(plan_run *run, const lac_layout *layout)
     const cli_run *const t = &run->trained;
     double local_steps = 1;
     LAC_TRY(run_local_steps(t, &local_steps));
-    LAC_TRY(lac_topology_open(&topology, t->topology, t->workers, t->seed));
+    LAC_TRY(
+        cli_network_recorded(t->topology, t->workers, t->seed, &topology));
     const plan_task task = {
         .layout = layout,
         .topology = topology,
