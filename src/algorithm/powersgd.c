@@ -426,12 +426,9 @@ static lac_status sum_factors(const sums *s)
     return LAC_OK;
 }
 
-// The first sum, of P and of tensors uncompressed.
-static lac_status sum_first(const sums *s)
+// The status of the first sum, of P and of tensors uncompressed.
+static lac_status check_sum(const sums *s, lac_status status)
 {
-    const laci_round *const round = s->round;
-    const lac_status status =
-        laci_nonfinite_sum(round, round->sums, first_n(s));
     if (status == LACI_OVERFLOW) { // with a message that names no tensor
         LAC_TRY(for_each_step(s, check_raw));
     } else {
@@ -445,7 +442,7 @@ static lac_status powersgd_reduce(void *state, laci_round *round)
 {
     const sums s = sums_of(state, round);
     LAC_TRY(share_steps(&s, begin_step));
-    LAC_TRY(sum_first(&s));
+    LAC_TRY(check_sum(&s, laci_nonfinite_sum(round, round->sums, first_n(&s))));
     if (s.all.second > 0 && !s.settings->alternating) {
         LAC_TRY(sum_factors(&s));
     }

@@ -401,7 +401,8 @@ class Launch(Command):
         training.images(os.path.join(self.folder, "images"))
         token = os.path.join(self.folder, "run-token")
         if not os.path.exists(token):
-            self.succeeds("key", "--token", token)
+            self.assertEqual(self.run_laconic(
+                "key", "--token", token).returncode, 0)
         job = subprocess.Popen(
             (LACONIC, "train", "--model", "lenet", "--data", "mnist",
              "--data-dir", "images", "--out", "out", "--transport",

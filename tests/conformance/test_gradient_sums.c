@@ -303,6 +303,7 @@ static size_t summing; // cases that sum
 static void lie_in_sums(const algorithm_case *c, const void *context)
 {
     (void)context;
+    print_message("%s, %s\n", c->spec, c->compressor ? c->compressor : "alone");
     const bool few = !c->plain || is_short();
     shared.subject = c;
     shared.body = lie_in_rounds;
