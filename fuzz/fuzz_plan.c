@@ -35,7 +35,9 @@ static const char *cache_file(void)
     }
     fuzz_require(entry != NULL, "a time is not stored");
     (void)snprintf(name, sizeof(name), "laconic/%.64s", entry->d_name);
-    (void)closedir(dir);
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
     return name;
 }
 

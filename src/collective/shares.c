@@ -172,6 +172,14 @@ static lac_status take_part(
     return LAC_OK;
 }
 
+// Copies the part of worker k, with that of its partner outside the core.
+static lac_status take_pair(laci_group *g, uint32_t k, const block *b, void *y)
+{
+    const uint32_t core = laci_sum_core(g->world);
+    LAC_TRY(take_part(g, k, b, y, false));
+    return k < g->world - core ? take_part(g, k + core, b, y, true) : LAC_OK;
+}
+
 // Adds the parts of a block in the order of doubling: neighbours first, then
 // pairs of neighbours. Partial sums that wait for their other half are a stack
 // in g->partial, where the last one remains.
@@ -186,10 +194,7 @@ static lac_status add_parts(laci_group *g, const block *b)
             LAC_TRY(take_part(g, k, b, top - LACI_SUM_BLOCK_SIZE, true));
             halves >>= 1;
         } else {
-            LAC_TRY(take_part(g, k, b, top, false));
-            if (has_extra) {
-                LAC_TRY(take_part(g, k + core, b, top, true));
-            }
+            LAC_TRY(take_pair(g, k, b, top));
             top += LACI_SUM_BLOCK_SIZE;
         }
         for (; (halves & 1) != 0; halves >>= 1) {

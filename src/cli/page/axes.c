@@ -3,6 +3,7 @@
 // logarithmic one the logarithms of the values count.
 #include "cli/page/axes.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -64,10 +65,11 @@ static page_range narrow_linear(
         most.low, most.high, most.low > 0 ? most.low : all->positive};
 }
 
-// Narrows the range of y, which is not empty. Without the curves that made it
-// logarithmic, an axis may be linear.
+// Narrows the range of y, which is not empty: there is a curve. Without the
+// curves that made it logarithmic, an axis may be linear.
 static lac_status narrow(const page_chart *chart, page_range *y)
 {
+    assert(chart->count > 0);
     double *const ends = calloc(2 * chart->count, sizeof(*ends));
     if (ends == NULL) {
         return lac_fail(

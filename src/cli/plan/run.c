@@ -100,8 +100,7 @@ static lac_status time_run(plan_run *run, const lac_layout *layout)
     const cli_run *const t = &run->trained;
     double local_steps = 1;
     LAC_TRY(run_local_steps(t, &local_steps));
-    LAC_TRY(
-        cli_network_recorded(t->topology, t->workers, t->seed, &topology));
+    LAC_TRY(cli_network_recorded(t->topology, t->workers, t->seed, &topology));
     const plan_task task = {
         .layout = layout,
         .topology = topology,

@@ -16,9 +16,9 @@ int cli_network_open(
     const char *command, const char *spec, uint32_t workers, uint64_t seed,
     lac_topology **out);
 
-// cli_network_recorded opens the topology that a manifest names. A file of edges
-// must be a regular one: to read another might wait for ever.
-// Fails like lac_topology_open.
+// cli_network_recorded opens the topology that a manifest names. A file of
+// edges must be a regular one: to read another might wait for ever. Fails like
+// lac_topology_open.
 lac_status cli_network_recorded(
     const char *spec, uint32_t workers, uint64_t seed, lac_topology **out);
 

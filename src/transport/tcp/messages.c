@@ -131,7 +131,8 @@ static bool arrives_early(const laci_tcp_peer *p)
 
 uint64_t laci_tcp_early(const laci_tcp_peer *p)
 {
-    return p->queued_bytes + (arrives_early(p) ? p->arriving->got : 0);
+    const laci_tcp_message *const m = p->arriving;
+    return p->queued_bytes + (m != NULL && !m->claimed ? m->got : 0);
 }
 
 laci_tcp_message *laci_tcp_next(laci_tcp_peer *p)

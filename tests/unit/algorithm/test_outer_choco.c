@@ -53,8 +53,8 @@ static void a_gamma_that_is_too_large_is_refused(void **state)
 {
     (void)state;
     static const char *const ends[SETTINGS] = {
-        ", or auto: with lr=0.7, momentum=0.6 and nesterov=yes of outer, 8 "
-        "workers do not agree with larger ones",
+        (", or auto: with lr=0.7, momentum=0.6 and nesterov=yes of outer, 8 "
+         "workers do not agree with larger ones"),
         "with lr=0.7, momentum=0.9 and nesterov=no of outer",
         "with lr=0.7, momentum=0.6 and nesterov=yes of outer",
     };
