@@ -260,7 +260,7 @@ class Content(Reports):
     def test_networks_are_read_from_regular_files_only(self):
         os.mkfifo(os.path.join(self.folder, "fifo"))
         for i, spec in enumerate(("file:fifo", "file:path=fifo",
-                                  "file:weights=degree,path=fifo")):
+                                  "file:weights=max-degree,path=(fifo)")):
             self.run_of(f"run{i}", [epoch(1)], algorithm="dpsgd", topology=spec)
             page = self.report(f"run{i}")
             self.assertTrue(any(text.startswith("Not drawn: 1, ")

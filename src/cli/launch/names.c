@@ -16,27 +16,6 @@
 
 static const char numbered[] = "worker ";
 
-// Writes the path of the peers file, tcp's first setting, whose key may be left
-// out. A path with commas is in parentheses.
-static bool peers_path(const char *spec, char path[DATA_PATH_SIZE])
-{
-    cli_spec_item item;
-    if (!cli_spec_names(spec, "tcp") || (!cli_spec_find(spec, "peers", &item) &&
-                                         !cli_spec_find(spec, "", &item))) {
-        return false;
-    }
-    const bool enclosed = item.value_len >= 2 && item.value[0] == '(' &&
-                          item.value[item.value_len - 1] == ')';
-    const char *const text = item.value + enclosed;
-    const size_t len = item.value_len - 2 * (size_t)enclosed;
-    if (len >= DATA_PATH_SIZE) {
-        return false;
-    }
-    memcpy(path, text, len);
-    path[len] = '\0';
-    return true;
-}
-
 // Copies a name; what is not plain text becomes '?'.
 static void copy_name(const char *word, size_t len, char out[CLI_NAME_SIZE])
 {
@@ -67,8 +46,9 @@ void cli_names_read(cli_names *names, const char *spec)
     char path[DATA_PATH_SIZE];
     data_bytes bytes = {0};
     *names = (cli_names){0};
-    if (!peers_path(spec, path) || !data_is_file(path) ||
-        data_file_read(path, &bytes) != LAC_OK) {
+    if (!cli_spec_names(spec, "tcp") ||
+        !cli_spec_text(spec, "peers", path, sizeof(path)) ||
+        !data_is_file(path) || data_file_read(path, &bytes) != LAC_OK) {
         return;
     }
     const char *at = (const char *)bytes.data;

@@ -63,3 +63,20 @@ bool cli_spec_find(const char *spec, const char *key, cli_spec_item *out)
     }
     return false;
 }
+
+bool cli_spec_text(const char *spec, const char *key, char *out, size_t cap)
+{
+    cli_spec_item item;
+    if (!cli_spec_find(spec, key, &item) && !cli_spec_find(spec, "", &item)) {
+        return false;
+    }
+    const bool enclosed = item.value_len >= 2 && item.value[0] == '(' &&
+                          item.value[item.value_len - 1] == ')';
+    const size_t len = item.value_len - 2 * (size_t)enclosed;
+    if (len >= cap) {
+        return false;
+    }
+    memcpy(out, item.value + enclosed, len);
+    out[len] = '\0';
+    return true;
+}

@@ -30,4 +30,9 @@ bool cli_spec_next(const char *spec, size_t *at_inout, cli_spec_item *out);
 // cli_spec_find finds the setting `key`. Returns false if it is not given.
 bool cli_spec_find(const char *spec, const char *key, cli_spec_item *out);
 
+// cli_spec_text writes the value of the first setting, whose key may be left
+// out: it is in parentheses if it has commas. Returns false if it is not given
+// or does not fit.
+bool cli_spec_text(const char *spec, const char *key, char *out, size_t cap);
+
 #endif

@@ -3,15 +3,16 @@
 #include "cli/topology/network.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cli/files/npy.h"
 #include "cli/options/catalog.h"
 #include "cli/options/command.h"
+#include "cli/options/spec.h"
 #include "cli/report/table.h"
+#include "data/dataset.h"
+#include "data/file.h"
 
 enum {
     LISTED_MAX = 16,  // workers whose neighbours fit beside the matrix
@@ -35,36 +36,16 @@ int cli_network_open(
                : cli_bad_spec(command, "topologies", spec);
 }
 
-// Fails if one of the settings, "VALUE" or "KEY=VALUE", is the path of anything
-// but a regular file.
-static lac_status expect_regular_files(const char *settings)
-{
-    char path[PATH_MAX];
-    struct stat found;
-    while (*settings != '\0') {
-        const size_t len = strcspn(settings, ",");
-        const size_t key = strcspn(settings, "=,");
-        const size_t start = settings[key] == '=' ? key + 1 : 0;
-        (void)snprintf(
-            path, sizeof(path), "%.*s", (int)(len - start), settings + start);
-        if (stat(path, &found) == 0 && !S_ISREG(found.st_mode)) {
-            return lac_fail(
-                LAC_ERR_INVALID,
-                "the network of the run is in %s, expected a regular file",
-                path);
-        }
-        settings += len + (settings[len] == ',');
-    }
-    return LAC_OK;
-}
-
 lac_status cli_network_recorded(
     const char *spec, uint32_t workers, uint64_t seed, lac_topology **out)
 {
-    static const char file[] = "file:";
-    const size_t len = sizeof(file) - 1;
-    if (strncmp(spec, file, len) == 0) {
-        LAC_TRY(expect_regular_files(spec + len));
+    char path[DATA_PATH_SIZE];
+    if (cli_spec_names(spec, "file") &&
+        cli_spec_text(spec, "path", path, sizeof(path)) &&
+        !data_is_file(path)) {
+        return lac_fail(
+            LAC_ERR_INVALID,
+            "the network of the run is in %s, expected a regular file", path);
     }
     return lac_topology_open(out, spec, workers, seed);
 }
