@@ -15,7 +15,7 @@ set(lac_set_transports
     "^conformance[.]transports[.]openmpi[.](steady[146]|eager4|end_|report_)"
     "^transport[.]openmpi[.](pending|threads_|worker_kill_beside)"
     "^transport[.]tcp[.](half_a_hello|a_wrong_hello|takes_|falls_|endless_)"
-    "^transport[.]tcp[.](attempts_do_not_|one_of_[0-9]_|one_is_stopped)"
+    "^transport[.]tcp[.](one_of_[0-9]_|one_is_stopped)"
     "^transport[.]tcp[.](a_message_of_|a_member_that_is|sends_drop_)"
     "^command[.](average|train_folders)[.]openmpi$"
     "^example[.]logistic[.]openmpi$"

@@ -224,26 +224,17 @@ def idle_connections_at_a_rendezvous(make_group):
         assert received_by(idle) == b""
 
 
-def attempts_do_not_slow_a_run(make_group):
-    """Once the group is complete nobody listens any more. The fastest blocks
-    are compared, since a busy machine slows some of them."""
-    turns = 6
+def attempts_after_the_join_are_refused(make_group):
+    """Once the group is complete nobody listens any more, and the run goes on.
+    The blocks are too many for it to end meanwhile."""
     with make_group(2) as group:
-        workers = [group.start(rank, blocks=2 * turns + 1, length=1000000)
+        workers = [group.start(rank, blocks=1000, length=1000)
                    for rank in range(2)]
         workers[0].expect("^block", 1)
-        times = {False: [], True: []}
-        for turn in range(2 * turns):
-            disturbed = turn % 2 == 1
-            for attempt in range(IDLE if disturbed else 0):
-                with socket.socket() as s:
-                    code = s.connect_ex(
-                        ("127.0.0.1", group.ports[attempt % 2]))
-                    assert code == errno.ECONNREFUSED, code
-            _, match = workers[0].expect(r"^block (\S+)", turn + 2)
-            times[disturbed].append(float(match[1]))
-        print(times)
-        assert min(times[True]) < 2 * min(times[False]), times
+        for attempt in range(IDLE):
+            with socket.socket() as s:
+                code = s.connect_ex(("127.0.0.1", group.ports[attempt % 2]))
+                assert code == errno.ECONNREFUSED, code
         expect_finish(group)
 
 
