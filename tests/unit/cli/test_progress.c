@@ -26,6 +26,16 @@ static void assert_shown(
     assert_string_equal(text, expected);
 }
 
+// A bar on a terminal, whose text goes to a file.
+static cli_progress begin_on_terminal(size_t total)
+{
+    cli_progress p = cli_progress_begin(total);
+    p.stream = tmpfile();
+    assert_non_null(p.stream);
+    p.terminal = true;
+    return p;
+}
+
 static void a_terminal_shows_a_bar_that_is_removed(void **state)
 {
     (void)state;
@@ -98,10 +108,7 @@ static void a_terminal_shows_the_time_that_is_left(void **state)
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char text[512];
-        cli_progress p = cli_progress_begin(cases[i].total);
-        p.stream = tmpfile();
-        assert_non_null(p.stream);
-        p.terminal = true;
+        cli_progress p = begin_on_terminal(cases[i].total);
         cli_progress_step(&p, cases[i].first, "thing");
         p.start -= cases[i].age;
         cli_progress_step(&p, cases[i].done, "thing");
@@ -172,10 +179,7 @@ static void parts_that_do_not_fit_are_left_out(void **state)
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char text[512];
-        cli_progress p = cli_progress_begin(cases[i].total);
-        p.stream = tmpfile();
-        assert_non_null(p.stream);
-        p.terminal = true;
+        cli_progress p = begin_on_terminal(cases[i].total);
         cli_progress_done(&p, cases[i].done, what);
         rewind(p.stream);
         text[fread(text, 1, sizeof(text) - 1, p.stream)] = '\0';

@@ -168,6 +168,19 @@ static const char zero_was_silent[] =
     "worker 0 was silent for 2.0 seconds in an exchange of worker 3";
 static const char one_was_silent[] =
     "worker 1 was silent for 2.0 seconds in an exchange of worker 0";
+static const char zero_names_one[] =
+    "worker 0 aborted: worker 1 was silent for 2.0 seconds in an exchange of "
+    "worker 0";
+
+// A worker that waits for `peer` fails with this message.
+static void assert_fails_with(
+    uint32_t rank, uint32_t peer, const event *script, const char *message)
+{
+    scene c;
+    open_scene(&c, rank);
+    assert_named(&c, peer, script, message);
+    close_scene(&c);
+}
 
 // Worker 1 is stopped. Worker 0 waits for it, and worker 3 for worker 0.
 static void a_suspect_that_waits_names_whom_it_waits_for(void **state)
@@ -195,10 +208,7 @@ static void a_third_worker_waits_for_the_answer(void **state)
         {.text = NULL}};
     scene c;
     open_scene(&c, 2);
-    assert_named(
-        &c, 1, script,
-        "worker 0 aborted: worker 1 was silent for 2.0 seconds in an exchange "
-        "of worker 0");
+    assert_named(&c, 1, script, zero_names_one);
     assert_sent(&c, 3, LAC_RANK_ANY);
     close_scene(&c);
 }
@@ -210,13 +220,7 @@ static void the_order_of_arrival_does_not_matter(void **state)
         {1.5, 0, LACI_TCP_ABORTED, 1, one_was_silent, 0},
         {1.5, 3, LACI_TCP_ABORTED, 0, zero_was_silent, 0},
         {.text = NULL}};
-    scene c;
-    open_scene(&c, 2);
-    assert_named(
-        &c, 4, script,
-        "worker 0 aborted: worker 1 was silent for 2.0 seconds in an exchange "
-        "of worker 0");
-    close_scene(&c);
+    assert_fails_with(2, 4, script, zero_names_one);
 }
 
 // Worker 3 gives up at its own deadline, before it hears of worker 0's.
@@ -228,10 +232,7 @@ static void an_accuser_believes_the_answer(void **state)
         {.text = NULL}};
     scene c;
     open_scene(&c, 3);
-    assert_named(
-        &c, 0, script,
-        "worker 0 aborted: worker 1 was silent for 2.0 seconds in an exchange "
-        "of worker 0");
+    assert_named(&c, 0, script, zero_names_one);
     assert_sent(&c, 0, 0);
     close_scene(&c);
 }
@@ -245,13 +246,7 @@ static void suspicions_are_followed_to_their_end(void **state)
         {1.6, 3, LACI_TCP_ABORTED, 0, zero_was_silent, 0},
         {1.7, 0, LACI_TCP_ABORTED, 1, one_was_silent, 0},
         {.text = NULL}};
-    scene c;
-    open_scene(&c, 2);
-    assert_named(
-        &c, 4, script,
-        "worker 0 aborted: worker 1 was silent for 2.0 seconds in an exchange "
-        "of worker 0");
-    close_scene(&c);
+    assert_fails_with(2, 4, script, zero_names_one);
 }
 
 // A suspect that has left because of another worker forwards why.
@@ -262,10 +257,7 @@ static void leaving_is_an_answer_too(void **state)
         {1.5, 3, LACI_TCP_ABORTED, 0, zero_was_silent, 0},
         {1.6, 0, LACI_TCP_LEFT, 1, "worker 1 was silent", 4},
         {.text = NULL}};
-    scene c;
-    open_scene(&c, 2);
-    assert_named(&c, 1, script, "worker 4 aborted: worker 1 was silent");
-    close_scene(&c);
+    assert_fails_with(2, 1, script, "worker 4 aborted: worker 1 was silent");
 }
 
 static void a_suspect_that_does_not_answer_is_named_in_time(void **state)
